@@ -39,6 +39,7 @@ SECTIONS = {
     "languages": "quality",
     "html_content": "quality",
     "weak_matches": "quality",
+    "poison": "quality",
     "models": "cost",
     "api": "faults",
     "fuzz": "faults",

@@ -100,6 +100,10 @@ class Snapshot:
         """In how many living passages one phrase stands."""
         return self._phrase_counts[phrase]
 
+    def statement_counts(self, triples: NDArray[Any]) -> NDArray[np.int32]:
+        """How many living passages state each of `triples`, which are rows, shape (len(triples),)."""
+        return np.array([self._triple_counts[int(row)] for row in triples], np.int32)
+
     def passage(self, row: int) -> PassageText:
         return self._passages[row]
 
@@ -135,11 +139,15 @@ class Snapshot:
         """BM25 of every passage, shape (n_passages,)."""
         return self._postings.scores(query, self.passage_alive, self._total_length)
 
-    def compare_words(self, query: str, counted: NDArray[np.bool_], best: int) -> ComparedWords:
-        """A query beside all passages, by word, with the statistics of the `counted` living passages, a mask over all: the
-        `best` of them, and all that equal the last."""
+    def compare_words(
+        self, query: str, compared: NDArray[np.bool_], counted: NDArray[np.bool_], best: int
+    ) -> ComparedWords:
+        """Compares a query with the `compared` living passages by word: the `best` of them, and all that equal the last.
+
+        How rare a word is comes from the passages that are also `counted`. Both are masks over all passages.
+        """
         known = self._total_length if counted is self.passage_alive else None
-        return self._postings.compare(query, self.passage_alive, counted, known, best)
+        return self._postings.compare(query, compared, counted, known, best)
 
     def words(self, text: str) -> set[tuple[str, ...]]:
         """The words of a text, as `compare_words` names them."""

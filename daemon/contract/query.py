@@ -139,6 +139,10 @@ class PassageExplanation(Response):
 
     `own_share` (the passage's own similarity), the shares of `seeds`, and `other_share` (all other passages, of which
     `others` names the largest) sum to 1. A mode without PageRank leaves them out.
+
+    `hub_factor`: a passage that states far more triples than others keeps only this share of what it gets from other nodes.
+    `near_duplicate_of`: the id of a better passage that says nearly the same. The score is then that passage's score divided by
+    `group_size`, and the shares are those of that passage.
     """
 
     rank: int
@@ -149,6 +153,9 @@ class PassageExplanation(Response):
     other_share: float | None = Field(default=None, exclude_if=is_empty)
     others: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
     path: StrongestPath | None = Field(default=None, exclude_if=is_empty)
+    hub_factor: float | None = Field(default=None, exclude_if=is_empty)
+    near_duplicate_of: str | None = Field(default=None, exclude_if=is_empty)
+    group_size: int | None = Field(default=None, exclude_if=is_empty)
 
 
 class Explanation(OpenResponse):

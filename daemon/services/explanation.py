@@ -49,6 +49,9 @@ class _Names:
                 PassageShare(share=each.share, **self._named(each.row).model_dump()) for each in found.passage_shares
             ],
             path=self._path(found.path) if found.path else None,
+            hub_factor=found.hub_factor if found.hub_factor < 1.0 else None,
+            near_duplicate_of=snapshot.passage_id(leader) if (leader := found.near_duplicate_of) is not None else None,
+            group_size=found.group_size if leader is not None else None,
         )
 
     def _path(self, path: computed.StrongestPath) -> StrongestPath:

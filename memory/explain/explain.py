@@ -9,6 +9,7 @@ A score is also a sum over paths from a seed, each worth (1 - d) r(s) times the 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from memory.retrieval.mode_result import PageRankResult, Ranking
 from memory.retrieval.pagerank.ppr import pagerank_reordered
 from memory.retrieval.pagerank.ppr_scoring import PUSH_MOST_WORK
 from memory.retrieval.pagerank.push import ForwardPush
-from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.passage_weights import Floats
+from memory.retrieval.query_context import QueryContext
 from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 
@@ -50,12 +52,23 @@ def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tup
 def _explanation(
     snapshot: Snapshot, pagerank: PageRankResult, search: StrongestPathSearch, row: int, similarity: float
 ) -> PassageExplanation:
+    damping = pagerank.score_damping
+    if damping is not None and (leader := damping.leaders.get(row)) is not None:
+        found = _explanation(snapshot, pagerank, search, leader, similarity)
+        return replace(found, row=row, near_duplicate_of=leader, group_size=damping.group_size(leader))
     first = snapshot.n_phrases
     target = passage_target(snapshot, pagerank, row)
     contributions = pagerank.reset * influence(pagerank, target)
-    score = float(contributions.sum())
-    if score <= 0.0:
+    undamped = float(contributions.sum())
+    if undamped <= 0.0:
         return PassageExplanation(row, similarity, 0.0, other_share=0.0)
+    factor = 1.0
+    if damping is not None:
+        factor = float(damping.hub_factors(pagerank.walk.degrees[first + row : first + row + 1])[0])
+        own_start = (1.0 - pagerank.damping) * pagerank.reset[first + row]
+        contributions *= factor
+        contributions[first + row] += (1.0 - factor) * own_start
+    score = float(contributions.sum())
     shares = contributions / score
     from_phrases, from_passages = shares[:first], shares[first:].copy()
     own = float(from_passages[row])
@@ -67,7 +80,8 @@ def _explanation(
         _largest(from_phrases, len(from_phrases)),
         _largest(from_passages, NAMED_PASSAGES),
         float(from_passages.sum()),
-        _path(snapshot, pagerank, search.to(target, score), row),
+        _path(snapshot, pagerank, search.to(target, undamped), row, factor * undamped / score),
+        factor,
     )
 
 
@@ -117,12 +131,16 @@ def _largest(shares: NDArray[np.float64], count: int) -> tuple[SeedShare, ...]:
 
 
 def _path(
-    snapshot: Snapshot, pagerank: PageRankResult, found: tuple[float, list[int]] | None, row: int
+    snapshot: Snapshot,
+    pagerank: PageRankResult,
+    found: tuple[float, list[int]] | None,
+    row: int,
+    kept: float,
 ) -> StrongestPath | None:
-    """The path that `StrongestPathSearch.to` found for a passage, with the edges along it."""
+    """The path that `StrongestPathSearch.to` found for a passage, with the edges along it; `kept` scales its share."""
     if found is None:
         return None
-    share, nodes = found
+    share, nodes = found[0] * kept, found[1]
     path = [_path_node(snapshot, node, before) for node, before in zip(nodes, [None, *nodes[:-1]], strict=True)]
     if pagerank.through_phrases:
         path.append(PathNode(row, True, context_edge(snapshot, nodes[-1], row)))

@@ -64,3 +64,9 @@ class PassageExplanation:
     other_share: float | None = None
     """Share of all other passages' seeds together."""
     path: StrongestPath | None = None
+    hub_factor: float = 1.0
+    """What the passage keeps of its score from other nodes: less than 1 if it is damped as a hub."""
+    near_duplicate_of: int | None = None
+    """The row of the leader if the passage is a near-duplicate. The shares and the path are then those of the leader."""
+    group_size: int = 1
+    """The leader's score was divided by this number of near-duplicates."""

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
 from memory.retrieval.mode_result import PageRankResult
-from memory.retrieval.query_context import Floats
+from memory.retrieval.passage_weights import Floats
 from store.snapshot import Snapshot
 
 FIRST_SEARCH_NODES = 2_048

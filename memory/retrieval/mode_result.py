@@ -3,48 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.pagerank.ppr import EARLY_STOP_ERROR
 from memory.retrieval.pagerank.push import PushEstimate
-from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.passage_weights import Floats
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.score_damping import ScoreDamping
 from memory.types import LinkedTriple, Seed
 from store.index.graph.adjacency import Adjacency
 
 QUERY_BY_WORDS = "the encoder knows no word of the query: compared by words"
 PASSAGES_BY_WORDS = "the encoder knows nothing of any passage: compared by words"
-
-
-@dataclass(frozen=True, slots=True)
-class PassageWeights:
-    """Weights of some passages: `rows` in order, each once, and what each has, shape (k,). All others have 0."""
-
-    rows: NDArray[np.int64]
-    weights: Floats
-
-    @classmethod
-    def sum_of(cls, *parts: "tuple[float, PassageWeights]") -> "PassageWeights":
-        """Of each part its weights times a factor, added up."""
-        found = [(factor * part.weights, part.rows) for factor, part in parts if len(part.rows)]
-        if not found:
-            return cls(np.empty(0, np.int64), np.empty(0))
-        rows, places = np.unique(np.concatenate([each for _, each in found]), return_inverse=True)
-        weights: Floats = np.bincount(places, np.concatenate([each for each, _ in found])).astype(np.float64)
-        return cls(rows, weights)
-
-    def of(self, rows: NDArray[Any]) -> Floats:
-        """What each of `rows` has, of their shape."""
-        if not len(self.rows):
-            return np.zeros(len(rows))
-        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[places] == rows, self.weights[places], 0.0)
-
-    @property
-    def total(self) -> float:
-        return float(self.weights.sum())
 
 
 @dataclass(frozen=True)
@@ -60,6 +32,8 @@ class PageRankResult:
     damping: float
     through_phrases: bool
     """True where a passage's score is the sum of its phrases' ranks, false where it is the rank of its own node."""
+    score_damping: ScoreDamping | None = None
+    """How passages' ranks become scores; None if the ranks are the scores."""
 
     @cached_property
     def reset(self) -> Floats:

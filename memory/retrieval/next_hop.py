@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memory.retrieval.linking.phrases import specificity
 from memory.retrieval.linking.query_titles import title_phrases
 from memory.retrieval.linking.triples import ComparedTriples
-from memory.retrieval.mode_result import PassageWeights
+from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
 from memory.retrieval.top_k import top_k
@@ -42,7 +42,7 @@ def next_passages(
     """
     ends = _ends(context, starts, compared, scale)
     arrived = []
-    for phrase, passages in _passages_titled(context.snapshot, graph, list(ends)).items():
+    for phrase, passages in _passages_titled(context, graph, list(ends)).items():
         rows = np.sort(np.array(passages, np.int64))
         arrived.append((ends[phrase] / len(rows), PassageWeights(rows, np.ones(len(rows)))))
     return PassageWeights.sum_of(*arrived)
@@ -99,11 +99,13 @@ def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Ma
     return {end: each / total for end, each in specific.items()}
 
 
-def _passages_titled(snapshot: Snapshot, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
+def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
     """For each phrase, the passages that it is the title of, where there are any."""
+    snapshot = context.snapshot
     first = snapshot.n_phrases
     nodes, others, weights = graph.neighbours(np.array(phrases, np.int64))
     to_passages = others >= first
+    to_passages[to_passages] = context.taking_part[others[to_passages] - first]
     nodes, rows, weights = nodes[to_passages], others[to_passages] - first, weights[to_passages]
     titled: dict[int, list[int]] = {}
     for phrase in phrases:

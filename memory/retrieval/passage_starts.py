@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
-from memory.retrieval.mode_result import PassageWeights
-from memory.retrieval.query_context import START_PASSAGES, Floats, QueryContext
+from memory.retrieval.passage_weights import Floats, PassageWeights
+from memory.retrieval.query_context import START_PASSAGES, QueryContext
 from memory.retrieval.score_scaling import softmax
 from memory.retrieval.top_k import cosines
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts

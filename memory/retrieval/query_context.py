@@ -1,7 +1,7 @@
 """The context of one query: the snapshot, encoder, text and settings that a mode ranks the passages with."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from heapq import nsmallest
@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.passage_weights import Floats
 from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, cosines
+from memory.retrieval.top_k import EQUAL_SCORES, cosines, order_by_name
 from memory.types import Encoder, known_words, triple_query_vector
 from store.index.bm25 import ComparedWords
+from store.index.graph.adjacency import Adjacency
+from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 from store.types import Triple
-
-Floats = NDArray[np.float64]
 
 WORD_CANDIDATES = 100
 """How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
@@ -32,6 +33,9 @@ noise, whose sum would grow with the memory."""
 
 LEAST_KNOWN = 0.01
 """Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
+
+_OF_THE_QUERY = ("vector", "triple_vector", "known_share", "is_known", "passages_by_words", "triples_by_words")
+"""Properties that do not depend on which passages are left out."""
 
 LOOKED_AT = 65_536
 """Rows of two masks that are looked at together."""
@@ -68,7 +72,9 @@ class QueryContext:
         recognition: RecognitionMemory | None = None,
         k: int = ALL_PASSAGES,
         entity_reader: EntityReader | None = None,
+        left_out: Sequence[int] = (),
     ) -> None:
+        """`left_out`: rows of living passages that take no part in linking."""
         self.snapshot = snapshot
         self.encoder = encoder
         self.query = query
@@ -77,7 +83,55 @@ class QueryContext:
         self.entity_reader = entity_reader
         self.k = k
         """How many passages the client wants. Those ranked below need no exact order."""
+        self.left_out = np.array(sorted(left_out), np.int64)
         self.stages_ms: dict[str, float] = {}
+        self._graphs: dict[EdgeWeights, Adjacency] = {}
+
+    def leaving_out(self, rows: Iterable[int]) -> "QueryContext":
+        """The same query with more passages left out. The query is not encoded again."""
+        other = QueryContext(
+            self.snapshot,
+            self.encoder,
+            self.query,
+            self.settings,
+            self.recognition,
+            self.k,
+            self.entity_reader,
+            [*self.left_out.tolist(), *rows],
+        )
+        other.stages_ms = self.stages_ms
+        other.__dict__ |= {name: self.__dict__[name] for name in _OF_THE_QUERY if name in self.__dict__}
+        return other
+
+    @cached_property
+    def taking_part(self) -> NDArray[np.bool_]:
+        """Mask of the living passages that are not left out, shape (n_passages,)."""
+        alive = self.snapshot.passage_alive
+        if len(self.left_out):
+            alive = alive.copy()
+            alive[self.left_out] = False
+        return alive
+
+    @cached_property
+    def _left_out_phrases(self) -> Mapping[int, int]:
+        """How many of the passages left out hold each phrase."""
+        if not len(self.left_out):
+            return {}
+        phrases, counts = np.unique(self.snapshot.context.entries(self.left_out)[1], return_counts=True)
+        return dict(zip(phrases.tolist(), counts.tolist(), strict=True))
+
+    def graph(self, weights: EdgeWeights) -> Adjacency:
+        """The graph of the passages that take part."""
+        if weights not in self._graphs:
+            whole = self.snapshot.adjacency(weights)
+            gone = [phrase for phrase in self._left_out_phrases if not self.passage_count(phrase)]
+            without = whole.without(self.left_out, np.array(gone, np.int64)) if len(self.left_out) else whole
+            self._graphs[weights] = without
+        return self._graphs[weights]
+
+    def passage_count(self, phrase: int) -> int:
+        """In how many of the passages that take part a phrase stands."""
+        return self.snapshot.passage_count(phrase) - self._left_out_phrases.get(phrase, 0)
 
     @cached_property
     def vector(self) -> NDArray[np.float32]:
@@ -117,14 +171,18 @@ class QueryContext:
         """Mask of the passages that take part, shape (n_passages,): the living, and by cosine only those the encoder knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
-        return snapshot.passage_alive if self.passages_by_words or known.all() else snapshot.passage_alive & known
+        return self.taking_part if self.passages_by_words or known.all() else self.taking_part & known
 
     @cached_property
     def triples_compared(self) -> NDArray[np.bool_]:
-        """The same for triples, shape (n_triples,)."""
+        """The same for triples, shape (n_triples,). A triple takes part if a passage that takes part states it."""
         snapshot = self.snapshot
-        known = snapshot.triple_vectors.known
-        return snapshot.triple_alive if self.triples_by_words or known.all() else snapshot.triple_alive & known
+        alive, known = snapshot.triple_alive, snapshot.triple_vectors.known
+        if len(self.left_out):
+            alive = alive.copy()
+            triples, counts = np.unique(snapshot.incidence.entries(self.left_out)[1], return_counts=True)
+            alive[triples[counts >= snapshot.statement_counts(triples)]] = False
+        return alive if self.triples_by_words or known.all() else alive & known
 
     @cached_property
     def compared_passages(self) -> ComparedRows:
@@ -181,21 +239,41 @@ class QueryContext:
     @cached_property
     def words(self) -> ComparedWords:
         """The query beside the passages with most of its words; how rare a word is comes from those that are compared."""
+        return self._compare_words(WORD_CANDIDATES)
+
+    def _compare_words(self, best: int) -> ComparedWords:
         compared = self.passages_compared
         with self.stage("words"):
-            return self.snapshot.compare_words(self.query, compared, WORD_CANDIDATES)
+            return self.snapshot.compare_words(self.query, self.taking_part, compared, best)
 
     @cached_property
     def word_candidates(self) -> list[int]:
-        """The rows of the `WORD_CANDIDATES` best living passages by BM25, best first; each shares a word with the query."""
-        words, name = self.words, self.snapshot.passage_id
+        """The rows of the `WORD_CANDIDATES` best passages by BM25, best first; each shares a word with the query."""
+        return self._first_by_words(self.words, WORD_CANDIDATES)
+
+    def best_by_words(self, k: int) -> list[int]:
+        """The rows of the `k` best passages by BM25, best first."""
+        if k == WORD_CANDIDATES:
+            return self.word_candidates
+        return self._first_by_words(self._compare_words(k), k)
+
+    def _first_by_words(self, words: ComparedWords, k: int) -> list[int]:
+        name = self.snapshot.passage_id
         with self.stage("words"):
             first = nsmallest(
-                WORD_CANDIDATES,
+                k,
                 zip((-words.scores).tolist(), words.rows.tolist(), strict=True),
                 key=lambda each: (each[0], name(each[1])),
             )
             return [row for _, row in first]
+
+    def nearest_passages(self, k: int) -> list[int]:
+        """The rows of the `k` passages nearest to the query by cosine, nearest first."""
+        if k == START_PASSAGES:
+            return order_by_name(*self.nearest_cosines, k, self.snapshot.passage_id)[0]
+        compared = self.compared_passages
+        with self.stage("passages"):
+            return compared.nearest(k, self.snapshot.passage_id)[0]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -19,6 +19,10 @@ def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
         parts += [text((_percent(why.own_share), HEADING), " from it"), *_seeds(why)]
+    if why.near_duplicate_of is not None:
+        parts.append(text(f"one of {why.group_size} near-duplicates, which share one score"))
+    if why.hub_factor is not None:
+        parts.append(text(f"damped as a hub: keeps {_percent(why.hub_factor)} of what comes from others"))
     lines = indent(_joined([text(("why   ", HEADING)), *parts]), 4, width)
     if why.path is not None:
         way = text(("way   ", HEADING))

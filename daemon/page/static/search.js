@@ -167,6 +167,13 @@ export class Search {
       const own = reason.own_share >= 0.005 ? [`the passage itself ${percent(reason.own_share)}`] : [];
       panel.append(documentText(`By origin: ${[...parts, ...own].join(" · ")}`, { tag: "p", cls: "note" }));
     }
+    if (reason.near_duplicate_of) {
+      panel.append(element("p", { class: "note" }, `One of ${reason.group_size} near-duplicates, which share one score.`));
+    }
+    if (reason.hub_factor != null) {
+      const kept = `It names many things and keeps ${percent(reason.hub_factor)} of what comes from other passages and phrases.`;
+      panel.append(element("p", { class: "note" }, kept));
+    }
     return panel;
   }
 

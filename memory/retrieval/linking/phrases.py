@@ -60,11 +60,15 @@ def named_entities(context: QueryContext, by_model: bool) -> list[str]:
 
 
 def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:
-    """Seeds for those names that are phrases of the memory, weighted by `specificity`."""
+    """Seeds for those names that are phrases of passages that take part, weighted by `specificity`."""
     snapshot = context.snapshot
     rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
     return heaviest_first(
-        [Seed(row, snapshot.phrase(row), specificity(context, row)) for row in rows if row is not None]
+        [
+            Seed(row, snapshot.phrase(row), specificity(context, row))
+            for row in rows
+            if row is not None and context.passage_count(row)
+        ]
     )
 
 
@@ -97,7 +101,7 @@ def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:
 
 
 def specificity(context: QueryContext, phrase: int) -> float:
-    """Node specificity: 1 / the number of living passages that contain the phrase (HippoRAG, section 2.2); 1 without it."""
+    """Node specificity: 1 / the number of passages that contain the phrase (HippoRAG, section 2.2); 1 without it."""
     if not context.settings.node_specificity:
         return 1.0
-    return 1.0 / max(context.snapshot.passage_count(phrase), 1)
+    return 1.0 / max(context.passage_count(phrase), 1)

@@ -75,7 +75,7 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
     snapshot = context.snapshot
     out = np.zeros(snapshot.n_triples, np.float32)
     scores = snapshot.bm25(context.query)
-    passages = top_k(scores, BM25_PASSAGES, snapshot.passage_alive & (scores > 0), snapshot.passage_id)
+    passages = top_k(scores, BM25_PASSAGES, context.taking_part & (scores > 0), snapshot.passage_id)
     if passages:
         rows = np.unique(snapshot.incidence.entries(np.array(passages))[1])
         out[rows] = snapshot.bm25_of(context.query, [" ".join(snapshot.triple(int(row))) for row in rows])

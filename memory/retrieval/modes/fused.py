@@ -9,19 +9,21 @@ the passages that these lead to. `docs/explanation/retrieval.md` describes it, a
 tried.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
+from memory.retrieval.distinct_candidates import leave_out_duplicates
 from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
 from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
-from memory.retrieval.mode_result import PassageWeights, Ranking, dense_ranking
+from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
-from memory.retrieval.pagerank.ppr_scoring import rank_by_pagerank, walked_edges
+from memory.retrieval.pagerank.ppr_scoring import rank_by_pagerank, walked_graph
 from memory.retrieval.passage_starts import passage_starts
+from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import softmax
 from memory.types import LinkedTriple, Seed
@@ -35,6 +37,9 @@ def rank(context: QueryContext) -> Ranking:
     snapshot, settings = context.snapshot, context.settings
     if not snapshot.living_passages:
         return dense_ranking(context)
+    leaders: Mapping[int, int] = {}
+    if settings.passage_nodes:
+        context, leaders = leave_out_duplicates(context)
     compared = ComparedTriples(context)
     scale = compared.standard_score()
     triples = filter_triples(context, nearest_triples(context, compared, scale))
@@ -49,14 +54,15 @@ def rank(context: QueryContext) -> Ranking:
         return rank_by_pagerank(context, seeds, None, triples=triples)
     starts = passage_starts(context, titles)
     with context.stage("graph"):
-        graph = snapshot.adjacency(walked_edges(context, OCCURRENCE_WEIGHTS))
+        graph = walked_graph(context, OCCURRENCE_WEIGHTS)
     with context.stage("hop"):
         hop = next_passages(context, starts, graph, compared, scale)
     # Triples are linked by cosines, which say as much as the encoder knows of the query.
     share = 1.0 - (1.0 - settings.passage_share) * context.known_share if seeds else 1.0
     gone_on = settings.hop_share * hop.total
     passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - gone_on), starts))
-    ranking = rank_by_pagerank(context, _scale_seeds(seeds, 1 - share), passage_reset, OCCURRENCE_WEIGHTS, triples)
+    seeds = _scale_seeds(seeds, 1 - share)
+    ranking = rank_by_pagerank(context, seeds, passage_reset, OCCURRENCE_WEIGHTS, triples, leaders)
     if seeds or ranking.note:
         return ranking
     return replace(ranking, note="no triple was kept and no name is known: from passages alone")

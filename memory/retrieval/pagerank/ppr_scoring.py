@@ -3,16 +3,18 @@
 `rank_without_walk` has what HippoRAG 1 compares PageRank with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.mode_result import PageRankResult, PassageWeights, Ranking, dense_ranking
+from memory.retrieval.mode_result import PageRankResult, Ranking, dense_ranking
 from memory.retrieval.pagerank.ppr import IsPreciseEnough, pagerank_reordered
 from memory.retrieval.pagerank.push import ForwardPush, PushEstimate
-from memory.retrieval.query_context import Floats, QueryContext
+from memory.retrieval.passage_weights import Floats, PassageWeights
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.score_damping import HUB_DEGREE, ScoreDamping
 from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import is_top_k_certain, is_top_k_certain_from_below
 from memory.types import LinkedTriple, Seed
@@ -37,6 +39,11 @@ NEIGHBOUR_SHARE = 0.5
 """What a neighbour of a seed gets of the least seed's weight where nothing walks, once for each seed (HippoRAG 1's code)."""
 
 
+def walked_graph(context: QueryContext, weights: EdgeWeights) -> Adjacency:
+    """The graph of the passages that take part, with the edges that the settings allow."""
+    return context.graph(walked_edges(context, weights))
+
+
 def walked_edges(context: QueryContext, weights: EdgeWeights) -> EdgeWeights:
     """`weights`, without synonym edges where the settings say so."""
     return weights if context.settings.synonym_edges else replace(weights, synonym=0.0)
@@ -48,8 +55,12 @@ def rank_by_pagerank(
     passage_reset: PassageWeights | None,
     weights: EdgeWeights = HIPPORAG2_WEIGHTS,
     triples: Sequence[LinkedTriple] = (),
+    leaders: Mapping[int, int] | None = None,
 ) -> Ranking:
     """Ranks passages by PageRank from `seeds` and from `passage_reset`, reset weights of passages.
+
+    With `leaders`, scores of hubs are damped, and each near-duplicate left out of `context` gets its score from its leader
+    (`memory.retrieval.score_damping`); passages have to be nodes of the graph.
 
     Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank,
     each counted as often as it occurs in the passage's triples (HippoRAG, section 2.3). If all reset weights are zero, the
@@ -60,13 +71,14 @@ def rank_by_pagerank(
     if not len(starts):
         return dense_ranking(context, triples, "no seed has any weight: dense retrieval")
     with context.stage("graph"):
-        graph = snapshot.adjacency(
-            walked_edges(context, weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
-        )
+        graph = walked_graph(context, weights if passage_reset is not None else PHRASE_GRAPH_WEIGHTS)
+    damped = None
+    if leaders is not None:
+        damped = _score_damping(context, graph, starts, start_weights, leaders)
     with context.stage("walk"):
-        found = _walk(context, graph, starts, start_weights, through_phrases=passage_reset is None)
+        found = _walk(context, graph, starts, start_weights, passage_reset is None, damped)
         result = PageRankResult(
-            graph, starts, start_weights, found, context.settings.damping, through_phrases=passage_reset is None
+            graph, starts, start_weights, found, context.settings.damping, passage_reset is None, damped
         )
         scores = _passage_scores(snapshot, result)
     return Ranking(scores, triples=tuple(triples), seeds=tuple(seeds), pagerank=result)
@@ -84,33 +96,66 @@ def _starts(
     return nodes[weights != 0], weights[weights != 0]
 
 
+def _score_damping(
+    context: QueryContext,
+    graph: Adjacency,
+    starts: NDArray[np.int64],
+    weights: Floats,
+    leaders: Mapping[int, int],
+) -> ScoreDamping:
+    snapshot, damping = context.snapshot, context.settings.damping
+    restart = weights / weights.sum()
+    alone = float(restart[graph.inside.degrees_of(graph.inside.inner(starts)) == 0].sum())
+    passages = np.flatnonzero(starts >= snapshot.n_phrases)
+    passages = passages[np.argsort(starts[passages])]
+    return ScoreDamping(
+        HUB_DEGREE * graph.inside.passage_degrees / max(snapshot.living_passages - len(leaders), 1),
+        PassageWeights(
+            starts[passages] - snapshot.n_phrases, (1.0 - damping) * restart[passages] / (1.0 - damping * alone)
+        ),
+        leaders,
+    )
+
+
 def _walk(
-    context: QueryContext, graph: Adjacency, starts: NDArray[np.int64], weights: Floats, through_phrases: bool
+    context: QueryContext,
+    graph: Adjacency,
+    starts: NDArray[np.int64],
+    weights: Floats,
+    through_phrases: bool,
+    damped: ScoreDamping | None,
 ) -> Floats | PushEstimate:
     """The PageRank of all nodes, or in a large graph its estimate by pushes from few starts."""
     snapshot = context.snapshot
     large = snapshot.living_phrases + snapshot.living_passages >= PUSH_MIN_NODES
     if large and len(starts) <= PUSH_MAX_STARTS and not context.settings.exact:
-        pushed = _pushed(context, graph, starts, weights, through_phrases)
+        pushed = _pushed(context, graph, starts, weights, through_phrases, damped)
         if pushed is not None:
             return pushed
     reset: Floats = np.zeros(graph.nodes)
     reset[starts] = weights
-    stop_early = None if through_phrases else _until_top_passages_are_certain(context)
+    stop_early = None if through_phrases else _until_top_passages_are_certain(context, graph, damped)
     return pagerank_reordered(graph.inside, reset, context.settings.damping, stop_early)
 
 
 def _pushed(
-    context: QueryContext, graph: Adjacency, starts: NDArray[np.int64], weights: Floats, through_phrases: bool
+    context: QueryContext,
+    graph: Adjacency,
+    starts: NDArray[np.int64],
+    weights: Floats,
+    through_phrases: bool,
+    damped: ScoreDamping | None,
 ) -> PushEstimate | None:
     """The estimate, as precise as it takes to be certain of the best `k` passages and their order; None where that costs more
     than a whole walk, or where pushes reach fewer than `k` passages."""
     inside = graph.inside
     with ForwardPush(inside, inside.inner(starts), weights, context.settings.damping) as push:
-        return _refined(context, inside, push, through_phrases)
+        return _refined(context, inside, push, through_phrases, damped)
 
 
-def _refined(context: QueryContext, inside: BaseOrder, push: ForwardPush, through_phrases: bool) -> PushEstimate | None:
+def _refined(
+    context: QueryContext, inside: BaseOrder, push: ForwardPush, through_phrases: bool, damped: ScoreDamping | None
+) -> PushEstimate | None:
     first = context.snapshot.n_phrases
     estimate, largest = None, inside.largest_passage_degree
     for epsilon in PUSH_EPSILONS[-1:] if through_phrases else PUSH_EPSILONS:
@@ -123,11 +168,18 @@ def _refined(context: QueryContext, inside: BaseOrder, push: ForwardPush, throug
             return estimate
         passages = estimate.nodes >= first
         rows, scores = estimate.nodes[passages] - first, estimate.ranks[passages]
-        living = context.snapshot.passage_alive[rows] & (scores > 0)
+        living = context.taking_part[rows] & (scores > 0)
         rows, scores, numbers = rows[living], scores[living], numbers[passages][living]
         if len(rows) < min(context.k, context.snapshot.living_passages):
             continue
-        bounds = estimate.ratio * inside.degrees_of(numbers)
+        degrees = inside.degrees_of(numbers)
+        bounds = estimate.ratio * degrees
+        if damped is not None:
+            # A damped score is off by no more than the score.
+            scores = damped.scores(rows, scores, degrees)
+            copies = damped.duplicates(rows, scores)
+            scores = np.concatenate([scores, copies.weights])
+            bounds = np.concatenate([bounds, np.full(len(copies.rows), bounds.max(initial=0.0))])
         if is_top_k_certain_from_below(scores, bounds, context.k, estimate.ratio * largest):
             return estimate
     return estimate if len(rows) >= min(context.k, context.snapshot.living_passages) else None
@@ -136,11 +188,31 @@ def _refined(context: QueryContext, inside: BaseOrder, push: ForwardPush, throug
 def _passage_scores(snapshot: Snapshot, result: PageRankResult) -> Floats:
     if result.through_phrases:
         return scores_by_phrases(snapshot, result.ranks)
+    damped = result.score_damping
     if not isinstance(result.found, PushEstimate):
-        return result.found[snapshot.n_phrases :]
-    scores: Floats = np.zeros(snapshot.n_passages)
+        ranks = result.found[snapshot.n_phrases :]
+        if damped is None:
+            return ranks
+        return _damped_scores(damped, ranks, result.walk.degrees[snapshot.n_phrases :])
     passages = result.found.nodes >= snapshot.n_phrases
-    scores[result.found.nodes[passages] - snapshot.n_phrases] = result.found.ranks[passages]
+    nodes, ranks = result.found.nodes[passages], result.found.ranks[passages]
+    if damped is not None:
+        degrees = result.walk.inside.degrees_of(result.walk.inside.inner(nodes))
+        ranks = damped.scores(nodes - snapshot.n_phrases, ranks, degrees)
+    scores: Floats = np.zeros(snapshot.n_passages)
+    scores[nodes - snapshot.n_phrases] = ranks
+    if damped is not None:
+        copies = damped.duplicates(nodes - snapshot.n_phrases, ranks)
+        scores[copies.rows] = copies.weights
+    return scores
+
+
+def _damped_scores(damped: ScoreDamping, ranks: Floats, degrees: Floats) -> Floats:
+    """The scores of all passages, shape (n_passages,), from their ranks and degrees."""
+    rows = np.arange(len(ranks))
+    scores = damped.scores(rows, ranks, degrees)
+    copies = damped.duplicates(rows, scores)
+    scores[copies.rows] = copies.weights
     return scores
 
 
@@ -174,10 +246,19 @@ def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: 
     return Ranking(scores, seeds=tuple(seeds))
 
 
-def _until_top_passages_are_certain(context: QueryContext) -> IsPreciseEnough:
+def _until_top_passages_are_certain(
+    context: QueryContext, graph: Adjacency, damped: ScoreDamping | None
+) -> IsPreciseEnough:
     """Says when the walk may stop: the best `k` passages and their order are certain, given the L1 error of the ranks."""
     alive, first = np.flatnonzero(context.snapshot.passage_alive), context.snapshot.n_phrases
-    return lambda ranks, error: is_top_k_certain(ranks[first:][alive], context.k, error)
+
+    def is_certain(ranks: Floats, error: float) -> bool:
+        scores = ranks[first:]
+        if damped is not None:
+            scores = _damped_scores(damped, scores, graph.degrees[first:])
+        return is_top_k_certain(scores[alive], context.k, error)
+
+    return is_certain
 
 
 def scores_by_phrases(snapshot: Snapshot, ranks: NDArray[np.float64]) -> Floats:

@@ -1,5 +1,6 @@
 """The edge weights at one commit, nodes numbered as the snapshot does: phrases by their row, then passages."""
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -8,8 +9,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.graph.base_order import BaseOrder, Vector
-from store.index.graph.edge_entries import MIN_WEIGHT, EdgeWeights, Entries, Graph, log_entries, without_dust
+from store.index.graph.edge_entries import (
+    MIN_WEIGHT,
+    EdgeWeights,
+    Entries,
+    Graph,
+    log_entries,
+    stated_entries,
+    without_dust,
+)
 from store.index.graph.joined_base import joined_bases
+from store.index.graph.log_layers import LogLayer
 from store.index.graph.node_order import NodeOrder
 
 
@@ -21,9 +31,21 @@ class Adjacency:
         self._phrases = graph.n_phrases
         self._graph, self._weights = graph, weights
         self._base = joined_bases.get(graph, weights)
-        order = NodeOrder((self._base.phrases, self._base.passages), graph.n_phrases, graph.n_passages)
-        self.inside = BaseOrder(self._base, self._base.layers.of(graph, weights, order), order)
+        self._order = NodeOrder((self._base.phrases, self._base.passages), graph.n_phrases, graph.n_passages)
+        self._layers = self._base.layers.of(graph, weights, self._order)
+        self._taken_away: list[Entries] = []
+        self.inside = BaseOrder(self._base, self._layers, self._order)
         """The same in the order of nodes in which a product costs least: for who makes many."""
+
+    def without(self, passages: NDArray[np.int64], phrases: NDArray[np.int64]) -> "Adjacency":
+        """The graph without some passages and without `phrases`, which no other passages hold. O(the edges of these nodes)."""
+        rows, cols, weights = stated_entries(self._graph, self._weights, passages, phrases)
+        other = copy(self)
+        other.__dict__.pop("degrees", None)
+        other._taken_away = [*self._taken_away, (rows, cols, -weights)]
+        other._layers = [*self._layers, LogLayer(other._taken_away[-1], self._order)]
+        other.inside = BaseOrder(self._base, other._layers, self._order)
+        return other
 
     @cached_property
     def degrees(self) -> Vector:
@@ -63,7 +85,7 @@ class Adjacency:
         """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
         joined = self._base.matrix.tocoo()
         rows, cols = (self.inside.outer(each.astype(np.int64)) for each in (joined.row, joined.col))
-        parts = zip((rows, cols, joined.data), log_entries(self._graph, self._weights), strict=True)
+        parts = zip((rows, cols, joined.data), log_entries(self._graph, self._weights), *self._taken_away, strict=True)
         rows, cols, values = (np.concatenate(part) for part in parts)
         whole = sparse.csr_array((values, (rows, cols)), shape=(self.nodes, self.nodes))
         whole.sum_duplicates()

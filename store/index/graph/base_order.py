@@ -55,6 +55,12 @@ class BaseOrder:
         return self._base.total_degree + sum(float(layer.sums.sum()) for layer in self._layers)
 
     @cached_property
+    def passage_degrees(self) -> float:
+        """The degrees of all passages together. O(what changed since the base)."""
+        changed = sum(float(layer.sums[self._order.is_passage(layer.rows)].sum()) for layer in self._layers)
+        return self._base.passage_degrees + changed
+
+    @cached_property
     def largest_passage_degree(self) -> float:
         """Of the degrees of all passages; 0 where there is none."""
         changed = [layer.rows[self._order.is_passage(layer.rows)] for layer in self._layers]

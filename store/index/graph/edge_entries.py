@@ -67,6 +67,29 @@ def log_entries(
     return edge_entries(parts, graph.triple_ends, graph.n_phrases)
 
 
+def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
+    """What some passages add to the weights: their own edges, the relations that their triples state, and the synonym edges of
+    `phrases`, which no other passages hold."""
+    rows, triples, counts = graph.incidence.entries(passages)
+    subjects, objects = graph.triple_ends[triples].T
+    apart = subjects != objects
+    subjects, objects, stated = subjects[apart], objects[apart], counts[apart]
+    relations = (
+        np.concatenate([subjects, objects]),
+        np.concatenate([objects, subjects]),
+        np.concatenate([stated, stated]),
+    )
+    parts = [("relation", *relations, weights.relation), ("occurrence", rows, triples, counts, weights.occurrence)]
+    if weights.context:
+        parts.append(("context", *graph.context.entries(passages), weights.context))
+    if weights.synonym and len(phrases):
+        ones, others, near = graph.synonym.entries(phrases)
+        back = ~np.isin(others, phrases)
+        both = np.concatenate([ones, others[back]]), np.concatenate([others, ones[back]])
+        parts.append(("synonym", *both, np.concatenate([near, near[back]]), weights.synonym))
+    return edge_entries(parts, graph.triple_ends, graph.n_phrases)
+
+
 def edge_entries(parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArray[np.int32], phrases: int) -> Entries:
     """(row, column, weight) of every entry of (kind, rows, columns, values, factor), in both directions; passages are
     numbered after `phrases`. `ends`: phrase rows of the triples' subjects and objects, shape (triples, 2)."""

@@ -27,6 +27,8 @@ class JoinedBase:
         self.exact = RowBlocks(matrix)
         self.degrees: NDArray[np.float64] = self.exact @ np.ones(matrix.shape[1])
         self.total_degree = float(self.degrees.sum())
+        self.passage_degrees = float(self.degrees[phrases:].sum())
+        """The degrees of all passages together."""
         self.layers = LogLayers()
         self._lock = threading.Lock()
         self._rough: RowBlocks | None = None

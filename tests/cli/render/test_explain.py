@@ -52,6 +52,15 @@ def explained(**named: str) -> dict[str, object]:
     )
 
 
+def test_a_damped_passage_says_so(hippoctl: Shell, scripted: Scripted) -> None:
+    damped = reason().model_copy(update={"hub_factor": 0.12, "near_duplicate_of": "3" * 32, "group_size": 401})
+    found = passage(1, "Emil Strand", "Emil Strand built the rain gauge in 1974.")
+    scripted.answers["POST /v1/query"] = answer(found, explain=Explanation(passages=[damped]))
+    out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())
+    assert "one of 401 near-duplicates, which share one score" in out
+    assert "damped as a hub: keeps 12 % of what comes from others" in out
+
+
 def test_each_passage_says_what_its_score_is_made_of_and_the_strongest_way(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["POST /v1/query"] = explained()
     out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())

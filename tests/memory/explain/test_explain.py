@@ -60,12 +60,17 @@ def test_the_shares_of_a_score_are_what_each_seed_alone_brings(memory: Store, mo
             spread = 1.0 if result.walk.degrees[node] > 0 else 1.0 - result.damping
             alone[node] = ranks * spread * result.reset[node] / whole
         for explanation in explain(context, ranking, rows):
-            brought = {node: float(_score(snapshot, result, ranks, explanation.row)) for node, ranks in alone.items()}
+            row = explanation.row if explanation.near_duplicate_of is None else explanation.near_duplicate_of
+            node, factor = snapshot.n_phrases + row, explanation.hub_factor
+            brought = {each: factor * float(_score(snapshot, result, ranks, row)) for each, ranks in alone.items()}
+            if node in brought and factor < 1.0:
+                isolated = sum(result.reset[result.walk.degrees == 0]) / whole
+                own = (1.0 - result.damping) * result.reset[node] / whole / (1.0 - result.damping * isolated)
+                brought[node] += (1.0 - factor) * own
             total = sum(brought.values())
             assert explanation.own_share is not None and explanation.other_share is not None
             for share in explanation.phrase_shares:
                 assert share.share == pytest.approx(brought[share.row] / total, abs=1e-6)
-            node = snapshot.n_phrases + explanation.row
             assert explanation.own_share == pytest.approx(brought.get(node, 0.0) / total, abs=1e-6)
             assert sum(
                 share.share for share in explanation.phrase_shares
@@ -105,7 +110,8 @@ def test_the_path_is_the_strongest_of_all(memory: Store, mode: str) -> None:
         paths += 1
         path = explanation.path.nodes
         nodes = [node.row + first if node.is_passage else node.row for node in path]
-        assert nodes[-1] == first + explanation.row
+        leader = explanation.near_duplicate_of
+        assert nodes[-1] == first + (explanation.row if leader is None else leader)
         assert not path[0].is_passage
         if result.through_phrases:
             nodes.pop()

@@ -49,6 +49,11 @@ class Settings:
     parts_weight: float = 0.6
     least_known: float = 0.01
     titled_passages: int = 20
+    near_cosine: float = 0.9
+    shared_words: float = 0.8
+    group_min: int = 3
+    hub_degree: float = 2.5
+    hub_power: float = 3.0
 
 
 @dataclass
@@ -79,6 +84,16 @@ class Reference:
         triple_query_vector=None,
         known_words=lambda query: 1.0,
     ):
+        self._made_with = (
+            vector,
+            query_vector,
+            threshold,
+            cap,
+            passage_terms,
+            query_terms,
+            triple_query_vector,
+            known_words,
+        )
         self.passages = sorted(passages)
         self.passage_terms = passage_terms or ascii_words
         self.query_terms = query_terms or (lambda query, _: {(word,): n for word, n in ascii_words(query)[0].items()})
@@ -208,7 +223,7 @@ class Reference:
             "query-to-node": lambda: self.query_to_node(query, settings),
             "ner-to-node": lambda: self.ner_to_node(query, names, settings),
             "hipporag": lambda: self.hipporag(query, names, settings),
-            "fused": lambda: self.fused(query, names, settings),
+            "fused": lambda: self.without_duplicates(query, names, settings),
         }[mode]()
 
     def hipporag2(self, query, settings):
@@ -263,6 +278,35 @@ class Reference:
         scores = {p[0]: sum(weights[end] for s, _, o in set(p[3]) for end in {s, o}) for p in self.passages}
         return Answer(scores, [], seeds)
 
+    def without_duplicates(self, query, names, settings):
+        """The answer of a memory that has only the leader of each group. A near-duplicate has its leader's score, divided by
+        the size of the group."""
+        if not settings.passage_nodes:
+            return self.fused(query, names, settings)
+        leaders = self._leaders(query, settings)
+        kept = Reference([p for p in self.passages if p[0] not in leaders], *self._made_with)
+        answer = kept.fused(query, names, settings)
+        for id, leader in leaders.items():
+            answer.scores[id] = answer.scores[leader] / (1 + list(leaders.values()).count(leader))
+        return answer
+
+    def _leaders(self, query, settings):
+        """{id: leader} of all near-duplicates in groups that are large enough, each searched for among all passages."""
+        cosines = self._dense(query)
+        order = sorted(self.ids, key=lambda id: (-round(cosines[id], 12), id))
+        words = {p[0]: set(re.findall(r"[^\W_]+", folded(f"{p[1]}\n{p[2]}"))) for p in self.passages}
+        vectors = dict(zip(self.ids, self.passage_vectors, strict=True))
+        leaders = {}
+        for at, id in enumerate(order):
+            for leader in order[:at]:
+                near = vectors[id] @ vectors[leader] >= settings.near_cosine
+                alike = len(words[id] & words[leader]) >= settings.shared_words * len(words[id] | words[leader])
+                if leader not in leaders and near and alike:
+                    leaders[id] = leader
+                    break
+        sizes = Counter(leaders.values())
+        return {id: leader for id, leader in leaders.items() if sizes[leader] + 1 >= settings.group_min}
+
     def fused(self, query, names, settings):
         triples = self._top_triples(query, settings.top_triples, standardised)
         phrases = {}
@@ -294,7 +338,23 @@ class Reference:
         hop = {id: settings.hop_share * weight for id, weight in self._next_passages(query, starts, settings).items()}
         stays = 1.0 - sum(hop.values())
         passages = {id: share * (stays * starts.get(id, 0.0) + hop.get(id, 0.0)) for id in self.ids}
-        return Answer(self._walk(query, seeds, passages, settings, self._occurrences), triples, seeds)
+        scores = self._walk(query, seeds, passages, settings, self._occurrences)
+        return Answer(self._damped(scores, seeds, passages, settings), triples, seeds)
+
+    def _damped(self, scores, seeds, passages, settings):
+        """The scores where what a passage with far more triples than the mean gets from others counts for less."""
+        degrees = {p[0]: sum(1 + (s != o) for s, _, o in set(p[3])) for p in self.passages}
+        limit = settings.hub_degree * sum(degrees.values()) / len(degrees)
+        whole = sum(seeds.values()) + sum(passages.values())
+        if not whole:
+            return scores
+        isolated = sum(weight for id, weight in passages.items() if not degrees[id]) / whole
+        damped = {}
+        for id, score in scores.items():
+            own = (1.0 - settings.damping) * passages[id] / whole / (1.0 - settings.damping * isolated)
+            factor = (limit / degrees[id]) ** settings.hub_power if degrees[id] > limit else 1.0
+            damped[id] = own + factor * (score - own)
+        return damped
 
     def _passage_starts(self, query, titles, settings):
         """{id: weight}: the passages named, by what the titles are of the query; the rest by cosines and by words, each with as

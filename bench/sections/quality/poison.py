@@ -1,0 +1,195 @@
+"""Attacks by documents: does a flood of near-duplicates or a magnet push true passages down?
+
+Each attack is added to the example drive and to MuSiQue (triples of the rules), every question is asked in `fused` and in the
+baselines, and the attack is removed again. Floods aim at one question each; `places` are those of its gold before and after.
+`HIPPOD_BENCH_SETS` names one of the sets (drive,musique).
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
+from bench.support.poisoned_documents import (
+    Document,
+    altered_copies,
+    flood,
+    name_magnet,
+    question_magnet,
+    triple_magnet,
+    word_magnet,
+)
+from bench.support.questions.mode_comparison import KS, ask, markdown_table
+from cli.evaluation.questions import EvalQuestion, read_questions
+from daemon.contract.query import RankedPassage
+from tests.e2e.real_hippod import ROOT, Daemon
+
+MUSIQUE = ROOT.parent / "shared" / "data" / "musique"
+SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "drive,musique").split(","))
+MODES = ("fused", "hipporag2", "bm25", "dense")
+FLOODED = 3
+"""Questions that floods aim at, evenly spaced."""
+FIRST = 5
+PLACES_MAX = 2
+"""Places that gold among the first `FIRST` may lose to a flood in `fused`: the group has one place, and its leader leads on."""
+LOSS_MAX = 0.02
+"""Recall@5 in `fused` that an attack may cost, over all questions. The magnet that repeats the questions is exempt."""
+BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    name: str
+    documents: Sequence[Document]
+    target: int | None = None
+    """The question that the attack aims at."""
+    original: RankedPassage | None = None
+    """The passage that the documents copy; a copy counts as this passage."""
+    is_bounded: bool = True
+    """Whether `LOSS_MAX` applies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Of all questions in one mode: `found`, the gold among the first 1 … max(KS), as shares, and attackers among `FIRST`."""
+
+    found: Any
+    places: Sequence[Sequence[int]]
+    attackers: int
+
+    @property
+    def recall(self) -> dict[str, float]:
+        return {str(k): round(float(self.found[:, k - 1].mean()), 4) for k in KS}
+
+
+def run(results: dict[str, Any]) -> str:
+    """Markdown tables; all figures in `results`."""
+    parts = []
+    for name in SETS:
+        if name == "musique" and not MUSIQUE.exists():
+            parts.append("MuSiQue skipped: its files are read from ../shared/data/musique, which is not there.")
+            continue
+        folder = Path(tempfile.mkdtemp(prefix="hippod-poison-"))
+        try:
+            parts.append(_set(name, folder, results))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return "\n\n".join(parts)
+
+
+def _set(name: str, home: Path, results: dict[str, Any]) -> str:
+    daemon = bulk_daemon(home)
+    if name == "drive":
+        shutil.copytree(ROOT / "examples" / "drive", daemon.drive, dirs_exist_ok=True)
+        questions = read_questions(ROOT / "examples" / "questions.json")
+    else:
+        questions = read_questions(MUSIQUE / "questions.json")
+    with daemon:
+        if name == "musique":
+            ctl(daemon, "add", MUSIQUE / "corpus.json")
+        daemon.wait(BULK_S)
+        passages = daemon.status()["passages"]
+        clean = {mode: _answers(daemon, questions, mode) for mode in MODES}
+        figures = results.setdefault(
+            name, {"passages": passages, "clean": {m: each.recall for m, each in clean.items()}}
+        )
+        rows = [_row("nothing", mode, answers, None, None) for mode, answers in clean.items()]
+        for attack in _attacks(daemon, questions):
+            uris = [uri for part in _batches(attack.documents) for uri in daemon.add(*part)]
+            daemon.wait(BULK_S)
+            attacked = {mode: _answers(daemon, questions, mode, attack) for mode in MODES}
+            for part in _batches(uris):
+                ctl(daemon, "rm", *part)
+            daemon.wait(BULK_S)
+            figures[attack.name] = {mode: _figures(attack, clean[mode], answers) for mode, answers in attacked.items()}
+            rows += [_row(attack.name, mode, answers, attack, clean[mode]) for mode, answers in attacked.items()]
+            _judge(name, attack, clean["fused"], attacked["fused"], results)
+    head = (
+        f"{name}, {passages:,} passages, {len(questions)} questions: added",
+        "mode",
+        *(f"recall@{k}" for k in KS),
+        f"attacker among {FIRST}",
+        "places of the target's gold, before → after",
+    )
+    return markdown_table(head, rows)
+
+
+def _attacks(daemon: Daemon, questions: Sequence[EvalQuestion]) -> Iterable[Attack]:
+    texts = [question.text for question in questions]
+    spaced = [int(at) for at in np.linspace(0, len(questions) - 1, FLOODED + 2)[1:-1]]
+    for at in spaced:
+        yield Attack(f"flood, question {at}", list(flood(texts[at])), at)
+    first = ask(daemon, texts[spaced[0]], "fused").passages
+    gold = next((passage for passage in first if questions[spaced[0]].found([passage])), None)
+    if gold is not None:
+        copies = list(altered_copies(gold.title, gold.text))
+        yield Attack(f"copies of gold, question {spaced[0]}", copies, spaced[0], gold)
+    names = _names(daemon, questions)
+    yield Attack("magnet of names", [name_magnet(names)])
+    yield Attack("magnet of triples", [triple_magnet(names)])
+    yield Attack("magnet of words", [word_magnet(texts)])
+    yield Attack("magnet of questions", [question_magnet(texts)], is_bounded=False)
+
+
+def _names(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[str]:
+    """What gold passages are called, where the questions know them; else the titles of all documents."""
+    called = sorted({text.partition("\n")[0] for question in questions for text in question.passages})
+    return called or sorted({each["title"] for each in daemon.documents().values() if each["title"]})
+
+
+def _answers(daemon: Daemon, questions: Sequence[EvalQuestion], mode: str, attack: Attack | None = None) -> Answers:
+    added = {f"added:{each['id']}" for each in attack.documents} if attack else set()
+    found, places, attackers = [], [], 0
+    for question in questions:
+        passages = ask(daemon, question.text, mode).passages
+        attackers += any(passage.document in added for passage in passages[:FIRST])
+        if attack and attack.original:
+            passages = [attack.original if passage.document in added else passage for passage in passages]
+        counts = [question.found(passages[:k]) for k in range(1, max(KS) + 1)]
+        found.append([count / question.gold for count in counts])
+        places.append([k + 1 for k, count in enumerate(counts) for _ in range(count - (counts[k - 1] if k else 0))])
+    return Answers(np.array(found), places, attackers)
+
+
+def _figures(attack: Attack, clean: Answers, attacked: Answers) -> Mapping[str, Any]:
+    figures: dict[str, Any] = {"recall": attacked.recall, "attacker_among_first": attacked.attackers}
+    if attack.target is not None:
+        figures["places"] = {"before": clean.places[attack.target], "after": attacked.places[attack.target]}
+    return figures
+
+
+def _row(name: str, mode: str, answers: Answers, attack: Attack | None, clean: Answers | None) -> tuple[str, ...]:
+    moved = ""
+    if attack and clean and attack.target is not None:
+        before, after = clean.places[attack.target], answers.places[attack.target]
+        moved = f"{_listed(before)} → {_listed(after)}"
+    recall = (f"{value:.4f}" for value in answers.recall.values())
+    return (name, f"`{mode}`", *recall, str(answers.attackers), moved)
+
+
+def _listed(places: Sequence[int]) -> str:
+    return ", ".join(map(str, places)) or "none"
+
+
+def _judge(name: str, attack: Attack, clean: Answers, attacked: Answers, results: dict[str, Any]) -> None:
+    violations = results.setdefault("violations", [])
+    lost = clean.recall["5"] - attacked.recall["5"]
+    if attack.is_bounded and lost > LOSS_MAX:
+        violations.append(f"{name}, {attack.name}: recall@5 of fused fell by {lost:.3f}")
+    if attack.target is None:
+        return
+    before, after = clean.places[attack.target], attacked.places[attack.target]
+    for at, place in enumerate(before):
+        if place <= FIRST and (at >= len(after) or after[at] > place + PLACES_MAX):
+            violations.append(f"{name}, {attack.name}: gold fell from {_listed(before)} to {_listed(after)} in fused")
+            break
+
+
+def _batches(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    return (items[at : at + BATCH] for at in range(0, len(items), BATCH))

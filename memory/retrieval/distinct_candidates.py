@@ -1,0 +1,70 @@
+"""Groups of near-duplicates among the candidates of a query: only the leader of a group takes part.
+
+Otherwise a few hundred copies of one passage take all places among the nearest passages and among those with the query's words,
+make words and phrases look common, and draw the walk to themselves. A copy that is left out stays in the ranking: its score is
+that of the leader divided by the number of passages in the group.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from memory.retrieval.near_duplicates import near_duplicates
+from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
+from memory.retrieval.top_k import cosines
+
+GROUP_MIN = 3
+"""Passages of the smallest group that counts as one passage. Two versions of one text are common, and each may be an answer."""
+ROUNDS_MAX = 6
+"""Searches for near-duplicates of one query. Each looks at the candidates that take the places of those left out before."""
+WIDER = 4
+"""Factor of the number of candidates after a round in which at least half of them were near-duplicates."""
+WIDEST = 16
+"""Largest product of these factors: a round looks at 2,400 passages at most, so a query leaves out some 10,000 at most."""
+
+
+def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[int, int]]:
+    """The context in which only leaders take part, and the leader of each passage that was left out, by row."""
+    leaders: dict[int, int] = {}
+    factor = 1
+    for _ in range(ROUNDS_MAX):
+        rows = _candidates(context, factor)
+        with context.stage("duplicates"):
+            found = _large_groups(leaders | near_duplicates(context.snapshot, rows))
+        new = found.keys() - leaders.keys()
+        if not new:
+            break
+        leaders = found
+        context = context.leaving_out(new)
+        if 2 * len(new) >= len(rows):
+            factor = min(factor * WIDER, WIDEST)
+    return context, leaders
+
+
+def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
+    """The leader of each near-duplicate whose group has `GROUP_MIN` passages.
+
+    The leader of one round may be a near-duplicate of a better passage that a later round found.
+    """
+    last = {row: _last(leaders, row) for row in leaders}
+    sizes = Counter(last.values())
+    return {row: leader for row, leader in last.items() if sizes[leader] + 1 >= GROUP_MIN}
+
+
+def _last(leaders: Mapping[int, int], row: int) -> int:
+    while row in leaders:
+        row = leaders[row]
+    return row
+
+
+def _candidates(context: QueryContext, factor: int) -> list[int]:
+    """The best passages by cosine and by words, `factor` times as many as a walk starts from; the nearest first."""
+    snapshot = context.snapshot
+    by_words = context.best_by_words(factor * WORD_CANDIDATES)
+    if context.passages_by_words:
+        return by_words
+    rows = np.union1d(by_words, context.nearest_passages(factor * START_PASSAGES)).astype(np.int64)
+    near = cosines(snapshot.passage_vectors, context.vector, rows)
+    ordered = sorted(zip((-near).tolist(), map(snapshot.passage_id, rows.tolist()), rows.tolist(), strict=True))
+    return [row for _, _, row in ordered]

@@ -1,0 +1,38 @@
+"""Weights of a few passages of many."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageWeights:
+    """Weights of some passages: `rows` in order, each once, and what each has, shape (k,). All others have 0."""
+
+    rows: NDArray[np.int64]
+    weights: Floats
+
+    @classmethod
+    def sum_of(cls, *parts: "tuple[float, PassageWeights]") -> "PassageWeights":
+        """Of each part its weights times a factor, added up."""
+        found = [(factor * part.weights, part.rows) for factor, part in parts if len(part.rows)]
+        if not found:
+            return cls(np.empty(0, np.int64), np.empty(0))
+        rows, places = np.unique(np.concatenate([each for _, each in found]), return_inverse=True)
+        weights: Floats = np.bincount(places, np.concatenate([each for each, _ in found])).astype(np.float64)
+        return cls(rows, weights)
+
+    def of(self, rows: NDArray[Any]) -> Floats:
+        """What each of `rows` has, of their shape."""
+        if not len(self.rows):
+            return np.zeros(len(rows))
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[places] == rows, self.weights[places], 0.0)
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
