@@ -53,7 +53,7 @@ class Settings:
     shared_words: float = 0.8
     group_min: int = 3
     hub_degree: float = 2.5
-    hub_power: float = 3.0
+    hub_power: float = 6.0
 
 
 @dataclass
