@@ -20,7 +20,7 @@ from memory.retrieval.passage_weights import Floats, PassageWeights
 HUB_DEGREE = 2.5
 """A passage is a hub if its weighted degree exceeds this many times the mean degree of passages. A degree is twice the number
 of triples that the passage states; a triple with one phrase as subject and object counts once."""
-HUB_POWER = 3.0
+HUB_POWER = 6.0
 """A hub keeps this power of (limit / degree) of what it gets from other nodes."""
 
 
