@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from store.snapshot import Snapshot
 from store.text.word_split import split_words
 
-NEAR_COSINE = 0.9
+NEAR_COSINE = 0.8
 """Least cosine of the vectors of near-duplicates. Passages that the encoder does not know are compared by words alone."""
 SHARED_WORDS = 0.8
 """Least Jaccard index of the words of near-duplicates: the share of their different words that both have (Broder, "On the

@@ -1,7 +1,8 @@
 """Attacks by documents: does a flood of near-duplicates or a magnet push true passages down?
 
 Each attack is added to the example drive and to MuSiQue (triples of the rules), every question is asked in `fused` and in the
-baselines, and the attack is removed again. Floods aim at one question each; `places` are those of its gold before and after.
+baselines, and the attack is removed again. Floods aim at one question each; `places` are those of its gold before the attack,
+beside one of the near-duplicates, and beside all of them.
 `HIPPOD_BENCH_SETS` names one of the sets (drive,musique).
 """
 
@@ -36,8 +37,8 @@ MODES = ("fused", "hipporag2", "bm25", "dense")
 FLOODED = 3
 """Questions that floods aim at, evenly spaced."""
 FIRST = 5
-PLACES_MAX = 2
-"""Places that gold among the first `FIRST` may lose to a flood in `fused`: the group has one place, and its leader leads on."""
+PLACES_MAX = 1
+"""Places that gold among the first `FIRST` may be behind in `fused` beside all near-duplicates rather than beside one."""
 LOSS_MAX = 0.02
 """Recall@5 in `fused` that an attack may cost, over all questions. The magnet that repeats the questions is exempt."""
 BATCH = 100
@@ -99,23 +100,29 @@ def _set(name: str, home: Path, results: dict[str, Any]) -> str:
         figures = results.setdefault(
             name, {"passages": passages, "clean": {m: each.recall for m, each in clean.items()}}
         )
-        rows = [_row("nothing", mode, answers, None, None) for mode, answers in clean.items()]
+        rows = [_row("nothing", mode, answers) for mode, answers in clean.items()]
         for attack in _attacks(daemon, questions):
+            one = _one_copy(daemon, questions, attack)
             uris = [uri for part in _batches(attack.documents) for uri in daemon.add(*part)]
             daemon.wait(BULK_S)
             attacked = {mode: _answers(daemon, questions, mode, attack) for mode in MODES}
             for part in _batches(uris):
                 ctl(daemon, "rm", *part)
             daemon.wait(BULK_S)
-            figures[attack.name] = {mode: _figures(attack, clean[mode], answers) for mode, answers in attacked.items()}
-            rows += [_row(attack.name, mode, answers, attack, clean[mode]) for mode, answers in attacked.items()]
-            _judge(name, attack, clean["fused"], attacked["fused"], results)
+            figures[attack.name] = {
+                mode: _figures(attack, clean[mode], one.get(mode), answers) for mode, answers in attacked.items()
+            }
+            rows += [
+                _row(attack.name, mode, answers, attack, clean[mode], one.get(mode))
+                for mode, answers in attacked.items()
+            ]
+            _judge(name, attack, clean["fused"], one.get("fused"), attacked["fused"], results)
     head = (
         f"{name}, {passages:,} passages, {len(questions)} questions: added",
         "mode",
         *(f"recall@{k}" for k in KS),
         f"attacker among {FIRST}",
-        "places of the target's gold, before → after",
+        "places of the target's gold: before → beside one → beside all",
     )
     return markdown_table(head, rows)
 
@@ -157,18 +164,37 @@ def _answers(daemon: Daemon, questions: Sequence[EvalQuestion], mode: str, attac
     return Answers(np.array(found), places, attackers)
 
 
-def _figures(attack: Attack, clean: Answers, attacked: Answers) -> Mapping[str, Any]:
+def _one_copy(daemon: Daemon, questions: Sequence[EvalQuestion], attack: Attack) -> Mapping[str, Sequence[int]]:
+    """The places of the target's gold beside the first of the attack's documents alone, by mode; the document stays."""
+    if attack.target is None:
+        return {}
+    daemon.add(attack.documents[0])
+    daemon.wait(BULK_S)
+    return {mode: _answers(daemon, [questions[attack.target]], mode, attack).places[0] for mode in MODES}
+
+
+def _figures(attack: Attack, clean: Answers, one: Sequence[int] | None, attacked: Answers) -> Mapping[str, Any]:
     figures: dict[str, Any] = {"recall": attacked.recall, "attacker_among_first": attacked.attackers}
     if attack.target is not None:
-        figures["places"] = {"before": clean.places[attack.target], "after": attacked.places[attack.target]}
+        figures["places"] = {
+            "before": clean.places[attack.target],
+            "beside_one": one,
+            "beside_all": attacked.places[attack.target],
+        }
     return figures
 
 
-def _row(name: str, mode: str, answers: Answers, attack: Attack | None, clean: Answers | None) -> tuple[str, ...]:
+def _row(
+    name: str,
+    mode: str,
+    answers: Answers,
+    attack: Attack | None = None,
+    clean: Answers | None = None,
+    one: Sequence[int] | None = None,
+) -> tuple[str, ...]:
     moved = ""
-    if attack and clean and attack.target is not None:
-        before, after = clean.places[attack.target], answers.places[attack.target]
-        moved = f"{_listed(before)} → {_listed(after)}"
+    if attack and clean and one is not None and attack.target is not None:
+        moved = " → ".join(map(_listed, (clean.places[attack.target], one, answers.places[attack.target])))
     recall = (f"{value:.4f}" for value in answers.recall.values())
     return (name, f"`{mode}`", *recall, str(answers.attackers), moved)
 
@@ -177,18 +203,26 @@ def _listed(places: Sequence[int]) -> str:
     return ", ".join(map(str, places)) or "none"
 
 
-def _judge(name: str, attack: Attack, clean: Answers, attacked: Answers, results: dict[str, Any]) -> None:
+def _judge(
+    name: str,
+    attack: Attack,
+    clean: Answers,
+    one: Sequence[int] | None,
+    attacked: Answers,
+    results: dict[str, Any],
+) -> None:
     violations = results.setdefault("violations", [])
     lost = clean.recall["5"] - attacked.recall["5"]
     if attack.is_bounded and lost > LOSS_MAX:
         violations.append(f"{name}, {attack.name}: recall@5 of fused fell by {lost:.3f}")
-    if attack.target is None:
+    if attack.target is None or one is None:
         return
-    before, after = clean.places[attack.target], attacked.places[attack.target]
-    for at, place in enumerate(before):
-        if place <= FIRST and (at >= len(after) or after[at] > place + PLACES_MAX):
-            violations.append(f"{name}, {attack.name}: gold fell from {_listed(before)} to {_listed(after)} in fused")
-            break
+    after = attacked.places[attack.target]
+    first = [place for place in one if place <= FIRST]
+    if any(at >= len(after) or after[at] > place + PLACES_MAX for at, place in enumerate(first)):
+        violations.append(
+            f"{name}, {attack.name}: gold at {_listed(one)} beside one near-duplicate is at {_listed(after)} beside all"
+        )
 
 
 def _batches(items: Sequence[Any]) -> Iterable[Sequence[Any]]:

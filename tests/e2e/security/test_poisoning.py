@@ -104,9 +104,8 @@ def test_copies_of_a_true_passage_take_its_place_and_no_other(
     grouped = [each for each in answer["explain"]["passages"] if "near_duplicate_of" in each]
     assert {each["near_duplicate_of"] for each in grouped} == {passage["id"]}
     assert {each["group_size"] for each in grouped} == {401}
-    assert (
-        "one of 401 near-duplicates" in drive.ctl("query", QUESTIONS[FLOODED]["question"], "-k", "50", "--explain").out
-    )
+    shown = drive.ctl("query", QUESTIONS[FLOODED]["question"], "-k", "50", "--explain").out
+    assert "one of 401 near" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("magnet", [name_magnet, triple_magnet])
@@ -117,7 +116,7 @@ def test_a_document_that_names_everything_is_damped(
     for name, before in clean.items():
         after = places(drive, name)
         assert all(now <= then + 1 for then, now in zip(before, after, strict=True)), (name, before, after)
-    answer = drive.ctl_json("query", QUESTIONS[FLOODED]["question"], "-k", "50", "--explain")
+    answer = drive.ctl_json("query", QUESTIONS[FLOODED]["question"], "-k", "500", "--explain")
     damped = {each["id"]: each["hub_factor"] for each in answer["explain"]["passages"] if "hub_factor" in each}
     written = [each["id"] for each in answer["passages"] if each["document"].startswith("added:magnet/")]
     assert min(damped.get(id, 1.0) for id in written) < 0.5

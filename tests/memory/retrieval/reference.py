@@ -49,7 +49,7 @@ class Settings:
     parts_weight: float = 0.6
     least_known: float = 0.01
     titled_passages: int = 20
-    near_cosine: float = 0.9
+    near_cosine: float = 0.8
     shared_words: float = 0.8
     group_min: int = 3
     hub_degree: float = 2.5
@@ -285,6 +285,8 @@ class Reference:
             return self.fused(query, names, settings)
         leaders = self._leaders(query, settings)
         kept = Reference([p for p in self.passages if p[0] not in leaders], *self._made_with)
+        # Edges that the cap cut off in the whole memory stay cut off.
+        kept.synonyms = {pair: weight for pair, weight in self.synonyms.items() if pair <= set(kept.phrases)}
         answer = kept.fused(query, names, settings)
         for id, leader in leaders.items():
             answer.scores[id] = answer.scores[leader] / (1 + list(leaders.values()).count(leader))
