@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -472,6 +473,7 @@ def test_tables_that_another_user_keeps_to_himself_are_not_taken_for_damaged(tmp
         assert f"process {os.getpid()} has it open" in finding.detail
 
 
+@pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="other models need the extra torch")
 @pytest.mark.daemon
 def test_a_model_that_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
     section = {"backend": "sentence-transformers", "model": str(shut / "model")}

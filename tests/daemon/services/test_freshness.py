@@ -18,6 +18,7 @@ from daemon.pipeline.work_items import DeliveredDocument
 from daemon.services.client_positions import ClientPositions
 from daemon.services.freshness import Freshness
 from daemon.services.scopes import ScopeService
+from daemon.sources.base import SourceLabels
 from tests.daemon.pipeline.test_records import ENCODER, Rules, article, at, made, parsed, removal, running
 
 
@@ -119,7 +120,11 @@ NOTHING = "has nothing of it"
 
 def test_a_stream_that_a_client_does_not_see_wholly_is_one_that_does_not_exist(tmp_path):
     async def scenario(pipeline):
-        labels = (("deals", ("board",)), ("news", ("public",)), ("unlabelled", ()))
+        labels = (
+            ("deals", SourceLabels(("board",))),
+            ("news", SourceLabels(("public",))),
+            ("unlabelled", SourceLabels()),
+        )
         topics = [("deals", ("deals",)), ("news", ("news",)), ("unlabelled", ("mixed",))]
         fresh = freshness(pipeline, labels, topics)
         for topic in ("deals", "news", "mixed", "left"):

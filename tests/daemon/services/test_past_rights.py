@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import store.change.write_rows as write_rows
 from daemon.contract.scope import ClientScope
 from daemon.services.scopes import ScopeService
+from daemon.sources.base import SourceLabels
 from store.backup.local import backup, restore
 from store.types import Document, State
 from tests.store.small_store import complete, open_store
@@ -93,7 +94,7 @@ class History:
         return client in own or (SOURCES[uri] == "drive" and client in self.source_labels)
 
     def check(self) -> None:
-        scopes = ScopeService(self.store, lambda: (("drive", self.source_labels),))
+        scopes = ScopeService(self.store, lambda: (("drive", SourceLabels(self.source_labels)),))
         horizon = max(self.store.horizon, 1)
         for commit, then in self.commits.items():
             if commit < horizon:

@@ -12,9 +12,16 @@ pytestmark = pytest.mark.daemon
 Running = tuple[Daemon, str, list[str]]
 LONG = "/v1/graph"
 """A third of all requests, for a body that is much like a query's: left to `python -m bench api`."""
-NOT_THERE = {f"POST {LONG}", "POST /v1/backfill", "POST /v1/backup", "POST /v1/confirm", "GET /openapi.json"}
-"""What is left out, what this daemon's configuration has no use for, what is not done over TCP, what needs a loss, and the
-document itself, which is asked for before all else."""
+NOT_THERE = {
+    f"POST {LONG}",
+    "POST /v1/backfill",
+    "POST /v1/backup",
+    "POST /v1/confirm",
+    "POST /v1/remove-source",
+    "GET /openapi.json",
+}
+"""Operations that cannot succeed here: excluded, without use in this configuration, not allowed over TCP, only after a loss, only
+with the name of a source, and the document itself, which is requested before everything else."""
 
 
 @pytest.fixture(scope="module")
