@@ -110,7 +110,7 @@ class History:
                 assert shown == expected, (commit, client)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps)
 def test_any_history_is_shown_by_the_labels_of_then_and_of_now(
     tmp_path_factory: pytest.TempPathFactory, chosen: list[Any]

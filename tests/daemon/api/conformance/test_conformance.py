@@ -20,7 +20,7 @@ NOT_THERE = {
     "POST /v1/remove-source",
     "GET /openapi.json",
 }
-"""Operations that cannot succeed here: excluded, without use in this configuration, not allowed over TCP, only after a loss, only
+"""Operations that cannot succeed here: excluded, useless in this configuration, not allowed over TCP, only after a loss, only
 with the name of a source, and the document itself, which is requested before everything else."""
 
 
