@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
-import psutil
 import pytest
 
 from tests.e2e.real_hippod import Daemon, until
@@ -28,34 +27,21 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @contextlib.contextmanager
-def parsers_at_rest(daemon: Daemon) -> Iterator[list[psutil.Process]]:
-    """Suspends the parsers there are; yields them, to be resumed with what is added."""
+def parsers_at_rest(daemon: Daemon) -> Iterator[None]:
+    """Suspends all parsers, also those that start later."""
     daemon.add({"id": "first", "text": "It starts the parser."})
     daemon.wait()
-    parsers = daemon.children()
-    for parser in parsers:
-        parser.suspend()
-    try:
-        yield parsers
-    finally:
-        for parser in parsers:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                parser.resume()
+    with daemon.reading_paused():
+        yield
 
 
 @contextlib.contextmanager
-def readers_at_rest(daemon: Daemon) -> Iterator[None]:
-    """Nobody is left to read: the one reader has a document, and so has the one for what is fresh."""
-    with parsers_at_rest(daemon) as parsers:
-        daemon.add({"id": "before", "text": "The reader has it."})
-        daemon.add({"id": "before too", "text": "The reader of what is fresh has it."})
-        while len(parsers) < 2:
-            more = until(
-                lambda: [child for child in daemon.children() if child not in parsers], "another parser starts"
-            )
-            for parser in more:
-                parser.suspend()
-                parsers.append(parser)
+def places_taken(daemon: Daemon) -> Iterator[None]:
+    """The source of added documents holds the ordinary place and the one for fresh documents, with suspended parsers."""
+    with parsers_at_rest(daemon):
+        daemon.add({"id": "before", "text": "The ordinary place."})
+        daemon.add({"id": "before too", "text": "The place for fresh documents."})
+        until(lambda: len(daemon.children()) >= 2, "another parser starts")
         yield
 
 
@@ -94,18 +80,35 @@ def test_an_import_of_more_than_the_inbox_holds_is_taken_in_parts(narrow: Daemon
     assert narrow.metric("hippod_queue_depth", queue="inbox") == 0
 
 
+def fail(daemon: Daemon, id: str) -> None:
+    """Adds a document that cannot be read, and is kept for another try."""
+    daemon.add({"id": id, "filename": "damaged.pdf", "content_base64": base64.b64encode(b"no PDF").decode()})
+    daemon.wait()
+    assert daemon.documents()[f"added:{id}"]["state"] == "failed"
+
+
 def test_imports_that_are_given_up_keep_nobody_out_and_what_they_handed_in_is_indexed(narrow: Daemon) -> None:
     docs = [{"passage": f"Reef {n}\nSounded by {n}.", "extracted_triples": [["a", "b", "c"]]} for n in range(300)]
+
+    def imported() -> set[str]:
+        """Those that wait have no title yet."""
+        return {uri for uri in narrow.documents() if uri.startswith("added:import/")}
+
+    fail(narrow, "damaged")
+    before = imported()
     with parsers_at_rest(narrow):
-        uri = narrow.write("long.md", "The only reader has it, and the imports wait for room.")
-        until(lambda: uri in narrow.documents(state="pending"), "the file is told of")
+        # It holds the place of its source, to which imports belong too, and takes no room in the inbox.
+        assert narrow.ctl_json("retry", "added:damaged") == {"requeued": 1}
         for _ in range(3):
             with pytest.raises(httpx2.ReadTimeout):
                 narrow.http.post("/v1/import", json={"docs": docs}, timeout=2)
             until(lambda: narrow.metric("hippod_http_under_way", kind="imports") == 0, "the import is given up")
+        handed_in = imported() - before
     narrow.wait()
-    reefs = [each for each in narrow.documents(prefix="added:import/").values() if each["title"].startswith("Reef")]
-    assert len(reefs) == DOCUMENTS
+    narrow.ctl("rm", "added:damaged")
+    assert len(handed_in) == DOCUMENTS
+    assert imported() - before == handed_in
+    assert {narrow.documents()[uri]["state"] for uri in handed_in} == {"indexed"}
     assert list((narrow.store / "inbox").iterdir()) == []
     assert narrow.ask("POST", "/v1/import", json={"docs": docs})["passages"] == 300
 
@@ -157,17 +160,10 @@ def test_a_hundred_thousand_uris_are_removed_within_one_request(narrow: Daemon) 
     assert (answer["removed"], answer["missing_uris"]) == (100_000, ["added:never"])
 
 
-def fail(daemon: Daemon, id: str) -> None:
-    """Adds a document that cannot be read, and is kept for another try."""
-    daemon.add({"id": id, "filename": "damaged.pdf", "content_base64": base64.b64encode(b"no PDF").decode()})
-    daemon.wait()
-    assert daemon.documents()[f"added:{id}"]["state"] == "failed"
-
-
 @pytest.mark.parametrize("begun", [True, False], ids=["being read", "waiting"])
 def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, begun: bool) -> None:
     fail(narrow, "corrected")
-    with parsers_at_rest(narrow) if begun else readers_at_rest(narrow):
+    with parsers_at_rest(narrow) if begun else places_taken(narrow):
         narrow.add({"id": "corrected", "text": "What it should have been."})
         assert narrow.ctl_json("retry", "added:corrected") == {"requeued": 0}
     narrow.wait()
@@ -179,7 +175,7 @@ def test_a_retry_leaves_a_correction_that_was_accepted_alone(narrow: Daemon, beg
 def test_a_retry_leaves_a_removal_that_waits_alone(narrow: Daemon) -> None:
     fail(narrow, "unwanted")
     with ThreadPoolExecutor(1) as pool:
-        with readers_at_rest(narrow):
+        with places_taken(narrow):
             removal = pool.submit(narrow.ask, "DELETE", "/v1/documents", json={"uris": ["added:unwanted"]})
             until(lambda: narrow.documents()["added:unwanted"]["state"] == "pending", "the removal waits")
             assert narrow.ctl_json("retry") == {"requeued": 0}
