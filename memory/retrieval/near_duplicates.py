@@ -30,17 +30,19 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     vectors = snapshot.passage_vectors.rows(rows)
     known = snapshot.passage_vectors.known[np.asarray(rows, np.int64)]
     near = vectors @ vectors.T >= NEAR_COSINE - ROUNDING
+    may_be = np.where(known[:, None], near, ~known)
+    later = np.triu(may_be, 1)
     words = _Words(snapshot)
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
-    for place, leader in enumerate(rows):
-        others = place + 1 + np.flatnonzero((near[place] if known[place] else ~known)[place + 1 :])
-        if is_free[place] and len(others := others[is_free[others]]):
+    for place in np.flatnonzero(later.any(axis=1)).tolist():
+        others = np.flatnonzero(later[place] & is_free)
+        if is_free[place] and len(others):
             # Summed in the same order for every pair, unlike in a product of matrices.
             exact = np.multiply(vectors[others], vectors[place], dtype=np.float64).sum(axis=1)
             for other in others[(exact >= NEAR_COSINE) | ~known[others]].tolist():
-                if words.shared(leader, rows[other]) >= SHARED_WORDS:
-                    leader_of[rows[other]] = leader
+                if words.shared(rows[place], rows[other]) >= SHARED_WORDS:
+                    leader_of[rows[other]] = rows[place]
                     is_free[other] = False
     return leader_of
 

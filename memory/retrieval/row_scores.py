@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memory.retrieval.score_scaling import MinMax
 from memory.retrieval.top_k import EQUAL_SCORES, candidates, cosines
-from store.index.parallel import threads
+from store.index.parallel import in_parallel
 from store.index.vectors.codes import CODED_MIN_ROWS, CodedBlock
 from store.index.vectors.matrix import VectorsView
 
@@ -64,7 +64,7 @@ def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> Ro
             np.multiply(products, block.units, out=out[ends[at] : ends[at + 1]], casting="unsafe")
         return float(block.units.max(initial=0.0))
 
-    largest = max(threads().map(fill, range(len(blocks))), default=0.0)
+    largest = max(in_parallel(fill, range(len(blocks))), default=0.0)
     out *= np.float32(unit)
     rounded = whole.astype(np.float64) * unit
     error = 0.5 * largest * float(np.abs(rounded).sum()) + float(np.linalg.norm(query - rounded))

@@ -30,7 +30,7 @@ from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
 from store.index.columns.texts import BLOCK_TEXTS, TextArrays, blocks_of
 from store.index.file_arrays import link_file, mapped_inode
-from store.index.vectors.codes import CODED_MIN_ROWS
+from store.index.vectors.codes import GROUPED_MIN_ROWS
 from store.index.vectors.matrix import BLOCK_VECTORS
 from store.types import SynonymRule
 
@@ -72,7 +72,7 @@ def _write_folder(
         for start, block in view.blocks():
             # Whole blocks never change: those of the checkpoint before are linked, not written again.
             writer.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, linkable=len(block) == BLOCK_VECTORS)
-        for start, coded in view.coded_blocks() if view.n >= CODED_MIN_ROWS else ():
+        for start, coded in view.coded_blocks() if view.n >= GROUPED_MIN_ROWS else ():
             if len(coded.units) == BLOCK_VECTORS:
                 writer.array(f"{name}-codes-{start // BLOCK_VECTORS:05d}", coded.codes, linkable=True)
                 writer.array(f"{name}-units-{start // BLOCK_VECTORS:05d}", coded.units, linkable=True)

@@ -1,6 +1,6 @@
 """All rows of one kind beside a query: the nearest of them, and the scale of all cosines.
 
-Small kinds are compared row by row. In a large one (`CODED_MIN_ROWS`) rows are looked for in three steps, each over
+Small kinds are compared row by row. In a large one (`GROUPED_MIN_ROWS`) rows are looked for in three steps, each over
 what the one before leaves: codes of four bits of all rows (`store.index.quantised`), codes of one byte of those that may be
 among the nearest, and the vectors themselves. The codes of four bits have no bound as those of one byte do: their error is
 random, by a rotation that has nothing to do with the rows. What counts is whether a row that is among the nearest falls short
@@ -19,7 +19,7 @@ from memory.retrieval.score_scaling import MinMax, StandardScore
 from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name
 from store.index.parallel import in_parallel
 from store.index.quantised.groups import SCORE_DEVIATION, FoundRows, Group, search_group
-from store.index.vectors.codes import CODED_MIN_ROWS
+from store.index.vectors.codes import GROUPED_MIN_ROWS
 from store.index.vectors.matrix import BLOCK_VECTORS, VectorsView
 
 SHORTFALL = 8.0
@@ -42,7 +42,7 @@ class ComparedRows:
         self._compared = compared
         self._living = living
         self._exact = exact
-        self._is_grouped = living >= CODED_MIN_ROWS and not exact
+        self._is_grouped = living >= GROUPED_MIN_ROWS and not exact
 
     @cached_property
     def scores(self) -> RowScores:

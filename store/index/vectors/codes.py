@@ -21,8 +21,10 @@ from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
-CODED_MIN_ROWS = 65_536
-"""Living rows from which they are compared by codes. Below, all vectors are read in some milliseconds."""
+CODED_MIN_ROWS = 8_192
+"""Least number of living rows that are compared by codes. Fewer vectors are read in less than a millisecond."""
+GROUPED_MIN_ROWS = 65_536
+"""Least number of living rows whose nearest are found by the codes of four bits (`store.index.quantised`)."""
 CODED_ROWS = 2_048
 """Rows that are coded at a time: 3 MB at 384 dimensions, which stay in the processor's cache."""
 

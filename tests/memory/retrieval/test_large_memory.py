@@ -24,8 +24,8 @@ def large(monkeypatch):
     monkeypatch.setattr(memory.retrieval.pagerank.ppr_scoring, "PUSH_MIN_NODES", 0)
     monkeypatch.setattr(memory.retrieval.pagerank.ppr_scoring, "PUSH_MOST_WORK", 1e9)
     monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
-    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "CODED_MIN_ROWS", 0)
-    monkeypatch.setattr(store.checkpoint.writer, "CODED_MIN_ROWS", 0)
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
+    monkeypatch.setattr(store.checkpoint.writer, "GROUPED_MIN_ROWS", 0)
 
 
 def documents(count, seed):

@@ -39,7 +39,7 @@ def view(rows):
 
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
-    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "CODED_MIN_ROWS", 0)
+    monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
 
 
 def exact(view, rows, query, alive):
