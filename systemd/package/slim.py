@@ -1,7 +1,8 @@
 """Removes files of installed packages that hippod never reads: `python systemd/package/slim.py`, in the environment to slim.
 
 A fifth of an environment is the libraries' own tests, headers and parts for other purposes: OpenVINO's plugins for GPUs and its
-converters, Arrow's network protocol. pip installs, upgrades and removes the packages as before.
+converters, Arrow's network protocol, Bokeh's scripts that no page loads. pip installs, upgrades and removes the packages as
+before.
 """
 
 import shutil
@@ -11,6 +12,13 @@ from pathlib import Path
 UNUSED_FOLDERS = ("tests", "test", "include")
 UNUSED_SUFFIXES = (".a", ".h", ".hpp", ".cuh", ".pxd", ".pyx", ".d.ts", ".gitattributes", ".gitignore")
 UNUSED_LIBRARIES = (
+    "bokeh/server/static/js/bokeh-api.js",
+    "bokeh/server/static/js/bokeh-gl*.js",
+    "bokeh/server/static/js/bokeh-mathjax*.js",
+    "bokeh/server/static/js/bokeh-tables*.js",
+    "bokeh/server/static/js/bokeh-widgets*.js",
+    "bokeh/server/static/js/bokeh.js",
+    "bokeh/server/static/js/compiler.js",
     "openvino/libs/cache.json",
     "openvino/libs/libopenvino_auto_plugin*",
     "openvino/libs/libopenvino_gguf_frontend*",
@@ -26,7 +34,7 @@ UNUSED_LIBRARIES = (
     "pyarrow/libarrow_flight*",
     "pyarrow/libarrow_python_flight*",
 )
-"""Shared libraries that are loaded for other uses of their packages; patterns below the packages' folder."""
+"""Shared libraries and scripts that are loaded for other uses of their packages; patterns below the packages' folder."""
 
 
 def slim(packages: Path) -> None:

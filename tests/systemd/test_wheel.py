@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.page.routes import LIBRARY_FILES
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "systemd" / "package"
 RECORD = "hippod-1.dist-info/RECORD"
@@ -111,3 +113,9 @@ print(open("/proc/self/maps").read())
     loaded = {Path(line.split(maxsplit=5)[5]) for line in done.stdout.splitlines() if ".so" in line}
     assert any(path.match("openvino/libs/libopenvino_intel_cpu_plugin*") for path in loaded)
     assert [path for path in loaded for pattern in slim.UNUSED_LIBRARIES if path.match(pattern)] == []
+
+
+def test_the_page_finds_its_scripts_after_slim(slim: types.ModuleType) -> None:
+    scripts = [Path("bokeh/server/static/js") / name for name in LIBRARY_FILES]
+    assert scripts
+    assert [path for path in scripts for pattern in slim.UNUSED_LIBRARIES if path.match(pattern)] == []
