@@ -43,8 +43,8 @@ _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("is
 """Encodings whose bytes are all ASCII."""
 _LATIN = [name for name in _CODE_PAGES if name in _LATIN_WORDS.split()]
 _JAPANESE = ("euc_jp", "cp932")
-_NEAR = 0.05
-"""Differences of charset-normalizer's measures that say nothing."""
+_NEAR, _NEAR_COHERENCE = 0.05, 0.03
+"""Differences of charset-normalizer's chaos and coherence that say nothing."""
 _MOST_CHAOS = 0.4
 _EXCERPT = 4096
 _LONGEST_LINE = 1024
@@ -170,7 +170,7 @@ def _best_code_page(data: bytes) -> str | None:
         if chaos <= least + (2 * _NEAR if name == "cp1252" else 0)
     ]
     best = max(coherence for coherence, _ in equal)
-    return min((name for coherence, name in equal if coherence >= best - _NEAR), key=_CODE_PAGES.index)
+    return min((name for coherence, name in equal if coherence >= best - _NEAR_COHERENCE), key=_CODE_PAGES.index)
 
 
 def _is_latin(data: bytes) -> bool:
