@@ -16,16 +16,18 @@ DONE, FAILED, USAGE, NO_DAEMON, NOT_CONFIGURED, TIMED_OUT = range(6)
 
 STATUS = {
     "state", "commit", "pending", "failed", "documents", "passages", "phrases", "triples", "edges", "encoder", "openie",
-    "sources", "uptime_s", "rss_bytes",
+    "sources", "uptime_s", "rss_bytes", "left_out",
 }  # fmt: skip
-DOCUMENT = {"uri", "title", "state", "error", "passages", "attempts", "modified_at", "committed_at"}
+DOCUMENT = {"uri", "title", "state", "error", "passages", "attempts", "modified_at", "committed_at", "left_out"}
 
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon over a folder with two good documents, a broken one and an empty one; read only."""
     daemon = Daemon(tmp_path_factory.mktemp("town"))
-    daemon.write("mill.md", "# The mill\n\nSolveig Aas built the mill of Ternby in 1790.\n")
+    daemon.write(
+        "mill.md", "# The mill\n\nSolveig Aas built the mill of Ternby in 1790.\n\n[1]: <data:image/png;base64,AAAA>\n"
+    )
     daemon.write("bridge.txt", "Ternby lies on the river Ask. Torgeir Vik designed the bridge of Ternby.")
     daemon.write("torn.pdf", b"%PDF-1.7\n1 0 obj <<")
     daemon.write("empty.txt", b"")
@@ -87,6 +89,17 @@ def test_ls_lists_by_state_and_prefix(town: Daemon) -> None:
     assert (mill["state"], mill["error"], mill["title"], mill["passages"]) == ("indexed", None, "The mill", 1)
     assert mill["modified_at"] < mill["committed_at"]
     assert town.ctl_json("ls", "--state", "pending") == {"documents": []}
+
+
+def test_what_a_document_leaves_out_is_shown_and_counted(town: Daemon) -> None:
+    account = [{"kind": "picture", "count": 1, "text": "1 picture: image/png"}]
+    [mill] = town.ctl_json("ls", "--prefix", town.drive / "mill")["documents"]
+    assert mill["left_out"] == account
+    assert town.ctl_json("show", town.drive / "mill.md")["document"]["left_out"] == account
+    assert town.ctl_json("status")["left_out"] == {"picture": 1}
+    for command in (["ls"], ["show", town.drive / "mill.md"]):
+        assert "1 picture: image/png" in town.ctl(*command).out
+    assert "1 picture" in town.ctl("status").out
 
 
 def test_show_follows_document_passage_phrase_and_triple(town: Daemon) -> None:

@@ -7,10 +7,11 @@ from urllib.parse import unquote
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.boilerplate import find_content
-from consumers.parsing.formats.markup.html import tree
 from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import open_package, read_member
@@ -19,14 +20,14 @@ from consumers.splitting import ParsedText
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 
 
-def parse_epub(data: bytes, limits: Limits) -> ParsedText:
+def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     with open_package(data, limits) as package:
         if "META-INF/encryption.xml" in package.namelist() and "META-INF/rights.xml" in package.namelist():
             raise NotADocument("protected by digital rights management; add a copy without it", FailureCode.PROTECTED)
         root_path = _root_path(package)
         book = _xml(read_member(package, root_path), root_path)
         title, metadata = _description(book)
-        outline = Outline(limits.text_chars)
+        outline = Outline(limits.text_chars, omissions)
         names = set(package.namelist())
         for number, name in enumerate(_spine(book, root_path), 1):
             if number > limits.pages:
@@ -34,7 +35,7 @@ def parse_epub(data: bytes, limits: Limits) -> ParsedText:
             if name in names:
                 root = tree(read_member(package, name))
                 if root is not None:
-                    content = find_content(root)
+                    content = find_content(root, omissions)
                     walk(content.root, outline, left_out=content.left_out, lines=False, page=number)
     blocks = outline.done()
     return ParsedText(blocks, title or outline.first_heading, metadata)

@@ -151,6 +151,19 @@ def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted)
     assert long in on_terminal(hippoctl, "ls")
 
 
+def test_what_a_document_leaves_out_is_shown(hippoctl: Shell, scripted: Scripted) -> None:
+    entry = LIST["documents"][1] | {
+        "left_out": [{"kind": "attachment", "count": 1, "text": f"1 attachment: {HOSTILE}"}]
+    }
+    scripted.answers["GET /v1/documents"] = {"documents": [entry]}
+    scripted.answers[f"GET {document_path(URI)}"] = SHOW | {"document": entry}
+    for command in (["ls"], ["show", URI]):
+        out = hippoctl(*command).out
+        assert "1 attachment: \\x1b]0;owned" in out and "left out" in out and not CONTROL.search(out)
+    scripted.answers["GET /v1/status"] = STATUS | {"left_out": {"page_without_text": 1200, "picture": 2}}
+    assert "  left out   1,200 page without text · 2 picture\n" in hippoctl("status").out
+
+
 def test_show_is_a_card_with_neighbours_and_how_many_there_are(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers[f"GET {document_path(URI)}"] = SHOW
     out = hippoctl("show", URI).out

@@ -9,9 +9,11 @@ from typing import Any
 import olefile
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html import tree
+from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, paragraphs
@@ -27,10 +29,10 @@ _MOST_ATTACHMENTS = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-def parse_msg(data: bytes, limits: Limits) -> ParsedText:
+def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
-            return _Message(file, limits).read()
+            return _Message(file, limits, omissions).read()
     except (OSError, olefile.OleFileError) as error:
         raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
 
@@ -38,7 +40,8 @@ def parse_msg(data: bytes, limits: Limits) -> ParsedText:
 class _Message:
     """A message's properties are streams named by their number and type, or 16 bytes each in one stream."""
 
-    def __init__(self, file: Any, limits: Limits) -> None:
+    def __init__(self, file: Any, limits: Limits, omissions: Omissions) -> None:
+        self.omissions = omissions
         self.file = file
         self.limits = limits
         self.fixed = self._fixed_properties()
@@ -46,7 +49,7 @@ class _Message:
         self.encoding = _encoding(code_page)
 
     def read(self) -> ParsedText:
-        outline = Outline(self.limits.text_chars)
+        outline = Outline(self.limits.text_chars, self.omissions)
         sender = self._text(_SENDER_SMTP) or self._text(_SENDER_ADDRESS)
         name = self._text(_SENDER)
         stated = {
@@ -68,13 +71,19 @@ class _Message:
         return ParsedText(outline.done(), _CONTROL.sub("", subject)[:2000], headers)
 
     def _body(self, outline: Outline) -> None:
-        if (body := self._text(_BODY)).strip():
-            for block in paragraphs(body):
+        plain = self._text(_BODY)
+        page = self._bytes(f"__substg1.0_{_HTML}0102") or self._text(_HTML).encode("utf-8", "replace")
+        rich = Outline(self.limits.text_chars, Omissions())
+        if page and (root := tree(page)) is not None:
+            walk(root, rich, lines=False)
+        shown = "\n".join(" ".join((*block.headings, block.text)) for block in rich.done())
+        if plain.strip() and says_enough(plain, shown):
+            for block in paragraphs(plain):
                 outline.text(block.text, block.joint)
-        elif html := self._bytes(f"__substg1.0_{_HTML}0102") or self._text(_HTML).encode("utf-8", "replace"):
-            root = tree(html)
-            if root is not None:
-                walk(root, outline, lines=False)
+            report_version(shown, plain, self.omissions)
+        elif shown and root is not None:
+            walk(root, outline, lines=False)
+            report_version(plain, shown, self.omissions)
         elif packed := self._bytes(f"__substg1.0_{_RTF}0102"):
             import compressed_rtf
 
@@ -82,7 +91,7 @@ class _Message:
 
             if int.from_bytes(packed[4:8], "little") > self.limits.unpacked_bytes:
                 raise NotADocument("its body unpacks to more than is read; exclude it", FailureCode.TOO_LARGE)
-            for block in parse_rtf(compressed_rtf.decompress(packed), self.limits).blocks:
+            for block in parse_rtf(compressed_rtf.decompress(packed), self.limits, self.omissions).blocks:
                 outline.text(block.text, block.joint)
 
     def _attachments(self) -> list[str]:
@@ -90,16 +99,18 @@ class _Message:
         for entry in self.file.listdir(streams=False, storages=True):
             if len(entry) == 1 and entry[0].startswith("__attach_version1.0_") and len(found) < _MOST_ATTACHMENTS:
                 name = self._text(_ATTACHMENT_NAME, entry[0]) or self._text(_ATTACHMENT_SHORT_NAME, entry[0])
-                if name.strip():
-                    found.append(" ".join(name.split())[:300])
+                name = " ".join(name.split())[:300]
+                self.omissions.add(OmissionKind.ATTACHMENT, name or "without a name")
+                if name:
+                    found.append(name)
         return found
 
     def _text(self, number: str, storage: str = "") -> str:
         prefix = f"{storage}/" if storage else ""
         if wide := self._bytes(f"{prefix}__substg1.0_{number}001F"):
-            return clean_text(wide.decode("utf-16-le", "replace")).rstrip("\0\ufffd")
+            return clean_text(wide.decode("utf-16-le", "replace").rstrip("\0"))
         narrow = self._bytes(f"{prefix}__substg1.0_{number}001E")
-        return clean_text(narrow.decode(self.encoding, "replace")).rstrip("\0\ufffd")
+        return clean_text(narrow.decode(self.encoding, "replace").rstrip("\0"))
 
     def _bytes(self, path: str) -> bytes:
         if not self.file.exists(path):
