@@ -35,6 +35,7 @@ class OmissionKind(StrEnum):
     PROGRAM = "program", "script or style sheet", "scripts and style sheets"
     COMMENT = "comment", "comment", "comments"
     METADATA = "metadata", "header or property", "headers or properties"
+    FORMULA = "formula", "formula without a stored result", "formulas without a stored result"
     EMBEDDED = "embedded", "embedded object", "embedded objects"
     PICTURE = "picture", "picture", "pictures"
     TOO_LARGE = "too_large", "part beyond a limit of size", "parts beyond a limit of size"
