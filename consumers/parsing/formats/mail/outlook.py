@@ -99,9 +99,9 @@ class _Message:
     def _text(self, number: str, storage: str = "") -> str:
         prefix = f"{storage}/" if storage else ""
         if wide := self._bytes(f"{prefix}__substg1.0_{number}001F"):
-            return clean_text(wide.decode("utf-16-le", "replace")).rstrip("\0\ufffd")
+            return clean_text(wide.decode("utf-16-le", "replace").rstrip("\0"))
         narrow = self._bytes(f"{prefix}__substg1.0_{number}001E")
-        return clean_text(narrow.decode(self.encoding, "replace")).rstrip("\0\ufffd")
+        return clean_text(narrow.decode(self.encoding, "replace").rstrip("\0"))
 
     def _bytes(self, path: str) -> bytes:
         if not self.file.exists(path):
