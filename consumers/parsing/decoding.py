@@ -1,6 +1,7 @@
 """From bytes to text: by byte order mark, as UTF-8, as UTF-16 without a mark, or in the code page that fits every byte."""
 
 import codecs
+import encodings.aliases
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -35,6 +36,9 @@ _CODE_PAGES_WORDS = """
 _CODE_PAGES = _CODE_PAGES_WORDS.split()
 """Encodings that people's files have, the more common ones first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
+_TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
+_ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
+"""Encodings whose bytes are all ASCII."""
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR = 0.05
 """Differences of charset-normalizer's measures that say nothing."""
@@ -45,9 +49,13 @@ _NEVER_WITHIN_A_CHARACTER = (b" ", b"\t", b",", b".", b'"', b">")
 _BINARY = "binary, not text in any encoding that is known; exclude it, or convert it into a document"
 
 
-def decode(data: bytes) -> str:
-    """The text with `\\n` line ends and without control characters. Raises NotADocument for what is no text."""
-    return clean_text(_decoded(data))
+def decode(data: bytes, declared: str = "") -> str:
+    """The text with `\\n` line ends and without control characters. Raises NotADocument for what is no text.
+
+    `declared`: the encoding that a message or page states. The bytes decide against it: it is used only if it decodes all of
+    them, and for bytes that are UTF-8 only if it is one of the encodings that consist of ASCII bytes.
+    """
+    return clean_text(_decoded(data, _known_encoding(declared)))
 
 
 def refuse_binary(data: bytes) -> None:
@@ -64,7 +72,7 @@ def clean_text(text: str) -> str:
     return _NO_CHARACTER.sub("\ufffd", _CONTROLS.sub(" ", text))
 
 
-def _decoded(data: bytes) -> str:
+def _decoded(data: bytes, declared: str) -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")
@@ -73,10 +81,23 @@ def _decoded(data: bytes) -> str:
         return data.decode(order, "replace")
     if _looks_binary(sample):
         raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+    if declared in _ASCII_BYTES and _decodes(data, declared):
+        return data.decode(declared)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return _legacy(data)
+        return data.decode(declared) if declared and _decodes(data, declared) else _legacy(data)
+
+
+def _known_encoding(declared: str) -> str:
+    """Python's name of an encoding, "" where it is none for texts. ISO 8859-1 means Windows-1252, as browsers take it."""
+    try:
+        name = codecs.lookup(declared).name if declared else ""
+    except (LookupError, ValueError):
+        return ""
+    if name in ("iso8859-1", "ascii"):
+        return "cp1252"
+    return name if name.replace("-", "_") in _TEXT_ENCODINGS else ""
 
 
 def _utf16_order(sample: bytes) -> str | None:

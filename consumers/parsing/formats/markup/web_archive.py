@@ -28,9 +28,7 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
             pages.append(parse_html(_content(part), limits, omissions))
         elif kind.startswith("image/"):
             omissions.add(OmissionKind.PICTURE)
-        elif kind in ("text/css", "text/javascript", "application/javascript", "application/x-javascript"):
-            omissions.add(OmissionKind.PROGRAM)
-        else:
+        elif kind not in ("text/css", "text/javascript", "application/javascript", "application/x-javascript"):
             omissions.add(OmissionKind.EMBEDDED, part.get("Content-Location") or kind)
     if not pages:
         raise Unreadable("an archive of a web page without a page in it; save the page again", FailureCode.DAMAGED)

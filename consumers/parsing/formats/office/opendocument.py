@@ -7,14 +7,12 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lxml import etree
-
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html_tables import read_rows
 from consumers.parsing.formats.office.numbering import letters, roman
 from consumers.parsing.formats.office.package import parse_xml
+from consumers.parsing.formats.office.tables import fill_table, table_cell
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
@@ -412,12 +410,11 @@ class _Reader:
             for name in ("title", "desc"):
                 described = table.find(f"{_TABLE}{name}")
                 self._put("" if described is None else " ".join(described.itertext()))
-            laid: list[tuple[int | None, list[Element]]] = []
+            rows = []
             for row in _table_rows(table):
-                laid.append((None, [self._laid_cell(cell) for cell in row if cell.tag == f"{_TABLE}table-cell"]))
-                self._count(len(laid[-1][1]))
-            for number, (_, text) in enumerate(read_rows(laid, lambda cell: cell.text or ""), 1):
-                self.outline.text(text, "\n\n" if number == 1 else "\n", page=self.page, row=number)
+                rows.append([self._laid_cell(cell) for cell in row if cell.tag == f"{_TABLE}table-cell"])
+                self._count(len(rows[-1]))
+            fill_table(self.outline, rows, self.page)
             return
         self.sheet = clean_text(table.get(f"{_TABLE}name") or "")
         if self.sheets > 1:
@@ -432,12 +429,9 @@ class _Reader:
                     self._block(child)
 
     def _laid_cell(self, cell: Element) -> Element:
-        shown = etree.Element("td")
-        for name, tag in (("colspan", "columns"), ("rowspan", "rows")):
-            shown.set(name, cell.get(f"{_TABLE}number-{tag}-spanned") or "1")
+        wide, high = (cell.get(f"{_TABLE}number-{what}-spanned") or "1" for what in ("columns", "rows"))
         texts = [self._words(each) for each in cell.iter(f"{_TEXT}p", f"{_TEXT}h") if not _anchored(each, cell)]
-        shown.text = " ".join(filter(None, texts))
-        return shown
+        return table_cell(" ".join(filter(None, texts)), wide=wide, high=high)
 
     def _sheet_rows(self, table: Element) -> Iterator[tuple[int, list[str]]]:
         number = 0

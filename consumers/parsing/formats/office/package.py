@@ -102,12 +102,11 @@ class OfficePackage:
                 yield relation.target
 
     def report_unread(self, omissions: Omissions) -> None:
-        """Reports embedded files, building blocks, bound data and macros, which no reader reads."""
+        """Reports embedded files, caches of other files, building blocks and bound data, which no reader reads."""
         for name in sorted(self.names()):
             folder, _, base = name.rpartition("/")
-            if folder.endswith("/embeddings") or base == "vbaProject.bin":
-                is_macro = base == "vbaProject.bin"
-                omissions.add(OmissionKind.PROGRAM if is_macro else OmissionKind.EMBEDDED, base)
+            if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
+                omissions.add(OmissionKind.EMBEDDED, base)
             elif name.endswith("/glossary/document.xml") or (folder == "customXml" and base.startswith("item")):
                 root = None if "Props" in base else self.tree(name)
                 words = "" if root is None else " ".join(" ".join(root.itertext()).split())

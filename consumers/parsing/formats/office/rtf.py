@@ -8,12 +8,10 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lxml import etree
-
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html_tables import read_rows
+from consumers.parsing.formats.office.tables import fill_table, table_cell
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
@@ -358,18 +356,12 @@ class _Reader:
 
 
 def _fill(outline: Outline, items: list[tuple[int | None, str | list[str]]]) -> None:
-    rows: list[tuple[int | None, list[Any]]] = []
+    rows: list[list[Any]] = []
     for level, item in [*items, (None, "")]:
         if isinstance(item, list):
-            row = []
-            for cell in item:
-                shown = etree.Element("td")
-                shown.text = cell
-                row.append(shown)
-            rows.append((None, row))
+            rows.append([table_cell(text) for text in item])
             continue
-        for number, (_, text) in enumerate(read_rows(rows, lambda cell: cell.text or ""), 1):
-            outline.text(text, "\n\n" if number == 1 else "\n", row=number)
+        fill_table(outline, rows)
         rows = []
         if level is None:
             outline.text(item)

@@ -9,19 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from lxml import etree
-
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.format_detection import detect_format
-from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS, read_rows
+from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS
 from consumers.parsing.formats.office.drawing import A as DRAWING
 from consumers.parsing.formats.office.drawing import all_words, alternative_texts, linked_texts, paragraph_text
 from consumers.parsing.formats.office.formula import formula_text
 from consumers.parsing.formats.office.numbering import BULLET, Numbering
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.formats.office.tables import fill_table, row_texts, table_cell
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
@@ -344,7 +343,7 @@ class _WordReader:
             for _, cells in rows:
                 self._blocks(cells[0])
             return
-        laid: list[tuple[int | None, list[Element]]] = []
+        laid: list[list[Element]] = []
         above: dict[int, Element] = {}
         for row, cells in rows:
             is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
@@ -360,17 +359,14 @@ class _WordReader:
                     origin.text = " ".join(filter(None, (origin.text, *found)))
                     origin.set("rowspan", str(int(origin.get("rowspan", "1")) + 1))
                 else:
-                    shown = etree.Element("th" if is_head else "td", colspan=str(width))
-                    shown.text = clean_text(" ".join(found))
-                    line.append(shown)
-                    above[column] = shown
+                    above[column] = table_cell(clean_text(" ".join(found)), wide=width, names=is_head)
+                    line.append(above[column])
                 column += width
-            laid.append((None, line))
-        for number, (_, text) in enumerate(read_rows(laid, lambda cell: cell.text or ""), 1):
-            if self.cell is None:
-                self.target.text(text, "\n\n" if number == 1 else "\n", row=number)
-            else:
-                self._put(text)
+            laid.append(line)
+        if self.cell is None:
+            fill_table(self.target, laid)
+        else:
+            self.cell += row_texts(laid, self.omissions)
 
     def _chunk(self, node: Element) -> None:
         """Another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
