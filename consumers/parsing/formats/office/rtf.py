@@ -51,6 +51,8 @@ _INSIDE = frozenset(
     ("shpinst", "shppict", "info", "userprops", "formfield", "ud", "do", "dptxbxtext", "fldrslt", "result")
 )
 """Groups that are read though a reader may ignore them (`\\*`)."""
+_READ_AGAIN = frozenset(("ud", "formfield"))
+"""Groups that are read though they stand in groups that are not."""
 _SHAPE_TEXTS = frozenset(("wzDescription", "gtextUNICODE", "wzTooltip"))
 _METADATA = {"author": "author", "subject": "subject", "keywords": "keywords", "doccomm": "description",
              "company": "company", "category": "category", "manager": "manager"}  # fmt: skip
@@ -246,16 +248,12 @@ class _Reader:
         self.ignore = 0
         if word in _SKIPPED or (starred and word not in _INSIDE | _NOTES | _VALUES | _MARGINS | {"ffl"}):
             self.state = replace(self.state, skip=True, name=word)
-        elif word == "pict":
-            if not self.state.skip:
+        elif word in ("pict", "upr", "fonttbl"):
+            if word == "pict" and not self.state.skip:
                 self.omissions.add(OmissionKind.PICTURE)
             self.state = replace(self.state, skip=True, name=word)
-        elif word == "upr":
-            self.state = replace(self.state, skip=True, name=word)
-        elif word == "ud":
+        elif word in _READ_AGAIN:
             self.state = replace(self.state, skip=False, name=word)
-        elif word == "fonttbl":
-            self.state = replace(self.state, skip=True, name=word)
         elif self.state.skip and word not in ("f", "fcharset", "cpg", "uc"):
             return
         elif word in _MARGINS or word in _NOTES:

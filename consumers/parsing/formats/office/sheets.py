@@ -25,6 +25,7 @@ _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _DEFAULT_SHEETS = ("sheet", "tabelle", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
 _MARGIN_CODE = re.compile(r'&(?:&|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-Za-z])')
 """In a header or footer (18.3.1.46): fonts, sizes, numbers of pages, dates, and "&&" for "&"."""
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _THREADED = "[Threaded comment]"
 _PROMPTS = ("promptTitle", "prompt", "errorTitle", "error")
 
@@ -47,7 +48,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             if relation is not None and not relation.external:
                 parts[node.get("name") or ""] = relation.target
         values = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-        computed = any(b"<f" in (package.data(part) or b"") for part in parts.values())
+        computed = any(_FORMULA.search(package.data(part) or b"") for part in parts.values())
         formulas = load_workbook(io.BytesIO(data), read_only=True, keep_links=False) if computed else None
         cells = _Cells(limits, omissions)
         for name, part in parts.items():
