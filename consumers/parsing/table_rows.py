@@ -63,11 +63,13 @@ def _find_header(rows: Sequence[Row]) -> tuple[int, int]:
     width = max(widths, key=lambda each: (widths[each], each), default=0)
     titles = 0
     while titles < len(rows) - 1 and _is_title(rows[titles], width):
+        if _groups_columns(*rows[titles : titles + 3]):
+            return titles, 2
         titles += 1
     below = rows[titles + 1 :]
     if not below and titles:
         return titles, 0
-    if len(below) > 1 and _groups_columns(rows[titles], below[0], below[1]):
+    if _groups_columns(*rows[titles : titles + 3]):
         return titles, 2
     return titles, int(bool(rows) and is_header(rows[titles], below))
 
@@ -84,7 +86,7 @@ def _title_text(row: Row) -> str:
     return " ".join(cells) if len(cells) == 2 and cells[0].endswith(":") else "; ".join(cells)
 
 
-def _groups_columns(groups: Row, names: Row, below: Row) -> bool:
+def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
     """Whether one row groups columns whose names repeat in the next row: "Wheat, , Barley," over "Area, Tons, Area, Tons"."""
     filled = [cell.strip() for cell in names if cell.strip()]
     gaps = any(left.strip() and not right.strip() for left, right in pairwise(groups))
