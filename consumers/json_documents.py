@@ -121,8 +121,15 @@ def read_json_lines(
 
 
 def is_corpus(value: object) -> bool:
-    """Whether a JSON value is a HippoRAG corpus, `[{"idx", "title", "text"}, …]`, or a list of documents."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "text" in item for item in value)
+    """Whether a JSON value is a HippoRAG corpus, `[{"idx", "title", "text"}, …]`, or a list of documents.
+
+    An item without "text" is a document that fails; it costs the others nothing.
+    """
+    return (
+        isinstance(value, list)
+        and all(isinstance(item, dict) for item in value)
+        and any("text" in item for item in value)
+    )
 
 
 def read_corpus(
@@ -139,24 +146,31 @@ def read_json_file(
     data: bytes, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
 ) -> Iterator[ParsedDocument]:
     """The document of a `.json` file under the file's URI, or those of a corpus under `<uri>#<idx>`."""
-
-    def aside(reason: str, skipped: bool, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
-        return ParsedDocument(uri, fallback_title, modified_at=modified_at, error=reason, skipped=skipped, code=code)
-
     try:
         value = parse_json(data)
     except ValueError as error:
-        yield aside(str(error), skipped=False)
+        yield ParsedDocument(uri, fallback_title, modified_at=modified_at, error=str(error), code=FailureCode.JSON)
         return
-    if is_corpus(value):
+    yield from read_json_value(value, uri, settings, modified_at, fallback_title)
+
+
+def read_json_value(
+    value: object, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
+) -> Iterator[ParsedDocument]:
+    """As `read_json_file`, of the value that the file holds."""
+
+    def aside(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
+        return ParsedDocument(uri, fallback_title, modified_at=modified_at, error=reason, skipped=True, code=code)
+
+    if isinstance(value, list) and is_corpus(value):
         yield from read_corpus(value, f"{uri}#", settings, modified_at)
     elif isinstance(value, dict) and ("text" in value or value.get("deleted") is True):
         document = read_json_object(value, uri, settings)
         yield replace(document, title=document.title or fallback_title, modified_at=modified_at)
     elif isinstance(value, dict) and isinstance(value.get("docs"), list):
-        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", True, FailureCode.NOT_A_DOCUMENT)
+        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", FailureCode.NOT_A_DOCUMENT)
     else:
-        yield aside(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it", skipped=True)
+        yield aside(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it")
 
 
 def parse_json(data: bytes | str) -> Any:

@@ -37,6 +37,7 @@ class OmissionKind(StrEnum):
     HIDDEN = "hidden", "hidden part", "hidden parts"
     COMMENT = "comment", "comment", "comments"
     METADATA = "metadata", "header or property", "headers or properties"
+    FORMULA = "formula", "formula without a stored result", "formulas without a stored result"
     EMBEDDED = "embedded", "embedded object", "embedded objects"
     PICTURE = "picture", "picture", "pictures"
     TOO_LARGE = "too_large", "part beyond a limit of size", "parts beyond a limit of size"

@@ -4,6 +4,7 @@ import zipfile
 from io import BytesIO
 
 from consumers.failure_codes import FailureCode
+from consumers.parsing.content_signs import format_of_content
 from consumers.parsing.file_name import format_hint
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT
@@ -67,13 +68,17 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
         raise NotADocument(f"{newer}; save it as .docx, .xlsx or .pptx without a password", FailureCode.PROTECTED)
     if expected is not None and expected.ole_stream is not None:
         expected = TEXT  # other programs have files of this name that are text
+    if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
+        expected = TEXT
+    if expected is None or expected is TEXT or expected.binary:
+        found = format_of_content(data, ending)
+        if found is not None:
+            return found
     if expected is not None and expected.binary:
         raise Unreadable(
             f"damaged: its name says .{ending}, but its content is something else; copy it again, or rename it",
             FailureCode.DAMAGED,
         )
-    if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
-        expected = TEXT
     if expected is None or expected is TEXT:
         _refuse_binary(data, ending)
     return expected or TEXT

@@ -2,14 +2,17 @@
 
 import re
 import zipfile
+from collections.abc import Iterator
 
 from lxml import etree
 
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.zip_archive import read_member
 
-_PART = "docProps/core.xml"
+_CORE_PART, _PROGRAM_PART, _CUSTOM_PART = (f"docProps/{name}.xml" for name in ("core", "app", "custom"))
 _KEPT = ("creator", "subject", "description", "keywords", "created", "modified", "language")
+_UNUSED = frozenset(("revision", "lastPrinted", "version", "identifier"))
+_PROGRAM_KEPT = frozenset(("Manager", "Company", "HyperlinkBase"))
 # What programs write when nobody gave a title.
 _NO_TITLE = re.compile(
     r"untitled.*|(microsoft |word |powerpoint |excel )+.*|powerpoint presentation|presentation\d*|document\d*|slide \d+|"
@@ -25,17 +28,29 @@ def sensible_title(stated: str) -> str:
 
 
 def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
-    """Author, dates and the like, and the title where it is worth believing."""
-    if _PART not in package.namelist():
-        return {}, ""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    """Author, dates and the like, those that the author named, and the title where it is worth believing."""
+    core = {name: text for name, text in _values(package, _CORE_PART) if name not in _UNUSED}
+    title = core.pop("title", "")
+    found = {name: core.pop(name) for name in _KEPT if name in core}
+    found |= core
+    found |= {name.lower(): text for name, text in _values(package, _PROGRAM_PART) if name in _PROGRAM_KEPT}
+    for name, text in _values(package, _CUSTOM_PART):
+        found.setdefault(name, text)
+    believed = sensible_title(title)
+    return ({"stated_title": title} if title and not believed else {}) | found, believed
+
+
+def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
+    """The properties that a part states; the text does not depend on them, so that damage is no error."""
+    if part not in package.namelist():
+        return
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
-        root = etree.fromstring(read_member(package, _PART), parser)
+        root = etree.fromstring(read_member(package, part), parser)
     except etree.XMLSyntaxError:
-        return {}, ""  # the text does not depend on it
-    found = {}
+        return
     for node in root:
-        name = etree.QName(node).localname if isinstance(node.tag, str) else ""
-        if node.text and node.text.strip():
-            found[name] = clean_text(node.text.strip())[:1000]
-    return {name: found[name] for name in _KEPT if name in found}, sensible_title(found.get("title", ""))
+        text = clean_text(" ".join("".join(node.itertext()).split()))[:1000]
+        name = clean_text(node.get("name") or "").strip()[:100] or etree.QName(node).localname
+        if text:
+            yield name, text

@@ -1,5 +1,7 @@
 """Collects blocks under the headings above them, whatever format they come from."""
 
+from collections.abc import Iterable
+
 from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.limits import NotADocument
@@ -34,9 +36,7 @@ class Outline:
         if len(text) > _LONGEST_HEADING:  # a paragraph in a heading's clothes
             self.text(text, page=page, line=line, sheet=sheet)
             return
-        self._keep_bare(level)
-        while self._open and self._open[-1][0] >= level:
-            self._open.pop()
+        self._close(level)
         self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet)
         self._open.append((level, text))
         if not self.first_heading and not self.blocks:
@@ -64,9 +64,27 @@ class Outline:
         self._bare = None
         self.blocks.append(TextBlock(text, self.headings, joint, page, line, sheet, row))
 
+    def include(self, blocks: Iterable[TextBlock], level: int) -> None:
+        """Takes over the blocks of another document; its headings begin at `level`."""
+        above: tuple[str, ...] = ()
+        for block in blocks:
+            self._close(level + len(block.headings))
+            for depth, heading in enumerate(block.headings):
+                if above[: depth + 1] != block.headings[: depth + 1]:
+                    self.heading(level + depth, heading, page=block.page, line=block.line, sheet=block.sheet)
+                    above = block.headings[: depth + 1]
+            above = block.headings
+            self.text(block.text, block.joint, page=block.page, line=block.line, sheet=block.sheet, row=block.row)
+
     def done(self) -> tuple[TextBlock, ...]:
         self._keep_bare(0)
         return tuple(self.blocks)
+
+    def _close(self, level: int) -> None:
+        """Ends the headings of this level and below."""
+        self._keep_bare(level)
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
 
     def _keep_bare(self, level: int) -> None:
         """A heading that another of its rank follows at once has no text of its own: it is one."""

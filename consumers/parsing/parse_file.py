@@ -5,15 +5,15 @@ read a document with `error` and `skipped`. What a limit of the process stops (t
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import read_json_file, read_json_line, read_json_lines
+from consumers.json_documents import read_json_line
 from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.collections import read_collection
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
-from consumers.parsing.formats.registry import GZIP, JSON, JSON_LINES
+from consumers.parsing.formats.registry import GZIP, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -23,6 +23,7 @@ from consumers.splitting import SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
+_MESSAGE_NAME = b"message.eml"
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
 
@@ -72,12 +73,13 @@ def parse_data(
             format = detect_format(name, data)
         if format is GZIP:
             raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
-        if format is JSON_LINES:
-            for found in read_json_lines(data, f"{uri}#", settings):
-                yield replace(found, modified_at=modified_at)
-            return
-        if format is JSON:
-            yield from read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
+
+        def parse_message(message: bytes, message_uri: str) -> Iterator[ParsedDocument]:
+            return parse_data(message, _MESSAGE_NAME, message_uri, settings, limits, modified_at)
+
+        documents = read_collection(format, data, name, uri, settings, modified_at, parse_message)
+        if documents is not None:
+            yield from documents
             return
         yield _document(data, format, name, uri, settings, limits, modified_at)
     except (NotADocument, Unreadable) as error:

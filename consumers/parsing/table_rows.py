@@ -1,9 +1,23 @@
 """Rows of tables as text that stands on its own: every value with the name of its column."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
+from typing import TypeVar
+
+_LOOKED_AT = 24
+"""First rows of a table among which its header is looked for."""
+_LONGEST_NAME = 60
+_PERIOD = re.compile(
+    r"(?:19|20|21)\d\d(?:[/-]\d\d){0,2}|\d\d?[./](?:19|20|21)\d\d|\d\d?[./]\d\d?[./](?:19|20|21)\d\d|(?:19|20)\d\d/(?:19|20)\d\d"
+)
+"""A year, month or day as the name of a column: 2024, 2024-01, 2023/24, 01.2024, 31.12.2024."""
+Place = TypeVar("Place")
+Row = Sequence[str]
 
 
-def row_text(header: Sequence[str], row: Sequence[str]) -> str:
+def row_text(header: Row, row: Row) -> str:
     """`column: value; column: value`, empty cells left out."""
     parts = []
     for index, value in enumerate(row):
@@ -14,14 +28,107 @@ def row_text(header: Sequence[str], row: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def is_header(row: Sequence[str]) -> bool:
-    """Whether a table's first row names its columns: two or more different short words in it and no numbers."""
+def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]:
+    """The place and text of each row: the lines above the table, then every row with the names of its columns.
+
+    A header without rows below it is a row itself.
+    """
+    filled = ((place, row) for place, row in rows if any(cell.strip() for cell in row))
+    first = list(islice(filled, _LOOKED_AT))
+    titles, names = _find_header([row for _, row in first])
+    for place, row in first[:titles]:
+        yield place, _title_text(row)
+    header = _joined([row for _, row in first[titles : titles + names]])
+    if header and len(first) == titles + names:
+        yield first[titles][0], "; ".join(cell for cell in header if cell)
+    for place, row in chain(first[titles + names :], filled):
+        yield place, row_text(header, row)
+
+
+def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
+    """Whether a row names the columns of the rows below: two or more different short words in it and no numbers.
+
+    Years, months and days name columns too if the rows below hold other values there.
+    """
     filled = [cell.strip() for cell in row if cell.strip()]
+    if len(filled) < 2 or len(set(filled)) < len(filled) or any(len(cell) > _LONGEST_NAME for cell in filled):
+        return False
+    numbers = [index for index, cell in enumerate(row) if cell.strip() and _is_number(cell)]
+    return not numbers or _name_periods(row, numbers, below)
+
+
+def _find_header(rows: Sequence[Row]) -> tuple[int, int]:
+    """How many rows stand above the table, and how many rows after them name its columns."""
+    widths = Counter(_filled(row) for row in rows[-(2 * len(rows) // 3) :])
+    width = max(widths, key=lambda each: (widths[each], each), default=0)
+    titles = 0
+    while titles < len(rows) - 1 and _is_title(rows[titles], width):
+        if _groups_columns(*rows[titles : titles + 3]):
+            return titles, 2
+        titles += 1
+    below = rows[titles + 1 :]
+    if not below and titles:
+        return titles, 0
+    if _groups_columns(*rows[titles : titles + 3]):
+        return titles, 2
+    return titles, int(bool(rows) and is_header(rows[titles], below))
+
+
+def _is_title(row: Row, width: int) -> bool:
+    """Whether a row is much narrower than the table: a title, or a name and its value."""
+    filled = _filled(row)
+    named = filled == 2 and next(cell for cell in row if cell.strip()).strip().endswith(":")
+    return 2 * filled <= width or (named and filled < width)
+
+
+def _title_text(row: Row) -> str:
+    cells = [" ".join(cell.split()) for cell in row if cell.strip()]
+    return " ".join(cells) if len(cells) == 2 and cells[0].endswith(":") else "; ".join(cells)
+
+
+def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
+    """Whether one row groups columns whose names repeat in the next row: "Wheat, , Barley," over "Area, Tons, Area, Tons"."""
+    filled = [cell.strip() for cell in names if cell.strip()]
+    gaps = any(left.strip() and not right.strip() for left, right in pairwise(groups))
     return (
-        len(filled) >= 2
-        and len(set(filled)) == len(filled)
-        and all(len(cell) <= 60 and not _is_number(cell) for cell in filled)
+        gaps
+        and _filled(groups) < len(filled)
+        and len(set(filled)) < len(filled)
+        and not any(_is_number(cell) or len(cell) > _LONGEST_NAME for cell in filled)
+        and any(cell.strip() and _is_number(cell) for cell in below)
     )
+
+
+def _joined(rows: Sequence[Row]) -> list[str]:
+    """One name for each column; a group's name is repeated before the names of its columns."""
+    if len(rows) < 2:
+        return [*rows[0]] if rows else []
+    groups, names = rows
+    group, joined = "", []
+    for index, name in enumerate(names):
+        group = (groups[index].strip() if index < len(groups) else "") or group
+        joined.append(f"{group} {name}".strip())
+    return joined
+
+
+def _name_periods(row: Row, numbers: Sequence[int], below: Sequence[Row]) -> bool:
+    names = [row[index].strip() for index in numbers]
+    if not all(_PERIOD.fullmatch(name) for name in names):
+        return False
+    keys = [tuple(int(part) for part in _in_order(name)) for name in names]
+    rising = all(a < b for a, b in pairwise(keys)) or all(a > b for a, b in pairwise(keys))
+    values = [each[index].strip() for each in below for index in numbers if index < len(each) and each[index].strip()]
+    return rising and any(not _PERIOD.fullmatch(value) for value in values)
+
+
+def _in_order(name: str) -> list[str]:
+    """The numbers of a period, the year first."""
+    parts = re.split(r"[./-]", name)
+    return parts if len(parts[0]) == 4 else parts[::-1]
+
+
+def _filled(row: Row) -> int:
+    return sum(bool(cell.strip()) for cell in row)
 
 
 def _is_number(cell: str) -> bool:

@@ -2,70 +2,83 @@
 
 import csv
 import io
+import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
-from consumers.splitting import ParsedText, TextBlock
+from consumers.parsing.table_rows import named_rows
+from consumers.splitting import ParsedText
 
 _SAMPLE = 1 << 16
 _DELIMITERS = ",;\t|"
+_SEPARATOR_LINE = re.compile(r"\"?sep=([^\n\"])\"?[ \t]*\n", re.IGNORECASE)
+"""What Excel writes above a table to say how its values are separated; it is no row."""
+
+
+class _Dialect(NamedTuple):
+    delimiter: str
+    quoting: Literal[0, 3]
 
 
 def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
-    delimiter = _delimiter(text[:_SAMPLE])
+    stated = _SEPARATOR_LINE.match(text)
+    if stated:
+        text = text[stated.end() :]
+    dialect = _dialect(text[:_SAMPLE], stated[1] if stated else _DELIMITERS)
     csv.field_size_limit(limits.line_chars)
     outline = Outline(limits.text_chars, omissions)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    header: list[str] | None = None
-    cells = 0
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter, quoting=dialect.quoting)
     try:
-        for number, row in enumerate(reader, 1):
-            if len(row) > limits.columns:
-                raise NotADocument(
-                    f"row {number} has {len(row):,} columns, more than the {limits.columns:,} of a table meant to be read; "
-                    "exclude it, or keep fewer columns",
-                    FailureCode.TOO_LARGE,
-                )
-            cells += len(row)
-            if cells > limits.cells:
-                raise NotADocument(
-                    f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-                )
-            if header is None and any(cell.strip() for cell in row):
-                header = row if is_header(row) else []
-                if header:
-                    continue
-            outline.text(row_text(header or [], row), "\n", line=reader.line_num, row=number)
+        skipped = bool(stated)
+        for (line, number), text in named_rows(_rows(reader, limits)):
+            outline.text(text, "\n", line=line + skipped, row=number + skipped)
     except csv.Error as error:
         raise Unreadable(
             f"not a table that can be read: line {reader.line_num}: {error}; check its quotes", FailureCode.DAMAGED
         ) from error
-    return ParsedText(outline.done() or _lone_header(header, limits, omissions))
+    return ParsedText(outline.done())
 
 
-def _lone_header(header: list[str] | None, limits: Limits, omissions: Omissions) -> tuple[TextBlock, ...]:
-    outline = Outline(limits.text_chars, omissions)
-    outline.text("; ".join(header or []), row=1, line=1)
-    return outline.done()
+def _rows(reader: Any, limits: Limits) -> Iterator[tuple[tuple[int, int], list[str]]]:
+    """Rows with their line and number, within the limits of a table."""
+    cells = 0
+    for number, row in enumerate(reader, 1):
+        if len(row) > limits.columns:
+            raise NotADocument(
+                f"row {number} has {len(row):,} columns, more than the {limits.columns:,} of a table meant to be read; "
+                "exclude it, or keep fewer columns",
+                FailureCode.TOO_LARGE,
+            )
+        cells += len(row)
+        if cells > limits.cells:
+            raise NotADocument(f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE)
+        yield (reader.line_num, number), row
 
 
-def _delimiter(sample: str) -> str:
-    """The one that makes the first rows equally wide, and widest. `csv.Sniffer` can take quadratic time."""
+def _dialect(sample: str, delimiters: str) -> _Dialect:
+    """The delimiter that makes the first rows equally wide, and widest; `csv.Sniffer` can take quadratic time.
 
-    def width(mark: str) -> tuple[float, int]:
+    Quotes are part of the values (5" bolts) if rows would run together otherwise.
+    """
+
+    def fit(dialect: _Dialect) -> tuple[float, int, int, int]:
+        source = io.StringIO(sample, newline="")
         try:
-            rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=mark), 20))
+            rows = list(islice(csv.reader(source, delimiter=dialect.delimiter, quoting=dialect.quoting), 20))
         except csv.Error:
-            return 0.0, 0
+            return 0.0, 0, 0, 0
         widths = Counter(len(row) for row in rows if row)
         usual, seen = widths.most_common(1)[0] if widths else (0, 0)
-        return (seen / widths.total(), usual) if usual > 1 else (0.0, 0)
+        quoted = int(dialect.quoting != csv.QUOTE_NONE)
+        return (seen / widths.total(), usual, len(rows), quoted) if usual > 1 else (0.0, 0, 0, quoted)
 
-    return max(_DELIMITERS, key=width)
+    quotings: tuple[Literal[0, 3], ...] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE) if '"' in sample else (csv.QUOTE_MINIMAL,)
+    return max((_Dialect(mark, quoting) for mark in delimiters for quoting in quotings), key=fit)

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html_text import walk
@@ -17,6 +17,11 @@ from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import open_package, read_member
 from consumers.splitting import ParsedText
 
+_PROPERTIES = (
+    "title", "creator", "contributor", "language", "date", "publisher", "identifier", "subject", "description", "rights",
+    "source", "coverage", "relation", "type",
+)  # fmt: skip
+"""The elements of Dublin Core that a book may state (EPUB 3.3, 5.5)."""
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 
 
@@ -29,7 +34,8 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         title, metadata = _description(book)
         outline = Outline(limits.text_chars, omissions)
         names = set(package.namelist())
-        for number, name in enumerate(_spine(book, root_path), 1):
+        spine, others = _pages(book, root_path)
+        for number, name in enumerate(spine, 1):
             if number > limits.pages:
                 raise NotADocument(f"more than {limits.pages:,} parts; split it up", FailureCode.TOO_LARGE)
             if name in names:
@@ -37,6 +43,13 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                 if root is not None:
                     content = find_content(root, omissions)
                     walk(content.root, outline, left_out=content.left_out, lines=False, page=number)
+            else:
+                omissions.add(OmissionKind.UNREADABLE_PAGE, f"{name} is missing")
+        for name, is_contents in others:
+            kind = OmissionKind.CONTENTS_TABLE if is_contents else OmissionKind.EMBEDDED
+            root = tree(read_member(package, name)) if name in names else None
+            words = "" if root is None else " ".join(root.text_content().split())
+            omissions.add(kind, f"{'' if is_contents else f'{name}: '}{words}", int(bool(words)))
     blocks = outline.done()
     return ParsedText(blocks, title or outline.first_heading, metadata)
 
@@ -59,21 +72,26 @@ def _xml(data: bytes, name: str) -> etree._Element:
         ) from error
 
 
-def _spine(book: etree._Element, root_path: str) -> list[str]:
+def _pages(book: etree._Element, root_path: str) -> tuple[list[str], list[tuple[str, bool]]]:
+    """The parts in reading order (EPUB 3.3, 5.7), and those outside it; a table of contents among them is marked."""
     folder = posixpath.dirname(root_path)
-    items = {
-        item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
-        for item in book.iterfind(".//{*}manifest/{*}item")
-        if item.get("media-type") in _PAGES and "nav" not in (item.get("properties") or "").split()
-    }
-    order = [item.get("idref") for item in book.iterfind(".//{*}spine/{*}itemref")]
-    return [items[name] for name in order if name in items]
+    items = {}
+    for item in book.iterfind(".//{*}manifest/{*}item"):
+        if item.get("media-type") in _PAGES:
+            name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
+            items[item.get("id")] = name, "nav" in (item.get("properties") or "").split()
+    order = [node.get("idref") for node in book.iterfind(".//{*}spine/{*}itemref")]
+    spine = [items[key][0] for key in order if key in items and not items[key][1]]
+    return spine, [item for item in items.values() if item[0] not in spine]
 
 
 def _description(book: etree._Element) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
-    for name in ("title", "creator", "language", "date", "publisher", "identifier"):
-        node = book.find(f".//{{http://purl.org/dc/elements/1.1/}}{name}")
-        if node is not None and node.text and node.text.strip():
-            found[name] = " ".join(clean_text(node.text).split())[:1000]
+    for name in _PROPERTIES:
+        nodes = book.iter(f"{{http://purl.org/dc/elements/1.1/}}{name}")
+        stated = dict.fromkeys(" ".join(clean_text(node.text or "").split()) for node in nodes)
+        if values := [value for value in stated if value]:
+            found[name] = "; ".join(values[:1] if name == "title" else values)[:1000]
+            if name == "title" and len(values) > 1:
+                found["subtitle"] = "; ".join(values[1:])[:1000]
     return found.pop("title", ""), found

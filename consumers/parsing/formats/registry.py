@@ -43,6 +43,15 @@ FORMATS = (
         libraries=("lxml",),
     ),
     DocumentFormat(
+        "web_archive",
+        "saved web pages",
+        "The page, read as HTML, and its frames.",
+        ("mhtml", "mht"),
+        ("multipart/related",),
+        "markup.web_archive.parse_web_archive",
+        libraries=("lxml",),
+    ),
+    DocumentFormat(
         "restructuredtext",
         "reStructuredText",
         "Sections, lists and tables; directives and roles of Sphinx give their text, nothing is included.",
@@ -118,38 +127,38 @@ FORMATS = (
     DocumentFormat(
         "docx",
         "DOCX",
-        "Word: headings, paragraphs, lists and tables.",
+        "Word: headings, paragraphs, lists, tables, headers and footers, notes, comments, text boxes, charts, formulas.",
         ("docx", "docm", "dotx"),
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
-        "office.microsoft.parse_docx",
+        "office.word.parse_docx",
         zip_part="word/",
-        libraries=("mammoth", "lxml"),
+        libraries=("lxml",),
     ),
     DocumentFormat(
         "pptx",
         "PPTX",
-        "PowerPoint: each slide's text, tables and notes.",
+        "PowerPoint: each slide's text, tables, charts, notes and comments.",
         ("pptx", "pptm", "ppsx", "potx"),
         ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
-        "office.microsoft.parse_pptx",
+        "office.slides.parse_pptx",
         zip_part="ppt/",
-        libraries=("pptx", "lxml"),
+        libraries=("lxml",),
     ),
     DocumentFormat(
         "xlsx",
         "XLSX",
-        "Excel: each row of each sheet, its values named by their columns.",
+        "Excel: each row of each sheet, its values named by their columns; comments, charts, text boxes.",
         ("xlsx", "xlsm", "xltx"),
         ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
-        "office.microsoft.parse_xlsx",
+        "office.sheets.parse_xlsx",
         zip_part="xl/",
         libraries=("openpyxl", "lxml"),
     ),
     DocumentFormat(
         "opendocument",
         "OpenDocument",
-        "Text, sheets and slides of LibreOffice: headings, paragraphs, lists, rows.",
-        ("odt", "ods", "odp", "ott", "ots", "otp"),
+        "Text, sheets and slides of LibreOffice: headings, paragraphs, lists, rows, notes, comments, charts.",
+        ("odt", "ods", "odp", "ott", "ots", "otp", "fodt", "fods", "fodp"),
         (
             "application/vnd.oasis.opendocument.text",
             "application/vnd.oasis.opendocument.spreadsheet",
@@ -162,12 +171,12 @@ FORMATS = (
     DocumentFormat(
         "rtf",
         "RTF",
-        "The text and the rows of tables; headings are not marked in it.",
+        "Paragraphs, rows of tables, headers and footers, notes, comments; headings where the outline is marked.",
         ("rtf",),
         ("application/rtf", "text/rtf"),
         "office.rtf.parse_rtf",
         magic=b"{\\rtf",
-        libraries=("striprtf",),
+        libraries=("lxml",),
     ),
     DocumentFormat(
         "epub",
@@ -191,17 +200,17 @@ FORMATS = (
         "mail",
         "e-mail",
         "Headers, body, and what is attached as text.",
-        ("eml",),
+        ("eml", "emlx"),
         ("message/rfc822",),
         "mail.internet_message.parse_mail",
     ),
     DocumentFormat(
         "mailbox",
         "mailboxes",
-        "Each message under its subject.",
+        "Each message is a document of its own.",
         ("mbox",),
         ("application/mbox",),
-        "mail.mailbox.parse_mailbox",
+        None,
         text_sign=re.compile(MAILBOX_LINE),
     ),
     DocumentFormat(
@@ -212,12 +221,12 @@ FORMATS = (
         ("application/vnd.ms-outlook",),
         "mail.outlook.parse_msg",
         ole_stream="__properties_version1.0",
-        libraries=("olefile", "compressed_rtf", "lxml", "striprtf"),
+        libraries=("olefile", "compressed_rtf", "lxml"),
     ),
     DocumentFormat(
         "json",
         "JSON",
-        "A document, a list of documents, or a HippoRAG corpus.",
+        "A document, a list of documents, a HippoRAG corpus, or a chat export: one document for each conversation and day.",
         ("json",),
         ("application/json",),
         None,
@@ -244,5 +253,8 @@ FORMATS = (
 BY_NAME = {each.name: each for each in FORMATS}
 BY_ENDING = {ending: each for each in FORMATS for ending in each.endings}
 BY_MIME_TYPE = {mime_type: each for each in FORMATS for mime_type in each.mime_types}
-TEXT, MARKDOWN, HTML, CSV = (BY_NAME[name] for name in ("text", "markdown", "html", "csv"))
+TEXT, MARKDOWN, HTML, XML, CSV = (BY_NAME[name] for name in ("text", "markdown", "html", "xml", "csv"))
 JSON, JSON_LINES, GZIP = (BY_NAME[name] for name in ("json", "jsonl", "gzip"))
+MAIL, MAILBOX, WEB_ARCHIVE, OPENDOCUMENT = (
+    BY_NAME[name] for name in ("mail", "mailbox", "web_archive", "opendocument")
+)

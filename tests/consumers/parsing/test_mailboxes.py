@@ -1,20 +1,23 @@
-"""A mailbox is read message by message, as the standard library writes it."""
+"""A mailbox is read as one document for each message, whatever wrote it and whatever it is called."""
 
 import mailbox
 from email.message import EmailMessage
 from pathlib import Path
 
-from consumers.parsing import parse_file
+import pytest
+
+from consumers.parsing import parse_data, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
 SETTINGS = SplitSettings(max_tokens=400, min_tokens=0)
+HEADERS = b"From: Mara <mara@tarn.example>\nTo: joss@tarn.example\nSubject: Tide gauge\n"
 
 
-def _read(path: Path) -> ParsedDocument:
-    document, _ = parse_file(bytes(path), path.as_uri(), SETTINGS)
-    assert isinstance(document, ParsedDocument)
-    return document
+def _read(path: Path) -> list[ParsedDocument]:
+    *documents, _ = parse_file(bytes(path), path.as_uri(), SETTINGS)
+    assert all(isinstance(document, ParsedDocument) for document in documents)
+    return [document for document in documents if isinstance(document, ParsedDocument)]
 
 
 def _message(subject: str, body: str) -> EmailMessage:
@@ -24,35 +27,71 @@ def _message(subject: str, body: str) -> EmailMessage:
     return message
 
 
-def test_each_message_stands_under_its_subject(tmp_path: Path) -> None:
-    path = tmp_path / "letters.mbox"
+@pytest.mark.parametrize("name", ["letters.mbox", "Inbox", "archive.txt"])
+def test_each_message_is_a_document(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     box = mailbox.mbox(str(path))
     first = _message("Tide gauge", "The gauge needs a float.\n\nFrom here it is a mile to Tarn.\n")
+    first["Message-ID"] = "<a#1@tarn.example>"
     first.add_attachment("# Parts\n\nOne brass float.", subtype="plain", filename="parts.md")
     box.add(first)
     box.add(_message("Mühle", "Die Mühle von Ternby wurde 1790 gebaut.\n"))
     box.add(_message("", "No subject.\n"))
     box.close()
-    document = _read(path)
-    assert document.error is None
-    assert document.metadata["format"] == "mailbox" and document.metadata["messages"] == 3
-    read = {passage.title: passage.text for passage in document.passages}
-    assert list(read) == [
-        "Tide gauge",
-        "Tide gauge › parts.md",
-        "Mühle",
-        "Message 3",
-    ]
+    documents = {document.uri: document for document in _read(path)}
+    uri = path.as_uri()
+    assert {f"{uri}#a%231@tarn.example", f"{uri}#2", f"{uri}#3"} <= documents.keys()
+    first_read, second = documents[f"{uri}#a%231@tarn.example"], documents[f"{uri}#2"]
+    assert first_read.title == "Tide gauge" and first_read.metadata["format"] == "mail"
     # The library quotes such a line.
     assert b"\n>From here" in path.read_bytes()
-    assert "\n\nFrom here it is a mile" in read["Tide gauge"]
-    assert read["Mühle"].startswith("From: Mara <mara@tarn.example>\nTo: joss@tarn.example")
+    assert "\n\nFrom here it is a mile" in first_read.passages[0].text
+    assert second.title == "Mühle"
+    assert second.passages[0].text.startswith("From: Mara <mara@tarn.example>\nTo: joss@tarn.example")
+    assert any("One brass float." in passage.text for each in documents.values() for passage in each.passages)
+
+
+def test_messages_with_one_id_stay_apart_and_deleted_ones_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "Sent"
+    line = b"From - Mon May  6 09:00:00 2024\n"
+    kept = b"X-Mozilla-Status: 0001\nMessage-ID: <x@y>\n" + HEADERS + b"\nThe float is here.\n\n"
+    deleted = b"X-Mozilla-Status: 0009\n" + HEADERS + b"\nThe float is lost.\n\n"
+    path.write_bytes(line + kept + line + kept + line + deleted)
+    read = {document.uri.partition("#")[2]: document for document in _read(path)}
+    assert list(read) == ["x@y", "x@y-2", "3"]
+    assert read["x@y-2"].passages == read["x@y"].passages
+    assert read["3"].skipped and not read["3"].passages
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("1715155200.M1P2.host:2,S", HEADERS + b"\nThe float.\n"),
+        (
+            "4711.emlx",
+            b"%d\n" % (len(HEADERS) + 12) + HEADERS + b"\nThe float.\n<?xml version='1.0'?><plist>flags</plist>",
+        ),
+        ("letter", HEADERS + b"\nThe float.\n"),
+    ],
+)
+def test_a_message_without_the_ending_of_mail_is_one(name: str, data: bytes) -> None:
+    (document,) = parse_data(data, name.encode(), "file:///m", SETTINGS)
+    assert document.title == "Tide gauge" and document.metadata["format"] == "mail"
+    assert document.passages[0].text.endswith("joss@tarn.example\n\nThe float.")
+
+
+@pytest.mark.parametrize(
+    "text", ["From: the mill\nto the harbour it is a mile.\n", "Name: Ann\nRole: pilot\n\nWords.\n"]
+)
+def test_a_text_with_names_and_values_is_no_mail(text: str) -> None:
+    (document,) = parse_data(text.encode(), b"note", "file:///m", SETTINGS)
+    assert document.metadata["format"] == "text"
 
 
 def test_a_text_that_is_called_so_is_text(tmp_path: Path) -> None:
     path = tmp_path / "note.mbox"
     path.write_text("From the mill to the harbour it is a mile.\n")
-    document = _read(path)
+    (document,) = _read(path)
     assert document.metadata["format"] == "text"
     assert document.passages[0].text == "From the mill to the harbour it is a mile."
 
@@ -63,4 +102,4 @@ def test_a_line_that_is_nearly_a_separator_costs_no_more_than_its_length(tmp_pat
     path.write_bytes(
         b"From ann Sat Jan  3 01:05:34 2026\nSubject: Numbers\n\nOne.\n\nFrom " + b"1" * 1_000_000 + b"\rTwo.\n"
     )
-    assert _read(path).metadata["messages"] == 1
+    assert len(_read(path)) == 1

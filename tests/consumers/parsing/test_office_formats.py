@@ -43,7 +43,10 @@ def test_odt_headings_lists_and_tables() -> None:
     assert document.metadata == {"format": "opendocument", "creator": "Ada Writer"}
     assert texts(document) == [
         ("Field Report", LONG.strip()),
-        ("Field Report › Findings", "Basalt  was\nfound.\n- chalk\n- flint\n\nrock: basalt; depth: 40 m"),
+        (
+            "Field Report › Findings",
+            "Basalt  was\nfound.\n\nComment: Really?\n- chalk\n- flint\n\nrock: basalt; depth: 40 m",
+        ),
     ]
 
 

@@ -4,6 +4,7 @@ Every text of the message is read, as its MIME structure (RFC 2046) says, except
 superfluous. Attachments that are no text are named in the account of omissions.
 """
 
+import re
 from collections.abc import Iterator
 from email import policy
 from email.header import decode_header, make_header
@@ -25,6 +26,8 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
+_COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
+"""The first line of a message that Apple Mail keeps."""
 _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
 """Read where they say something that the others do not."""
 _DEEPEST = 5
@@ -33,7 +36,7 @@ _MOST_PARTS = 1000
 
 
 def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    message = parse_message(data)
+    message = parse_message(_without_count(data))
     outline = Outline(limits.text_chars, omissions)
     attachments = read_message(message, outline, limits)
     blocks = outline.done()
@@ -47,6 +50,12 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if attachments:
         metadata["attachments"] = attachments[:100]
     return ParsedText(blocks, header(message, "Subject"), metadata)
+
+
+def _without_count(data: bytes) -> bytes:
+    """The message of an .emlx file, which stands between its length and a list of flags."""
+    counted = _COUNT.match(data)
+    return data[counted.end() : counted.end() + int(counted[1])] if counted else data
 
 
 def parse_message(data: bytes) -> EmailMessage:

@@ -1,30 +1,41 @@
-"""Mailboxes (.mbox): many e-mails in one file, each under its subject."""
+"""Mailboxes (.mbox, RFC 4155; the folders of Thunderbird): many e-mails in one file."""
 
 import re
+from collections.abc import Iterator
 
-from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
-from consumers.parsing.formats.mail.internet_message import header, parse_message, read_message
 from consumers.parsing.formats.registry import MAILBOX_LINE
-from consumers.parsing.limits import Limits, Unreadable
-from consumers.parsing.outline import Outline
-from consumers.splitting import ParsedText
 
 _SEPARATOR = re.compile(rb"(?:\A|(?<=\n)\r?\n)" + MAILBOX_LINE)
 """Behind a blank line, or at the beginning."""
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 """A line of a message that would be taken for a separator."""
+_HEADERS_WITHIN = 1 << 16
+_MESSAGE_ID = re.compile(rb"^message-id:\s*<?([^\s<>]{1,200})", re.IGNORECASE | re.MULTILINE)
+_MOZILLA_STATUS = re.compile(rb"^X-Mozilla-Status:\s*([0-9A-Fa-f]{1,8})\r?$", re.MULTILINE)
+_EXPUNGED = 0x0008
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
-def parse_mailbox(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    outline, count = Outline(limits.text_chars, omissions), 0
+def split_mailbox(data: bytes) -> Iterator[bytes]:
+    """The messages, without the quotes that a mailbox adds to lines of theirs."""
     for part in _SEPARATOR.split(data):
         if part.strip():
-            count += 1
-            message = parse_message(_QUOTED.sub(rb"\1", part))
-            outline.heading(1, header(message, "Subject") or f"Message {count}")
-            read_message(message, outline, limits, depth=1)
-    blocks = outline.done()
-    if not blocks:
-        raise Unreadable("a mailbox without messages; export it again, or exclude it", FailureCode.DAMAGED)
-    return ParsedText(blocks, "", {"messages": count})
+            yield _QUOTED.sub(rb"\1", part)
+
+
+def message_key(message: bytes) -> str:
+    """What identifies the message wherever it stands: its id, "" if it has none."""
+    found = _MESSAGE_ID.search(_headers(message))
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def is_deleted(message: bytes) -> bool:
+    """Whether Thunderbird shows the message no more: it marks deleted messages and removes them later."""
+    found = _MOZILLA_STATUS.search(_headers(message))
+    return found is not None and bool(int(found[1], 16) & _EXPUNGED)
+
+
+def _headers(message: bytes) -> bytes:
+    start = message[:_HEADERS_WITHIN]
+    end = _BLANK_LINE.search(start)
+    return start[: end.start()] if end else start

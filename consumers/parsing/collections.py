@@ -1,0 +1,84 @@
+"""Files that hold several documents: JSON with documents or chats, chats as text, mailboxes."""
+
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from urllib.parse import unquote, urlsplit
+
+from consumers.failure_codes import FailureCode
+from consumers.json_documents import parse_json, read_json_file, read_json_lines, read_json_value
+from consumers.parsing.conversations.days import documents_by_day, key_in_uri
+from consumers.parsing.conversations.json_exports import keep_note, read_conversations
+from consumers.parsing.conversations.whatsapp import is_whatsapp, read_whatsapp
+from consumers.parsing.decoding import decode
+from consumers.parsing.file_name import stem_of
+from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
+from consumers.parsing.formats.registry import JSON, JSON_LINES, MAILBOX, TEXT
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+
+_SAMPLE = 4096
+ParseMessage = Callable[[bytes, str], Iterator[ParsedDocument]]
+"""Gives the documents of one e-mail under a URI."""
+
+
+def read_collection(
+    format: DocumentFormat,
+    data: bytes,
+    name: bytes,
+    uri: str,
+    settings: SplitSettings,
+    modified_at: float | None,
+    parse_message: ParseMessage,
+) -> Iterator[ParsedDocument] | None:
+    """The documents of a file that holds several; None if the file is one document."""
+    if format is JSON_LINES:
+        return (replace(found, modified_at=modified_at) for found in read_json_lines(data, f"{uri}#", settings))
+    if format is JSON:
+        return _json(data, name, uri, settings, modified_at)
+    if format is MAILBOX:
+        return _mailbox(data, uri, modified_at, parse_message)
+    if format is TEXT and b":" in data[:_SAMPLE]:
+        return _chat(data, name, uri, settings, modified_at)
+    return None
+
+
+def _json(
+    data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None
+) -> Iterator[ParsedDocument]:
+    try:
+        value = parse_json(data)
+    except ValueError:
+        return read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
+    # A day of a channel of Slack is named by its folder alone.
+    channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
+    if conversations := read_conversations(value, channel):
+        return documents_by_day(conversations, uri, settings, modified_at)
+    note = keep_note(value)
+    return read_json_value(value if note is None else note, uri, settings, modified_at, fallback_title=stem_of(name))
+
+
+def _chat(
+    data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None
+) -> Iterator[ParsedDocument] | None:
+    if not is_whatsapp(data[:_SAMPLE].decode("utf-8", "replace")):
+        return None
+    chat = read_whatsapp(decode(data), stem_of(name))
+    return documents_by_day([chat], uri, settings, modified_at)
+
+
+def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_message: ParseMessage) -> Iterator[ParsedDocument]:
+    """A document for each message and its attachments, `<uri>#<message id>`; without an id, the message's number."""
+    keys: set[str] = set()
+    for number, message in enumerate(split_mailbox(data), 1):
+        key = key_in_uri(message_key(message)) or str(number)
+        key = f"{key}-{number}" if key in keys else key
+        keys.add(key)
+        if is_deleted(message):
+            reason = "deleted in the mail program, which keeps it until it compacts the folder"
+            yield ParsedDocument(
+                f"{uri}#{key}", modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
+            )
+        else:
+            yield from parse_message(message, f"{uri}#{key}")

@@ -1,0 +1,1 @@
+"""Conversations that chat programs export: one document for each conversation and day."""

@@ -1,0 +1,91 @@
+"""From messages to documents: each day of a conversation is one, every message under its author's name."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.invisible_characters import without_invisible_characters
+from consumers.splitting import SplitSettings, TextBlock, split
+from consumers.types import ParsedDocument
+
+_NOT_IN_URI = re.compile("[\x00-\x20%#?/\x7f]")
+_MOST_PARTICIPANTS = 100
+UNDATED = "undated"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as an export states it. `attachments` are the names of files that the export only refers to."""
+
+    author: str
+    text: str
+    sent_at: datetime | None = None
+    attachments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`key` identifies the conversation in its file, `name` is what people call it."""
+
+    key: str
+    name: str
+    messages: Iterable[Message]
+
+
+def documents_by_day(
+    conversations: Iterable[Conversation], uri: str, settings: SplitSettings, modified_at: float | None = None
+) -> Iterator[ParsedDocument]:
+    """The documents `<uri>#<conversation>/<day>`; a message without a time stands in that of the message before it."""
+    keys: set[str] = set()
+    for number, conversation in enumerate(conversations, 1):
+        key = key_in_uri(conversation.key or str(number))
+        if key in keys:
+            key = f"{key}-{number}"
+        keys.add(key)
+        days: dict[str, list[Message]] = {}
+        day = UNDATED
+        for message in conversation.messages:
+            day = day if message.sent_at is None else message.sent_at.date().isoformat()
+            days.setdefault(day, []).append(message)
+        for day, messages in days.items():
+            document = _document(conversation.name, day, messages, f"{uri}#{key}/{day}", settings, modified_at)
+            if document is not None:
+                yield document
+
+
+def _document(
+    name: str, day: str, messages: list[Message], uri: str, settings: SplitSettings, modified_at: float | None
+) -> ParsedDocument | None:
+    omissions = Omissions()
+    headings = () if day == UNDATED else (day,)
+    blocks = []
+    for message in messages:
+        for attachment in message.attachments:
+            omissions.add(OmissionKind.ATTACHMENT, attachment)
+        files = "".join(f" [{attachment}]" for attachment in message.attachments)
+        text = clean_text(f"{message.text.strip()}{files}").strip()
+        if text:
+            author = " ".join(clean_text(message.author).split())
+            blocks.append(TextBlock(f"{author}: {text}" if author else text, headings, "\n"))
+    title, visible = without_invisible_characters(" ".join(clean_text(name).split()), blocks)
+    passages = split(visible, title, settings)
+    if not passages:
+        return None
+    omissions.add(OmissionKind.UNKNOWN_CHARACTER, count=sum(passage.text.count("\ufffd") for passage in passages))
+    authors = dict.fromkeys(" ".join(clean_text(message.author).split()) for message in messages)
+    metadata: dict[str, object] = {
+        "format": "conversation",
+        "participants": [author for author in authors if author][:_MOST_PARTICIPANTS],
+    }
+    if day != UNDATED:
+        sent = min(message.sent_at for message in messages if message.sent_at is not None)
+        metadata["published_at"] = (sent if sent.tzinfo else sent.replace(tzinfo=UTC)).isoformat()
+    return ParsedDocument(uri, title, passages, metadata, modified_at, left_out=omissions.done())
+
+
+def key_in_uri(key: str) -> str:
+    """A key as part of a fragment: without the signs that have a meaning there."""
+    return _NOT_IN_URI.sub(lambda sign: f"%{ord(sign[0]):02X}", key)[:200]

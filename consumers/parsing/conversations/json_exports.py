@@ -1,0 +1,233 @@
+"""Chat exports in JSON: ChatGPT, Claude, Telegram, Slack, Discord, Messenger, Google Chat, and notes of Google Keep.
+
+The exports differ mostly in the names of the same values, so that tables of names describe them all.
+"""
+
+import html
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from consumers.parsing.conversations.days import Conversation, Message
+
+_MESSAGES = ("messages", "chat_messages")
+_NAMES = ("name", "title", "chat_name")
+_KEYS = ("conversation_id", "uuid", "thread_path", "id")
+_AUTHORS = ("from", "sender_name", "sender", "author", "creator", "user_profile", "actor", "username", "user", "bot_id")
+_PERSON = ("real_name", "nickname", "display_name", "name", "role")
+_TIMES = (
+    "date_unixtime", "ts", "timestamp_ms", "timestamp", "created_at", "created_date", "create_time", "createDate", "date",
+)  # fmt: skip
+_TEXTS = ("text", "content", "parts", "caption", "body", "result")
+_MORE_TEXTS = ("attachments", "blocks", "embeds", "poll", "question", "answers", "elements", "title", "pretext", "fallback",
+               "value", "description", "fields")  # fmt: skip
+"""Where a message that has no text of its own, or more than it, says something."""
+_FILES = ("files", "file", "photo", "photos", "videos", "audio_files", "attachments", "attached_files")
+_FILE_NAMES = ("title", "name", "fileName", "file_name", "uri", "export_name", "original_name")
+_PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
+_WEEKDAY_DATE = re.compile(r"(?:\w+, )?(\w+ \d{1,2}, \d{4}) at (\d{1,2}:\d{2}:\d{2})\s*([AP]M)? UTC")
+_DEEPEST = 12
+
+
+def read_conversations(value: object, channel: str) -> list[Conversation] | None:
+    """The conversations of a JSON value; None if it is no chat export. `channel` names one that does not name itself."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        if all(_is_slack_message(item) for item in value):
+            people = _slack_people(value)
+            return [Conversation(channel, channel, [_slack_message(item, people) for item in value])]
+        if any(_is_conversation(item) for item in value) and all(
+            _is_conversation(item) or not item.get("text") for item in value
+        ):
+            return [_conversation(item, channel) for item in value if _is_conversation(item)]
+        return None
+    if not isinstance(value, dict):
+        return None
+    if _is_conversation(value):
+        return [_conversation(value, channel)]
+    chats = [chat for key in ("chats", "left_chats") for chat in _items(_inner(value, key, "list"))]
+    found = [_conversation(chat, channel) for chat in chats if _is_conversation(chat)]
+    return found or None
+
+
+def keep_note(value: object) -> dict[str, Any] | None:
+    """The note of Google Keep as a JSON document with "title" and "text"; None for other values."""
+    if not isinstance(value, dict) or "text" in value or not {"isTrashed", "userEditedTimestampUsec"} & value.keys():
+        return None
+    lines = [value["textContent"]] if isinstance(value.get("textContent"), str) else []
+    for item in _items(value.get("listContent")):
+        mark = "x" if item.get("isChecked") else " "
+        lines.append(f"[{mark}] {item.get('text') or ''}")
+    lines += [
+        " ".join(str(item[key]) for key in ("title", "description", "url") if item.get(key))
+        for item in _items(value.get("annotations"))
+    ]
+    document: dict[str, Any] = {"title": str(value.get("title") or "")[:2000], "text": "\n".join(lines)}
+    if tags := [str(item["name"]) for item in _items(value.get("labels")) if item.get("name")]:
+        document["tags"] = tags
+    edited = value.get("createdTimestampUsec", value.get("userEditedTimestampUsec"))
+    if isinstance(edited, int) and (moment := _moment(edited / 1e6)):
+        document["published_at"] = moment.isoformat()
+    if not document["text"].strip() and document["title"]:
+        document["text"] = document["title"]
+    return document
+
+
+def _is_conversation(value: Mapping[str, Any]) -> bool:
+    if isinstance(value.get("mapping"), dict):
+        return any(isinstance(node, dict) and "message" in node for node in value["mapping"].values())
+    for key in _MESSAGES:
+        items = value.get(key)
+        if isinstance(items, list) and items:
+            return "text" not in value and all(
+                isinstance(item, dict) and not item.keys().isdisjoint(_TIMES) and not item.keys().isdisjoint(_AUTHORS)
+                for item in items[:50]
+            )
+    return False
+
+
+def _conversation(value: Mapping[str, Any], channel: str) -> Conversation:
+    holder = value
+    for key in ("channel", "guild"):
+        if isinstance(value.get(key), dict) and not any(value.get(name) for name in _NAMES):
+            holder = value[key]
+            break
+    name = next((str(holder[key]) for key in _NAMES if holder.get(key)), channel)
+    key = next((str(holder[key]) for key in _KEYS if holder.get(key) not in (None, "")), name)
+    if isinstance(value.get("mapping"), dict):
+        nodes = [
+            node["message"] for node in value["mapping"].values() if isinstance(node, dict) and node.get("message")
+        ]
+        messages = [_message(node) for node in nodes if isinstance(node, dict)]
+        if all(message.sent_at for message in messages):
+            messages.sort(key=lambda message: message.sent_at or datetime.min.replace(tzinfo=UTC))
+        elif started := _moment(value.get("create_time")):
+            messages = [Message(each.author, each.text, each.sent_at or started, each.attachments) for each in messages]
+        return Conversation(key, name, messages)
+    listed = next(value[key] for key in _MESSAGES if isinstance(value.get(key), list))
+    messages = [_message(item) for item in listed if isinstance(item, dict)]
+    if len(messages) > 1 and messages[0].sent_at and messages[-1].sent_at and _later(messages[0], messages[-1]):
+        messages.reverse()  # the newest message is first
+    return Conversation(key, name, messages)
+
+
+def _later(first: Message, last: Message) -> bool:
+    assert first.sent_at is not None and last.sent_at is not None
+    return first.sent_at.replace(tzinfo=None) > last.sent_at.replace(tzinfo=None)
+
+
+def _message(item: Mapping[str, Any]) -> Message:
+    sent = next((moment for key in _TIMES if (moment := _moment(item.get(key)))), None)
+    text = " ".join(_words({key: item[key] for key in _TEXTS if key in item}, _TEXTS)).strip()
+    more = {key: item[key] for key in _MORE_TEXTS if key in item}
+    added = [each for each in _words(more, (*_TEXTS, *_MORE_TEXTS)) if each not in text]
+    if action := item.get("action"):
+        added.append(" ".join(str(item[key]) for key in ("title", "members") if item.get(key)) or str(action))
+    if "sender_name" in item:
+        text = _unmangled(text)
+    return Message(_person(item), "\n".join(filter(None, (text, *dict.fromkeys(added)))), sent, tuple(_files(item)))
+
+
+def _person(item: Mapping[str, Any]) -> str:
+    for key in _AUTHORS:
+        value = item.get(key)
+        if isinstance(value, dict):
+            value = next((value[name] for name in _PERSON if isinstance(value.get(name), str) and value[name]), None)
+        if isinstance(value, str) and value:
+            return _unmangled(value) if key == "sender_name" else value
+    return ""
+
+
+def _words(value: object, keys: tuple[str, ...], depth: int = 0) -> Iterator[str]:
+    """The texts in a value: strings, lists of them, and the values of objects under `keys`."""
+    if isinstance(value, str):
+        if value.strip():
+            yield value
+    elif depth < _DEEPEST and isinstance(value, list):
+        texts = [" ".join(_words(item, keys, depth + 1)) for item in value]
+        # Pieces of one text carry their own spaces.
+        joined = ("" if any(isinstance(item, str) for item in value) else "\n").join(filter(None, texts))
+        if joined.strip():
+            yield joined
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for key in keys:
+            if key in value:
+                yield from _words(value[key], keys, depth + 1)
+
+
+def _files(item: Mapping[str, Any]) -> Iterator[str]:
+    for key in _FILES:
+        value = item.get(key)
+        if isinstance(value, str):
+            yield value.rpartition("/")[2]
+        for each in _items(value):
+            name = next((str(each[name]) for name in _FILE_NAMES if each.get(name)), "")
+            if name and (key != "attachments" or not any(each.get(text) for text in ("text", "fallback"))):
+                yield name.rpartition("/")[2] if "/" in name else name
+
+
+def _items(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _inner(value: Mapping[str, Any], *keys: str) -> object:
+    found: object = value
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _moment(value: object) -> datetime | None:
+    """A time as seconds or milliseconds since 1970, in ISO 8601, or as Google Chat writes it."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        if isinstance(value, str) and not value.replace(".", "", 1).isdecimal():
+            if stated := _WEEKDAY_DATE.search(value):
+                form = "%B %d, %Y %I:%M:%S %p" if stated[3] else "%B %d, %Y %H:%M:%S"
+                return datetime.strptime(" ".join(filter(None, stated.groups())), form).replace(tzinfo=UTC)
+            return datetime.fromisoformat(value)
+        seconds = float(value)  # type: ignore[arg-type]
+        if not math.isfinite(seconds) or seconds <= 0:
+            return None
+        return datetime.fromtimestamp(seconds / 1000 if seconds > 1e11 else seconds, UTC)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+def _unmangled(text: str) -> str:
+    """Messenger writes the bytes of UTF-8 as characters of Latin-1."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        return text
+
+
+def _is_slack_message(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "message" and isinstance(item.get("ts"), str)
+
+
+def _slack_people(items: list[dict[str, Any]]) -> dict[str, str]:
+    """The names of the members whose profiles the messages hold."""
+    people = {}
+    for item in items:
+        profile = item.get("user_profile")
+        if isinstance(profile, dict) and isinstance(item.get("user"), str) and (name := _person(item)):
+            people[item["user"]] = name
+    return people
+
+
+def _slack_message(item: Mapping[str, Any], people: Mapping[str, str]) -> Message:
+    message = _message(item)
+
+    def shown(link: re.Match[str]) -> str:
+        sign, target, label = link.groups()
+        if sign == "@":
+            return f"@{label or people.get(target, target)}"
+        if sign:
+            return f"{sign if sign == '#' else '@'}{label or target}"
+        return f"{label} ({target})" if label and label != target else target
+
+    text = html.unescape(_PARTS_OF_LINKS.sub(shown, message.text))
+    return Message(people.get(message.author, message.author), text, message.sent_at, message.attachments)

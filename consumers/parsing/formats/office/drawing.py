@@ -1,0 +1,140 @@
+"""DrawingML, which Word, PowerPoint and Excel share: text, alternative text, charts, diagrams (ECMA-376 part 1, 20–21)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.formula import formula_text
+from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.table_rows import row_text
+
+Element = Any
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_EXTENDED_CHART = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_MOST_POINTS = 100_000
+CHART_KINDS = ("chart", "chartEx")
+
+
+def paragraphs(body: Element) -> Iterator[str]:
+    """The paragraphs of a text body; a soft break is a line break. Numbers of slides and pages are left out."""
+    for paragraph in body.iter(f"{A}p"):
+        text = paragraph_text(paragraph)
+        if text:
+            yield text
+
+
+def paragraph_text(paragraph: Element) -> str:
+    parts: list[str] = []
+
+    def take(node: Element) -> None:
+        for child in node:
+            if child.tag == f"{A}br":
+                parts.append("\n")
+            elif child.tag == f"{A}tab":
+                parts.append("\t")
+            elif child.tag == f"{A}t":
+                parts.append(child.text or "")
+            elif child.tag == f"{A}fld" and (child.get("type") or "").startswith("slidenum"):
+                continue
+            elif child.tag == f"{_MATH}oMath":
+                parts.append(formula_text(child))
+            elif child.tag == ALTERNATE:
+                for each in chosen(child, all_words):
+                    take(each)
+            elif child.tag not in (f"{A}rPr", f"{A}pPr", f"{A}endParaRPr"):
+                take(child)
+
+    take(paragraph)
+    return clean_text("".join(parts)).strip()
+
+
+def all_words(node: Element) -> str:
+    """Every text of an element, to compare alternatives by."""
+    return " ".join(node.itertext())
+
+
+def alternative_texts(node: Element) -> Iterator[str]:
+    """The title and the description of every picture, shape and chart below an element (20.1.2.2.8)."""
+    for each in node.iter():
+        if isinstance(each.tag, str) and each.tag.endswith(("}docPr", "}cNvPr")):
+            for text in (each.get("title"), each.get("descr")):
+                if text and text.strip():
+                    yield clean_text(text.strip())
+
+
+def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[str]:
+    """The texts of the charts and diagrams that elements below `node` name."""
+    for each in node.iter(f"{C}chart", f"{_EXTENDED_CHART}chart", f"{_DIAGRAM}relIds"):
+        attribute = "dm" if each.tag == f"{_DIAGRAM}relIds" else "id"
+        relation = package.relations(part).get(relation_id(each, attribute))
+        root = None if relation is None or relation.external else package.tree(relation.target)
+        if relation is None or root is None:
+            continue
+        if attribute == "dm":
+            yield from paragraphs(root)
+        else:
+            yield from _chart(root)
+            for drawing in package.related(relation.target, "chartUserShapes"):
+                shapes = package.tree(drawing)
+                if shapes is not None:
+                    yield from paragraphs(shapes)
+
+
+def _chart(root: Element) -> Iterator[str]:
+    """Titles and labels, then each category with the values of all series."""
+    for title in root.iter(f"{A}p"):
+        if text := paragraph_text(title):
+            yield text
+    for title in root.iter(f"{C}title"):  # a title that a cell holds (21.2.2.211)
+        yield from _points(title.find(f"{C}tx"))
+    series = list(root.iter(f"{C}ser"))
+    names = [" ".join(_points(each.find(f"{C}tx"))) for each in series]
+    rows: dict[tuple[str, str], list[str]] = {}
+    for number, each in enumerate(series):
+        categories = _numbered(each.find(f"{C}cat"), each.find(f"{C}xVal"))
+        for kind in ("val", "yVal", "bubbleSize"):
+            values = _numbered(each.find(f"{C}{kind}"))
+            for place in sorted(categories.keys() | values.keys(), key=_place):
+                if kind == "bubbleSize" and place not in values:
+                    continue
+                row = rows.setdefault((place, categories.get(place, "")), [""] * len(series))
+                row[number] = " ".join(filter(None, (row[number], values.get(place, ""))))
+        if not rows and names[number]:
+            yield names[number]
+    for (_, category), values_of_row in rows.items():
+        text = row_text(names, values_of_row)
+        yield f"{category}: {text}" if category and text else category or text
+    if root.tag.startswith(_EXTENDED_CHART):
+        yield from _extended_chart(root)
+
+
+def _extended_chart(root: Element) -> Iterator[str]:
+    """The data of the charts that Office 2016 added ([MS-ODRAWXML] 2.24)."""
+    for each in root.iter(f"{_EXTENDED_CHART}v", f"{_EXTENDED_CHART}pt"):
+        if each.text and each.text.strip():
+            yield clean_text(each.text.strip())
+
+
+def _points(node: Element | None) -> Iterator[str]:
+    for value in () if node is None else node.iter(f"{C}v"):
+        if value.text and value.text.strip():
+            yield clean_text(value.text.strip())
+
+
+def _numbered(*nodes: Element | None) -> dict[str, str]:
+    """The cached points by their number; names of categories on several levels are joined (21.2.2.102)."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        for point in () if node is None else node.iter(f"{C}pt"):
+            text = " ".join(_points(point))
+            place = point.get("idx") or ""
+            if text and len(found) < _MOST_POINTS:
+                found[place] = f"{text} {found[place]}" if place in found else text
+    return found
+
+
+def _place(index: str) -> int:
+    return int(index) if index.isascii() and index.isdigit() and len(index) < 8 else 0

@@ -1,0 +1,157 @@
+"""Labels of numbered paragraphs in Word ("2.1", "a)", "IV."), which a file states only as rules (ECMA-376 part 1, 17.9)."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Element = Any
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PLACE = re.compile(r"%([1-9])")
+_LEVELS = 9
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+BULLET = "- "
+
+
+@dataclass(slots=True)
+class _Level:
+    format: str = "decimal"
+    text: str = ""
+    start: int = 1
+    legal: bool = False
+    restart: int | None = None
+    """The level above which restarts this one; None: any."""
+
+
+@dataclass(slots=True)
+class _List:
+    """One list of the document: its levels, and the abstract definition whose counters it shares with other lists."""
+
+    abstract: str
+    levels: dict[int, _Level]
+    restarts: dict[int, int] = field(default_factory=dict)
+
+
+class Numbering:
+    """Counts the numbered paragraphs of a document in their order."""
+
+    def __init__(self, root: Element | None) -> None:
+        self._lists: dict[str, _List] = {}
+        self._styles: dict[str, tuple[str, int]] = {}
+        self._counters: dict[str, list[int | None]] = {}
+        if root is not None:
+            self._read(root)
+
+    def label(self, list_id: str, level: int) -> str:
+        """The label of the next paragraph of a list, with a space behind it; "" for a list without labels."""
+        found = self._lists.get(list_id)
+        if found is None or not 0 <= level < _LEVELS:
+            return ""
+        rules = found.levels.get(level, _Level())
+        counters = self._counters.setdefault(found.abstract, [None] * _LEVELS)
+        for restarted, start in list(found.restarts.items()):
+            if restarted <= level:
+                counters[restarted] = start - 1
+                del found.restarts[restarted]
+        counter = counters[level]
+        counters[level] = rules.start if counter is None else counter + 1
+        for below in range(level + 1, _LEVELS):
+            restart = found.levels[below].restart if below in found.levels else None
+            if restart is None or (restart > 0 and level < restart):
+                counters[below] = None
+        if rules.format == "bullet":
+            return BULLET
+        if rules.format == "none" and not rules.text.strip():
+            return ""
+
+        def number(place: re.Match[str]) -> str:
+            at = int(place[1]) - 1
+            each = found.levels.get(at, _Level())
+            value = counters[at]
+            return _formatted("decimal" if rules.legal else each.format, each.start if value is None else value)
+
+        label = _PLACE.sub(number, rules.text).strip()
+        return f"{label} " if label else ""
+
+    def of_style(self, style: str) -> tuple[str, int] | None:
+        """The list and the level that a paragraph style is linked to by the definition of the list."""
+        return self._styles.get(style)
+
+    def _read(self, root: Element) -> None:
+        abstract = {node.get(f"{_W}abstractNumId") or "": node for node in root.iterchildren(f"{_W}abstractNum")}
+        by_link = {_value(node, "styleLink"): key for key, node in abstract.items() if _value(node, "styleLink")}
+        for node in root.iterchildren(f"{_W}num"):
+            list_id, key = node.get(f"{_W}numId") or "", _value(node, "abstractNumId")
+            definition = abstract.get(key)
+            if definition is not None and (link := _value(definition, "numStyleLink")) in by_link:
+                key = by_link[link]
+                definition = abstract[key]
+            found = _List(key, {} if definition is None else dict(_levels(definition)))
+            for override in node.iterchildren(f"{_W}lvlOverride"):
+                level = _number(override.get(f"{_W}ilvl"), 0)
+                found.levels.update(_levels(override))
+                if start := _value(override, "startOverride"):
+                    found.restarts[level] = _number(start, 1)
+            self._lists[list_id] = found
+            if definition is not None:
+                for level_node in definition.iterchildren(f"{_W}lvl"):
+                    if style := _value(level_node, "pStyle"):
+                        self._styles.setdefault(style, (list_id, _number(level_node.get(f"{_W}ilvl"), 0)))
+
+
+def _levels(node: Element) -> Iterator[tuple[int, _Level]]:
+    for each in node.iterchildren(f"{_W}lvl"):
+        legal = each.find(f"{_W}isLgl")
+        restart = _value(each, "lvlRestart")
+        yield (
+            _number(each.get(f"{_W}ilvl"), 0),
+            _Level(
+                _value(each, "numFmt") or "decimal",
+                _value(each, "lvlText"),
+                _number(_value(each, "start"), 0),
+                legal is not None and legal.get(f"{_W}val") not in ("0", "false"),
+                _number(restart, 0) if restart else None,
+            ),
+        )
+
+
+def _value(node: Element, name: str) -> str:
+    child = node.find(f"{_W}{name}")
+    return "" if child is None else (child.get(f"{_W}val") or "")
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
+
+
+def _formatted(name: str, number: int) -> str:
+    make = _FORMATS.get(name)
+    return str(number) if make is None else make(number)
+
+
+def letters(number: int) -> str:
+    """a … z, aa … zz, aaa: the letter is repeated."""
+    if not 0 < number < 1000:
+        return str(number)
+    return chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+
+
+def roman(number: int) -> str:
+    if not 0 < number < 4000:
+        return str(number)
+    text = ""
+    for value, sign in _ROMAN:
+        text += sign * (number // value)
+        number %= value
+    return text
+
+
+_FORMATS: dict[str, Callable[[int], str]] = {
+    "lowerLetter": letters,
+    "upperLetter": lambda number: letters(number).upper(),
+    "lowerRoman": roman,
+    "upperRoman": lambda number: roman(number).upper(),
+    "decimalZero": lambda number: f"{number:02}",
+    "none": lambda _: "",
+}

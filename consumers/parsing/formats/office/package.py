@@ -1,0 +1,162 @@
+"""The parts of an Office Open XML file (ECMA-376 part 2) and the relations between them.
+
+Strict files (ISO/IEC 29500-1) differ from transitional ones by the names of their namespaces. The names are translated
+here, so that every reader and library sees transitional files.
+"""
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from lxml import etree
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.limits import Unreadable
+from consumers.parsing.zip_archive import read_member
+
+Element = Any
+_STRICT = b"http://purl.oclc.org/ooxml/"
+_STRICT_NAME = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_TRANSITIONAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/"
+_HYPHENATED = tuple(
+    (b"/2006/" + infix + strict, b"/2006/" + infix + transitional)
+    for infix in (b"", b"relationships/")
+    for strict, transitional in (
+        (b"extendedProperties", b"extended-properties"),
+        (b"customProperties", b"custom-properties"),
+    )
+)
+_RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+_OFFICE_RELATIONS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+
+CHOICE, FALLBACK, ALTERNATE = (
+    f"{{http://schemas.openxmlformats.org/markup-compatibility/2006}}{name}"
+    for name in ("Choice", "Fallback", "AlternateContent")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a part says of another one."""
+
+    kind: str
+    """The last word of the relation's type: `header`, `chart`, `notesSlide`."""
+    target: str
+    """The other part's name, or an address outside the file."""
+    external: bool
+
+
+class OfficePackage:
+    """Parts by name. A part that is missing or named by a relation in vain is None: a file without a picture is read."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._names = {name.lower(): name for name in archive.namelist()}
+        self._relations: dict[str, dict[str, Relation]] = {}
+
+    def names(self) -> list[str]:
+        return list(self._names.values())
+
+    def data(self, part: str) -> bytes | None:
+        """A part's content, in the transitional namespaces."""
+        name = self._names.get(part.lower())
+        return None if name is None else transitional(read_member(self._archive, name))
+
+    def tree(self, part: str) -> Element | None:
+        data = self.data(part)
+        return None if data is None else parse_xml(data, part)
+
+    def main_part(self) -> str:
+        """The name of the part with the document itself."""
+        for relation in self.relations("").values():
+            if relation.kind == "officeDocument" and not relation.external:
+                return relation.target
+        raise Unreadable("damaged: no part of it is named as the document; save it anew", FailureCode.DAMAGED)
+
+    def relations(self, part: str) -> dict[str, Relation]:
+        """The relations of a part by their id; those of the file itself for ""."""
+        if part not in self._relations:
+            folder, name = posixpath.split(part)
+            root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
+            found = {}
+            for node in () if root is None else root.iter(_RELATIONS):
+                external = node.get("TargetMode") == "External"
+                target = node.get("Target") or ""
+                if not external:
+                    target = posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")
+                kind = (node.get("Type") or "").rpartition("/")[2]
+                found[node.get("Id") or ""] = Relation(kind, target, external)
+            self._relations[part] = found
+        return self._relations[part]
+
+    def related(self, part: str, *kinds: str) -> Iterator[str]:
+        """The names of the parts inside the file that `part` has a relation of these kinds to."""
+        for relation in self.relations(part).values():
+            if relation.kind in kinds and not relation.external:
+                yield relation.target
+
+    def report_unread(self, omissions: Omissions) -> None:
+        """Reports embedded files, caches of other files, building blocks and bound data, which no reader reads."""
+        for name in sorted(self.names()):
+            folder, _, base = name.rpartition("/")
+            if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
+                omissions.add(OmissionKind.EMBEDDED, base)
+            elif name.endswith("/glossary/document.xml") or (folder == "customXml" and base.startswith("item")):
+                root = None if "Props" in base else self.tree(name)
+                words = "" if root is None else " ".join(" ".join(root.itertext()).split())
+                if words:
+                    omissions.add(OmissionKind.OTHER if folder == "customXml" else OmissionKind.HIDDEN, words)
+
+
+def transitional(data: bytes) -> bytes:
+    """XML with the namespaces of the transitional variant."""
+    if _STRICT not in data:
+        return data
+    data = _STRICT_NAME.sub(_TRANSITIONAL_NAME, data)
+    for strict, hyphenated in _HYPHENATED:
+        data = data.replace(strict, hyphenated)
+    return data
+
+
+def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
+    """The file as it is, or with every part translated if it is strict; for libraries that read only transitional ones."""
+    parts = {member.filename: read_member(archive, member.filename) for member in archive.infolist()}
+    if not any(_STRICT in part for part in parts.values()):
+        return data
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as translated:
+        for name, part in parts.items():
+            translated.writestr(name, transitional(part) if name.endswith((".xml", ".rels", ".vml")) else part)
+    return out.getvalue()
+
+
+def parse_xml(data: bytes, name: str) -> Element:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise Unreadable(
+            f"damaged: its part {name!r} is not XML ({error}); save it anew", FailureCode.DAMAGED
+        ) from error
+
+
+def relation_id(node: Element, attribute: str = "id") -> str:
+    """The id of the relation that an element names."""
+    return node.get(f"{_OFFICE_RELATIONS}{attribute}") or ""
+
+
+def chosen(alternate: Element, words: Callable[[Element], str]) -> Iterator[Element]:
+    """What to read of an element with alternatives (ECMA-376 part 3, 7.6): a choice, and the fallback if it adds words."""
+    choice = next(alternate.iterchildren(CHOICE), None)
+    fallback = next(alternate.iterchildren(FALLBACK), None)
+    known = set() if choice is None else set(words(choice).split())
+    if choice is not None:
+        yield choice
+    if fallback is not None and not set(words(fallback).split()) <= known:
+        yield fallback

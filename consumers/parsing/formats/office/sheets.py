@@ -1,0 +1,175 @@
+"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): cells by openpyxl, everything around them from their parts by lxml."""
+
+import io
+import re
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+from lxml import etree
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.drawing import alternative_texts, linked_texts, paragraphs
+from consumers.parsing.formats.office.package import OfficePackage, relation_id, transitional_file
+from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.office_properties import document_properties
+from consumers.parsing.outline import Outline
+from consumers.parsing.table_rows import named_rows
+from consumers.parsing.zip_archive import check_members, open_package
+from consumers.splitting import ParsedText
+
+Element = Any
+_S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_DEFAULT_SHEETS = ("sheet", "tabelle", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
+_MARGIN_CODE = re.compile(r'&(?:&|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-Za-z])')
+"""In a header or footer (18.3.1.46): fonts, sizes, numbers of pages, dates, and "&&" for "&"."""
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
+_THREADED = "[Threaded comment]"
+_PROMPTS = ("promptTitle", "prompt", "errorTitle", "error")
+
+
+def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    from openpyxl import load_workbook
+
+    with open_package(data, limits) as archive:
+        check_members(archive)
+        package = OfficePackage(archive)
+        metadata, title = document_properties(archive)
+        data = transitional_file(archive, data)
+        outline = Outline(limits.text_chars, omissions)
+        main = package.main_part()
+        root = package.tree(main)
+        relations = package.relations(main)
+        parts = {}
+        for node in () if root is None else root.iter(f"{_S}sheet"):
+            relation = relations.get(relation_id(node))
+            if relation is not None and not relation.external:
+                parts[node.get("name") or ""] = relation.target
+        values = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        computed = any(_FORMULA.search(package.data(part) or b"") for part in parts.values())
+        formulas = load_workbook(io.BytesIO(data), read_only=True, keep_links=False) if computed else None
+        cells = _Cells(limits, omissions)
+        for name, part in parts.items():
+            if len(parts) > 1 or not name.lower().startswith(_DEFAULT_SHEETS):
+                outline.heading(1, clean_text(name), sheet=name)
+            if hasattr(values[name], "iter_rows"):
+                rows = cells.rows(values[name], None if formulas is None else formulas[name])
+                for number, text in named_rows(rows):
+                    outline.text(text, "\n", sheet=name, row=number)
+            for text in _around(part, package, omissions):
+                outline.text(text, "\n", sheet=name)
+        for book in (values, formulas):
+            if book is not None:
+                book.close()
+        package.report_unread(omissions)
+    return ParsedText(outline.done(), title, metadata)
+
+
+class _Cells:
+    """The texts of cells, counted up to the limit."""
+
+    def __init__(self, limits: Limits, omissions: Omissions) -> None:
+        self.limits = limits
+        self.omissions = omissions
+        self.count = 0
+
+    def rows(self, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str]]]:
+        sheet.reset_dimensions()  # what a file says of its own size may be wrong, or a lie
+        stated = repeat(()) if formulas is None else self._all(formulas)
+        for number, (values, sources) in enumerate(zip(sheet.iter_rows(values_only=True), stated), 1):  # noqa: B905
+            self.count += len(values) or 1
+            if self.count > self.limits.cells:
+                raise NotADocument(
+                    f"more than {self.limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
+                )
+            row = [clean_text(_cell(value)) for value in values]
+            for index, source in enumerate(sources):
+                if source is not None and values[index] is None:
+                    row[index] = self._formula(source)
+            yield number, row
+
+    @staticmethod
+    def _all(sheet: Any) -> Iterator[Any]:
+        sheet.reset_dimensions()
+        yield from sheet.iter_rows(values_only=True)
+
+    def _formula(self, source: Any) -> str:
+        """A formula whose result the file does not hold: programs that only write files do not compute it."""
+        text = clean_text(str(getattr(source, "text", source)))
+        if text.startswith("="):
+            self.omissions.add(OmissionKind.FORMULA, text)
+        return text
+
+
+def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
+    """Everything of a sheet that is no cell: comments, shapes, charts, headers and footers, prompts and tips."""
+    yield from _comments(part, package)
+    for drawing in package.related(part, "drawing"):
+        root = package.tree(drawing)
+        if root is None:
+            continue
+        described = list(alternative_texts(root))
+        yield from described
+        yield from paragraphs(root)
+        yield from linked_texts(root, drawing, package)
+        if not described and next(root.iter("{*}blip"), None) is not None:
+            omissions.add(OmissionKind.PICTURE)
+    seen: set[str] = set()
+    for text in _stated(package.data(part) or b""):
+        text = " ".join(clean_text(text).split())
+        if text and text not in seen:
+            seen.add(text)
+            yield text
+
+
+def _comments(part: str, package: OfficePackage) -> Iterator[str]:
+    threaded = False
+    for name in package.related(part, "threadedComment"):
+        root = package.tree(name)
+        for node in () if root is None else root.iter("{*}threadedComment"):
+            threaded = True
+            yield _comment(node.get("ref"), "", "".join(each.text or "" for each in node.iterchildren("{*}text")))
+    for name in package.related(part, "comments"):
+        root = package.tree(name)
+        if root is None:
+            continue
+        authors = [node.text or "" for node in root.iter(f"{_S}author")]
+        for node in root.iter(f"{_S}comment"):
+            text = "".join(each.text or "" for each in node.iter(f"{_S}t"))
+            number = node.get("authorId") or ""
+            author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
+            if not (threaded and text.startswith(_THREADED)):
+                yield _comment(node.get("ref"), author, text.removeprefix(f"{author}:"))
+
+
+def _comment(cell: str | None, author: str, text: str) -> str:
+    author = "" if author.startswith("tc=") else clean_text(author).strip()
+    return f"Comment on {cell}{f' by {author}' if author else ''}: {' '.join(clean_text(text).split())}"
+
+
+def _stated(data: bytes) -> Iterator[str]:
+    """The header and footer of a sheet, its prompts, and the tips of its links; cells are passed over."""
+    tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
+    walk = etree.iterparse(
+        io.BytesIO(data), events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True
+    )
+    for _, node in walk:
+        if node.tag == f"{_S}headerFooter":
+            for child in node:
+                yield _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", child.text or "")
+        elif node.tag == f"{_S}dataValidation":
+            yield from (node.get(name) or "" for name in _PROMPTS)
+        elif node.tag == f"{_S}hyperlink":
+            yield node.get("tooltip") or ""
+        node.clear()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    text = str(value)
+    return text.removesuffix(" 00:00:00")

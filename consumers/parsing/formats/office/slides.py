@@ -1,0 +1,182 @@
+"""PowerPoint files (PresentationML, ECMA-376 part 1, 19), read from their parts by lxml.
+
+python-pptx reads neither diagrams nor alternatives, comments and the text of masters, and refuses strict files.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.drawing import A, all_words, alternative_texts, linked_texts, paragraphs
+from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.office_properties import document_properties
+from consumers.parsing.outline import Outline
+from consumers.parsing.table_rows import is_header, row_text
+from consumers.parsing.zip_archive import check_members, open_package
+from consumers.splitting import ParsedText
+
+Element = Any
+P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_SECTIONS = "{http://schemas.microsoft.com/office/powerpoint/2010/main}"
+_SHAPES = frozenset(f"{P}{name}" for name in ("sp", "pic", "graphicFrame", "cxnSp", "contentPart"))
+_TITLES = frozenset(("title", "ctrTitle"))
+_MARGINS = frozenset(("ftr", "hdr", "dt"))
+_COMMENTS = ("comments", "comment")
+
+
+def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    with open_package(data, limits) as archive:
+        check_members(archive)
+        package = OfficePackage(archive)
+        metadata, title = document_properties(archive)
+        reader = _SlideReader(package, limits, omissions)
+        reader.read()
+        package.report_unread(omissions)
+    return ParsedText(reader.outline.done(), title or reader.outline.first_heading, metadata)
+
+
+class _SlideReader:
+    """Each slide under its title: shapes in their order, then notes and comments; masters and layouts last."""
+
+    def __init__(self, package: OfficePackage, limits: Limits, omissions: Omissions) -> None:
+        self.package = package
+        self.limits = limits
+        self.omissions = omissions
+        self.outline = Outline(limits.text_chars, omissions)
+        self.page: int | None = None
+        self.running: set[str] = set()
+
+    def read(self) -> None:
+        main = self.package.main_part()
+        root = self.package.tree(main)
+        if root is None:
+            return
+        relations = self.package.relations(main)
+        listed = [(node.get("id") or "", relations.get(relation_id(node))) for node in root.iter(f"{P}sldId")]
+        slides = [(key, relation.target) for key, relation in listed if relation and not relation.external]
+        if len(slides) > self.limits.pages:
+            raise NotADocument(
+                f"{len(slides):,} slides, more than the {self.limits.pages:,} read at most; split it up",
+                FailureCode.TOO_LARGE,
+            )
+        sections = dict(_sections(root))
+        patterns: dict[str, None] = {}
+        for number, (key, part) in enumerate(slides, 1):
+            self.page = number
+            self._slide(part, sections.get(key, ""))
+            for layout in self.package.related(part, "slideLayout"):
+                patterns[layout] = None
+                patterns.update(dict.fromkeys(self.package.related(layout, "slideMaster")))
+        self.page = None
+        for part in patterns:
+            self._pattern(part)
+
+    def _slide(self, part: str, section: str) -> None:
+        root = self.package.tree(part)
+        if root is None:
+            return
+        shapes = list(_shapes(root))
+        title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
+        heading = "" if title is None else " ".join(_lines(title))
+        self.outline.heading(1, heading or f"Slide {self.page}", page=self.page)
+        self.outline.text(section, page=self.page)
+        for shape in shapes:
+            self._shape(shape, part, is_heading=shape is title and bool(heading))
+        for notes in self.package.related(part, "notesSlide"):
+            self._notes(notes)
+        for comments in self.package.related(part, *_COMMENTS):
+            self._comments(comments)
+
+    def _shape(self, shape: Element, part: str, is_heading: bool = False) -> None:
+        for text in alternative_texts(shape):
+            self.outline.text(text, "\n", page=self.page)
+        if is_heading:
+            return
+        if shape.tag == f"{P}pic" and not any(alternative_texts(shape)):
+            self.omissions.add(OmissionKind.PICTURE)
+        lines = _lines(shape)
+        if _placeholder(shape) in _MARGINS:
+            for text in lines:
+                self._running(text)
+            return
+        tables = list(shape.iter(f"{A}tbl"))
+        for table in tables:
+            self._table(table)
+        for index, text in enumerate(lines if not tables else ()):
+            self.outline.text(text, "\n\n" if index == 0 else "\n", page=self.page)
+        for index, text in enumerate(linked_texts(shape, part, self.package)):
+            self.outline.text(text, "\n\n" if index == 0 else "\n", page=self.page)
+
+    def _running(self, text: str) -> None:
+        """A footer or date that slides repeat is read once."""
+        if text in self.running:
+            self.omissions.add(OmissionKind.RUNNING_HEADER, text)
+        else:
+            self.running.add(text)
+            self.outline.text(text, page=self.page)
+
+    def _table(self, table: Element) -> None:
+        rows = [
+            [" ".join(paragraphs(cell)) for cell in row.iterchildren(f"{A}tc")] for row in table.iterchildren(f"{A}tr")
+        ]
+        header = rows[0] if len(rows) > 1 and is_header(rows[0]) else []
+        for number, row in enumerate(rows[1:] if header else rows, 1):
+            self.outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", page=self.page, row=number)
+
+    def _notes(self, part: str) -> None:
+        root = self.package.tree(part)
+        for shape in () if root is None else _shapes(root):
+            if _placeholder(shape) not in ("sldImg", "sldNum"):
+                self._shape(shape, part)
+
+    def _comments(self, part: str) -> None:
+        """Comments of both kinds: with a text (19.4), and with a text body and replies ([MS-PPTX] 2.16)."""
+        root = self.package.tree(part)
+        for node in () if root is None else root.iter(f"{P}text", "{*}txBody"):
+            text = " ".join(paragraphs(node)) or clean_text(node.text or "").strip()
+            self.outline.text(f"Comment: {text}" if text else "", page=self.page)
+
+    def _pattern(self, part: str) -> None:
+        """What a layout or master shows on its slides; its placeholders only prompt for text."""
+        root = self.package.tree(part)
+        for shape in () if root is None else _shapes(root):
+            kind = _placeholder(shape)
+            if kind is None:
+                self._shape(shape, part)
+            elif kind not in _MARGINS and kind != "sldNum" and (prompt := " ".join(_lines(shape))):
+                self.omissions.add(OmissionKind.HIDDEN, prompt)
+
+
+def _sections(root: Element) -> Iterator[tuple[str, str]]:
+    """The name of each section with the id of its first slide."""
+    for section in root.iter(f"{_SECTIONS}section"):
+        first = next(section.iter(f"{_SECTIONS}sldId"), None)
+        if first is not None and (name := (section.get("name") or "").strip()):
+            yield first.get("id") or "", clean_text(name)
+
+
+def _shapes(node: Element) -> Iterator[Element]:
+    """All shapes in their order, those in groups too."""
+    for child in node:
+        if child.tag in _SHAPES:
+            yield child
+        elif child.tag == ALTERNATE:
+            for each in chosen(child, all_words):
+                yield from _shapes(each)
+        elif isinstance(child.tag, str):
+            if child.tag == f"{P}nvGrpSpPr" and any(alternative_texts(child)):
+                yield child
+            yield from _shapes(child)
+
+
+def _placeholder(shape: Element) -> str | None:
+    """The type of the placeholder that a shape fills; None if it fills none."""
+    node = next(shape.iter(f"{P}ph"), None)
+    return None if node is None else (node.get("type") or "obj")
+
+
+def _lines(shape: Element) -> list[str]:
+    return list(paragraphs(shape))

@@ -1,0 +1,31 @@
+"""Tables of text documents: cells that span rows and columns, read as those of HTML."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lxml import etree
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS, read_rows
+from consumers.parsing.outline import Outline
+
+Element = Any
+
+
+def table_cell(text: str, *, wide: int | str = 1, high: int | str = 1, names: bool = False) -> Element:
+    """A cell with its text; `names` says that it names a column."""
+    cell = etree.Element("th" if names else "td", colspan=str(wide), rowspan=str(high))
+    cell.text = text
+    return cell
+
+
+def row_texts(rows: Sequence[list[Element]], omissions: Omissions) -> list[str]:
+    def report(count: int) -> None:
+        omissions.add(OmissionKind.TOO_LARGE, f"cells beyond {MAX_COLUMNS:,} columns", count)
+
+    return [text for _, text in read_rows([(None, row) for row in rows], lambda cell: cell.text or "", report)]
+
+
+def fill_table(outline: Outline, rows: Sequence[list[Element]], page: int | None = None) -> None:
+    for number, text in enumerate(row_texts(rows, outline.omissions), 1):
+        outline.text(text, "\n\n" if number == 1 else "\n", page=page, row=number)

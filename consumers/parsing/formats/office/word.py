@@ -1,0 +1,474 @@
+"""Word files (WordprocessingML, ECMA-376 part 1, 17), read from their parts by lxml.
+
+No maintained library reads all their text: mammoth omits headers, footers, formulas, charts, alternative texts, included
+documents and numbers of lists; python-docx has no reading order for text boxes and notes.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.file_name import ending_of
+from consumers.parsing.format_detection import detect_format
+from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS
+from consumers.parsing.formats.office.drawing import A as DRAWING
+from consumers.parsing.formats.office.drawing import all_words, alternative_texts, linked_texts, paragraph_text
+from consumers.parsing.formats.office.formula import formula_text
+from consumers.parsing.formats.office.numbering import BULLET, Numbering
+from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.formats.office.tables import fill_table, row_texts, table_cell
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.office_properties import document_properties
+from consumers.parsing.outline import Outline
+from consumers.parsing.zip_archive import check_members, open_package
+from consumers.splitting import ParsedText
+
+Element = Any
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_VML = "{urn:schemas-microsoft-com:vml}"
+_OFFICE_VML = "{urn:schemas-microsoft-com:office:office}"
+_CONTENTS_STYLES = ("toc ", "table of figures")
+_MOST_INCLUDED = 100
+_DEEPEST_INCLUDED = 2
+_DEEPEST_STYLE = 20
+_SKIPPED = frozenset(
+    f"{W}{name}"
+    for name in (
+        "rPr", "pPr", "tblPr", "trPr", "tcPr", "tblGrid", "sdtEndPr", "instrText", "delInstrText", "fldData", "sectPr",
+        "numberingChange", "proofErr", "rt",
+    )
+)  # fmt: skip
+_SIGNS = {
+    f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-",
+}  # fmt: skip
+_NOTES = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes", f"{W}commentReference": "comments"}
+_BLOCKS = frozenset((f"{W}p", f"{W}tbl", f"{W}altChunk"))
+_PRIVATE = range(0xE000, 0xF900)
+"""Characters that only their font explains."""
+
+
+def parse_docx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    return _parse_docx(data, limits, omissions, 0)
+
+
+def _parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int) -> ParsedText:
+    with open_package(data, limits) as archive:
+        check_members(archive)
+        package = OfficePackage(archive)
+        metadata, title = document_properties(archive)
+        reader = _WordReader(package, package.main_part(), limits, omissions, depth)
+        blocks = reader.document()
+        package.report_unread(omissions)
+    return ParsedText(blocks, title or reader.outline.first_heading, metadata)
+
+
+@dataclass(slots=True)
+class _Style:
+    name: str = ""
+    based_on: str = ""
+    level: int | None = None
+    numbering: tuple[str | None, int | None] = (None, None)
+
+
+class _WordReader:
+    """Puts the text of a document into an outline, in reading order: notes stand behind the paragraph that refers to them."""
+
+    def __init__(self, package: OfficePackage, part: str, limits: Limits, omissions: Omissions, depth: int) -> None:
+        self.package = package
+        self.part = part
+        self.main = part
+        self.limits = limits
+        self.omissions = omissions
+        self.depth = depth
+        self.outline = Outline(limits.text_chars, omissions)
+        self.margins = Outline(limits.text_chars, omissions)
+        self.target = self.outline
+        self.cell: list[str] | None = None
+        self.included = 0
+        self.contents: list[str] = []
+        self.styles = dict(_styles(self._first("styles")))
+        self.numbering = Numbering(self._first("numbering"))
+        self.notes = {
+            kind: {note.get(f"{W}id") or "": note for note in self._notes(kind)}
+            for kind in ("footnotes", "endnotes", "comments")
+        }
+
+    def document(self) -> tuple[Any, ...]:
+        """All blocks: headers and footers first, then the body, then what nothing refers to."""
+        root = self.package.tree(self.main)
+        if root is None:
+            return ()
+        for background in root.iterchildren(f"{W}background"):
+            self._blocks(background)
+        for body in root.iterchildren(f"{W}body"):
+            self._blocks(body)
+        if self.contents:
+            self.omissions.add(OmissionKind.CONTENTS_TABLE, "; ".join(self.contents))
+        for kind in self.notes:
+            for note_id in list(self.notes[kind]):
+                self._note(kind, note_id)
+        self._margins()
+        return (*self.margins.done(), *self.outline.done())
+
+    def _first(self, kind: str) -> Element | None:
+        part = next(self.package.related(self.main, kind), None)
+        return None if part is None else self.package.tree(part)
+
+    def _notes(self, kind: str) -> Iterator[Element]:
+        root = self._first(kind)
+        for note in () if root is None else root:
+            if note.get(f"{W}type") in (None, "normal"):  # the others are the lines above notes
+                yield note
+
+    def _margins(self) -> None:
+        """Headers and footers, each text once: sections and first pages repeat them."""
+        seen: set[str] = set()
+        self.target = self.margins
+        for part in self.package.related(self.main, "header", "footer"):
+            root = self.package.tree(part)
+            if root is None:
+                continue
+            with self._in_part(part), self._captured() as found:
+                self._blocks(root)
+            for text in found:
+                if text in seen:
+                    self.omissions.add(OmissionKind.RUNNING_HEADER, text)
+                else:
+                    seen.add(text)
+                    self.margins.text(text)
+        self.target = self.outline
+
+    @contextmanager
+    def _in_part(self, part: str) -> Iterator[None]:
+        """Relations are those of the part in which an element stands."""
+        before, self.part = self.part, part
+        try:
+            yield
+        finally:
+            self.part = before
+
+    @contextmanager
+    def _captured(self) -> Iterator[list[str]]:
+        """Collects texts instead of blocks: for cells of tables, and for headers."""
+        before, self.cell = self.cell, []
+        found = self.cell
+        try:
+            yield found
+        finally:
+            self.cell = before
+
+    def _put(self, text: str, joint: str = "\n\n") -> None:
+        text = text.strip()
+        if self.cell is None:
+            self.target.text(text, joint)
+        elif text:
+            self.cell.append(text)
+
+    def _blocks(self, container: Element) -> None:
+        for child in container:
+            if child.tag == f"{W}p":
+                self._paragraph(child)
+            elif child.tag == f"{W}tbl":
+                self._table(child)
+            elif child.tag == f"{W}altChunk":
+                self._chunk(child)
+            elif child.tag == f"{W}sdtPr":
+                self._control(child)
+            elif child.tag in (f"{W}moveFrom", f"{W}del"):
+                self._deleted(child)
+            elif child.tag == ALTERNATE:
+                for each in chosen(child, all_words):
+                    self._blocks(each)
+            elif child.tag == f"{_MATH}oMathPara":
+                self._put(formula_text(child))
+            elif child.tag not in _SKIPPED:
+                self._blocks(child)
+
+    def _paragraph(self, node: Element) -> None:
+        parts: list[str] = []
+        behind: list[Element | str | tuple[str, str]] = []
+        self._inline(node, parts, behind)
+        text = clean_text("".join(parts)).strip()
+        style, level, label = self._rules(node)
+        if style.startswith(_CONTENTS_STYLES):
+            self.contents += [text] if text else []
+            return
+        if text or label not in ("", BULLET):
+            if level is not None and self.cell is None:
+                self.target.heading(level, f"{'' if label == BULLET else label}{text}")
+            else:
+                self._put(f"{label}{text}", "\n" if label or style.startswith("list") else "\n\n")
+        for each in behind:
+            if isinstance(each, str):
+                self._put(each, "\n")
+            elif isinstance(each, tuple):
+                self._note(*each)
+            else:
+                self._blocks(each)
+
+    def _inline(self, node: Element, parts: list[str], behind: list[Element | str | tuple[str, str]]) -> None:
+        """The text of a paragraph into `parts`; what stands apart from it (notes, text boxes, charts) into `behind`."""
+        for child in node:
+            tag = child.tag
+            if tag == f"{W}t":
+                parts.append(child.text or "")
+            elif tag in _SIGNS:
+                parts.append(_SIGNS[tag])
+            elif tag in _SKIPPED:
+                continue
+            elif tag == f"{W}sym":
+                self._symbol(child, parts)
+            elif tag in _NOTES:
+                behind.append((_NOTES[tag], child.get(f"{W}id") or ""))
+            elif tag == f"{_MATH}oMath":
+                parts.append(formula_text(child))
+            elif tag in (f"{W}del", f"{W}moveFrom"):
+                self._deleted(child)
+            elif tag == f"{W}ruby":
+                self._inline(child, parts, behind)
+                reading = "".join(each.text or "" for each in child.iterfind(f"{W}rt//{W}t"))
+                parts.append(f"({reading})" if reading else "")
+            elif tag == f"{W}ffData":
+                parts.append(_form_field(child))
+                behind += _attributes(child, "helpText", "statusText")
+            elif tag == f"{W}sdtPr":
+                self._control(child)
+            elif tag == f"{W}hyperlink":
+                self._inline(child, parts, behind)
+                if tip := (child.get(f"{W}tooltip") or "").strip():
+                    behind.append(clean_text(tip))
+            elif tag == f"{W}txbxContent":
+                behind.append(child)
+            elif tag in (f"{W}drawing", f"{W}pict", f"{W}object"):
+                self._drawing(child, behind)
+            elif tag == ALTERNATE:
+                for each in chosen(child, all_words):
+                    self._inline(each, parts, behind)
+            elif tag in _BLOCKS:
+                behind.append(node)
+                return
+            else:
+                self._inline(child, parts, behind)
+
+    def _drawing(self, node: Element, behind: list[Element | str | tuple[str, str]]) -> None:
+        """Alternative texts, WordArt, charts and diagrams of a drawing, and the text boxes in it."""
+        found = [*alternative_texts(node), *linked_texts(node, self.part, self.package)]
+        for each in node.iter(f"{_VML}textpath", f"{_VML}imagedata", f"{_VML}shape", f"{_VML}rect", f"{_VML}image"):
+            for name in ("string", f"{_OFFICE_VML}title", "alt"):
+                if (text := (each.get(name) or "").strip()) and text not in found:
+                    found.append(clean_text(text))
+        if not found and next(node.iter(f"{DRAWING}blip", f"{_VML}imagedata"), None) is not None:
+            self.omissions.add(OmissionKind.PICTURE)
+        behind += found
+        boxes = [box for box in node.iter(f"{W}txbxContent") if not _inside(box, node)]
+        behind += boxes
+        words = set(" ".join(all_words(box) for box in boxes).split())
+        for paragraph in node.iter(f"{DRAWING}p"):
+            if (text := paragraph_text(paragraph)) and not set(text.split()) <= words:
+                behind.append(text)
+
+    def _symbol(self, node: Element, parts: list[str]) -> None:
+        """A character that is named by its number in a font; the private ones are pictures without a meaning of their own."""
+        try:
+            code = int(node.get(f"{W}char") or "", 16)
+            character = chr(code)
+        except (ValueError, OverflowError):
+            return
+        if code not in _PRIVATE:
+            parts.append(character)
+        else:
+            self.omissions.add(OmissionKind.UNKNOWN_CHARACTER)
+
+    def _deleted(self, node: Element) -> None:
+        """Text that a tracked change deletes or moves away."""
+        words = "".join(each.text or "" for each in node.iter(f"{W}delText", f"{W}t"))
+        if words.strip():
+            self.omissions.add(OmissionKind.HIDDEN, f"deleted: {clean_text(words).strip()}")
+
+    def _control(self, properties: Element) -> None:
+        """The name of a content control, which its content does not repeat (17.5.2.1)."""
+        for text in _attributes(properties, "alias"):
+            self.omissions.add(OmissionKind.METADATA, text)
+
+    def _note(self, kind: str, note_id: str) -> None:
+        note = self.notes[kind].pop(note_id, None)
+        if note is None:
+            return
+        part = next(self.package.related(self.main, kind))
+        with self._in_part(part):
+            if kind != "comments":
+                self._blocks(note)
+                return
+            with self._captured() as found:
+                self._blocks(note)
+            author = clean_text(note.get(f"{W}author") or "").strip()
+            self._put(f"Comment{f' by {author}' if author else ''}: {' '.join(found)}" if found else "")
+
+    def _rules(self, node: Element) -> tuple[str, int | None, str]:
+        """The name of a paragraph's style, its level if it is a heading, and its label if it is numbered."""
+        properties = node.find(f"{W}pPr")
+        chain = list(self._style_chain(_value(properties, "pStyle")))
+        name = chain[0][1].name if chain else ""
+        level = _level_of(properties)
+        list_id, depth = _numbering_of(properties)
+        for key, style in chain:
+            level = style.level if level is None else level
+            if list_id is None and style.numbering[0] is not None:
+                linked = self.numbering.of_style(key)
+                list_id = style.numbering[0]
+                depth = linked[1] if linked and depth is None and linked[0] == list_id else depth
+            depth = style.numbering[1] if depth is None else depth
+        label = "" if list_id in (None, "0") else self.numbering.label(str(list_id), depth or 0)
+        return name, level, label
+
+    def _style_chain(self, key: str) -> Iterator[tuple[str, _Style]]:
+        for _ in range(_DEEPEST_STYLE):
+            style = self.styles.get(key)
+            if style is None:
+                return
+            yield key, style
+            key = style.based_on
+
+    def _table(self, table: Element) -> None:
+        properties = table.find(f"{W}tblPr")
+        for text in _attributes(properties, "tblCaption", "tblDescription"):
+            self._put(text)
+        rows = [(row, list(_cells(row))) for row in _descend(table, f"{W}tr")]
+        if self.cell is None and all(len(cells) == 1 for _, cells in rows):  # a frame around blocks
+            for _, cells in rows:
+                self._blocks(cells[0])
+            return
+        laid: list[list[Element]] = []
+        above: dict[int, Element] = {}
+        for row, cells in rows:
+            is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
+            column = _number(_value(row.find(f"{W}trPr"), "gridBefore"))
+            line: list[Element] = []
+            for cell in cells:
+                width = max(1, min(_number(_value(cell.find(f"{W}tcPr"), "gridSpan")), MAX_COLUMNS))
+                with self._captured() as found:
+                    self._blocks(cell)
+                merge = cell.find(f"{W}tcPr/{W}vMerge")
+                if merge is not None and merge.get(f"{W}val") != "restart" and column in above:
+                    origin = above[column]
+                    origin.text = " ".join(filter(None, (origin.text, *found)))
+                    origin.set("rowspan", str(int(origin.get("rowspan", "1")) + 1))
+                else:
+                    above[column] = table_cell(clean_text(" ".join(found)), wide=width, names=is_head)
+                    line.append(above[column])
+                column += width
+            laid.append(line)
+        if self.cell is None:
+            fill_table(self.target, laid)
+        else:
+            self.cell += row_texts(laid, self.omissions)
+
+    def _chunk(self, node: Element) -> None:
+        """Another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
+        relation = self.package.relations(self.part).get(relation_id(node))
+        data = None if relation is None or relation.external else self.package.data(relation.target)
+        self.included += 1
+        if relation is None or data is None or self.depth >= _DEEPEST_INCLUDED or self.included > _MOST_INCLUDED:
+            self.omissions.add(OmissionKind.EMBEDDED, "" if relation is None else relation.target)
+            return
+        try:
+            included = self._included(relation.target, data)
+        except (NotADocument, Unreadable) as error:
+            self.omissions.add(OmissionKind.EMBEDDED, f"{relation.target} ({error})")
+            return
+        if self.cell is None:
+            self.target.include(included.blocks, len(self.target.headings) + 1)
+        else:
+            self.cell += [block.text for block in included.blocks]
+
+    def _included(self, name: str, data: bytes) -> ParsedText:
+        format = detect_format(name.encode(), data)
+        if format.name == "docx":
+            return _parse_docx(data, self.limits, self.omissions, self.depth + 1)
+        if format.parser is None:
+            raise NotADocument("it holds documents of its own", FailureCode.NOT_A_DOCUMENT)
+        return format.load_parser(ending_of(name.encode()))(data, self.limits, self.omissions)
+
+
+def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
+    for node in () if root is None else root.iterchildren(f"{W}style"):
+        properties = node.find(f"{W}pPr")
+        name = _value(node, "name").lower()
+        level = _level_of(properties)
+        if name == "title":
+            level = 1
+        elif name.startswith("heading ") and name[8:].isdigit():
+            level = _number(name[8:]) or None
+        yield node.get(f"{W}styleId") or "", _Style(name, _value(node, "basedOn"), level, _numbering_of(properties))
+
+
+def _level_of(properties: Element | None) -> int | None:
+    """The level of the outline that a paragraph or style states; 9 means body text (17.3.1.20)."""
+    stated = _value(properties, "outlineLvl")
+    return _number(stated) + 1 if stated and _number(stated) < 9 else None
+
+
+def _numbering_of(properties: Element | None) -> tuple[str | None, int | None]:
+    node = None if properties is None else properties.find(f"{W}numPr")
+    if node is None:
+        return None, None
+    level = _value(node, "ilvl")
+    return _value(node, "numId") or None, _number(level) if level else None
+
+
+def _value(node: Element | None, name: str) -> str:
+    child = None if node is None else node.find(f"{W}{name}")
+    return "" if child is None else (child.get(f"{W}val") or "")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+
+
+def _attributes(node: Element | None, *names: str) -> Iterator[str]:
+    for name in names:
+        if text := _value(node, name).strip():
+            yield clean_text(text)
+
+
+def _descend(node: Element, tag: str) -> Iterator[Element]:
+    """The rows of a table, or the cells of a row, also those inside content controls and tracked changes."""
+    for child in node:
+        if child.tag == tag:
+            yield child
+        elif child.tag not in _SKIPPED and child.tag not in _BLOCKS and child.tag not in (f"{W}tr", f"{W}tc"):
+            yield from _descend(child, tag)
+
+
+def _cells(row: Element) -> Iterator[Element]:
+    return _descend(row, f"{W}tc")
+
+
+def _inside(box: Element, drawing: Element) -> bool:
+    """Whether another text box of the drawing holds this one, or an alternative that another branch replaces."""
+    for above in box.iterancestors():
+        if above is drawing:
+            return False
+        if above.tag == f"{W}txbxContent":
+            return True
+    return False
+
+
+def _form_field(node: Element) -> str:
+    """The value of a form field that is not in the text: the chosen entry of a list, the mark of a box (17.16)."""
+    entries = node.find(f"{W}ddList")
+    if entries is not None:
+        values = [each.get(f"{W}val") or "" for each in entries.iterchildren(f"{W}listEntry")]
+        chosen_entry = _number(_value(entries, "result"))
+        return values[chosen_entry] if chosen_entry < len(values) else ""
+    box = node.find(f"{W}checkBox")
+    if box is None:
+        return ""
+    state = box.find(f"{W}checked")
+    state = box.find(f"{W}default") if state is None else state
+    return "☒ " if state is not None and state.get(f"{W}val") not in ("0", "false") else "☐ "

@@ -1,0 +1,221 @@
+"""Exports of chat programs: a document for each conversation and day, with the authors in the text."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.parsing.conversations.json_exports import keep_note, read_conversations
+from consumers.parsing.parse_file import parse_data
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+
+SETTINGS = SplitSettings(max_tokens=400, min_tokens=0)
+
+
+def read(value: object, uri: str = "file:///chats/kiln/a.json") -> list[ParsedDocument]:
+    data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
+    return list(parse_data(data, uri.rpartition("/")[2].encode(), uri, SETTINGS))
+
+
+def said(document: ParsedDocument) -> list[str]:
+    assert document.error is None
+    return [line for passage in document.passages for line in passage.text.split("\n")]
+
+
+def node(role: str, text: str, at: float | None) -> dict[str, object]:
+    return {
+        "message": {"author": {"role": role}, "create_time": at, "content": {"content_type": "text", "parts": [text]}}
+    }
+
+
+EXPORTS = {
+    "ChatGPT": [
+        {
+            "title": "Wool",
+            "conversation_id": "c-1",
+            "create_time": 1714550000.1,
+            "mapping": {
+                "b": node("assistant", "With birch leaves.", 1714550002.5),
+                "root": {"message": None},
+                "a": node("user", "How is wool dyed?", 1714550001.5),
+            },
+        }
+    ],
+    "Claude": [
+        {
+            "uuid": "c-1",
+            "name": "Wool",
+            "chat_messages": [
+                {"sender": "user", "text": "How is wool dyed?", "created_at": "2024-05-01T07:53:21Z"},
+                {"sender": "assistant", "text": "With birch leaves.", "created_at": "2024-05-01T07:53:22Z"},
+            ],
+        }
+    ],
+    "Telegram": {
+        "chats": {
+            "list": [
+                {
+                    "name": "Wool",
+                    "id": "c-1",
+                    "messages": [
+                        {
+                            "id": 1,
+                            "type": "message",
+                            "date": "2024-05-01T07:53:21",
+                            "from": "user",
+                            "text": "How is wool dyed?",
+                        },
+                        {
+                            "id": 2,
+                            "type": "message",
+                            "date": "2024-05-01T07:53:22",
+                            "from": "assistant",
+                            "text": ["With ", {"type": "bold", "text": "birch"}, " leaves."],
+                        },
+                    ],
+                }
+            ]
+        }
+    },
+    "Discord": {
+        "channel": {"id": "c-1", "name": "Wool"},
+        "messages": [
+            {"author": {"name": "user"}, "content": "How is wool dyed?", "timestamp": "2024-05-01T07:53:21+00:00"},
+            {
+                "author": {"name": "assistant"},
+                "content": "With birch leaves.",
+                "timestamp": "2024-05-01T07:53:22+00:00",
+            },
+        ],
+    },
+    "Messenger": {
+        "title": "Wool",
+        "thread_path": "c-1",
+        "messages": [  # the newest is first
+            {"sender_name": "assistant", "timestamp_ms": 1714550002500, "content": "With birch leaves."},
+            {"sender_name": "user", "timestamp_ms": 1714550001500, "content": "How is wool dyed?"},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_authors_and_days_of_each_program(export: object) -> None:
+    [document] = read(export)
+    assert document.uri == "file:///chats/kiln/a.json#c-1/2024-05-01"
+    assert document.title == "Wool"
+    assert said(document) == ["user: How is wool dyed?", "assistant: With birch leaves."]
+    assert document.metadata["participants"] == ["user", "assistant"]
+    assert str(document.metadata["published_at"]).startswith("2024-05-01T07:53:21")
+
+
+SLACK = [
+    {
+        "type": "message",
+        "user": "U1",
+        "ts": "1714550000.0001",
+        "text": "Who has the key?",
+        "user_profile": {"real_name": "Runa Beck"},
+    },
+    {"type": "message", "user": "U2", "ts": "1714550060.0002", "text": "Ask <@U1>, &lt;<https://x.example|site>&gt;"},
+    {"type": "message", "ts": "1714550100.0003", "text": "", "attachments": [{"fallback": "Deploy failed: disk full"}]},
+    {"type": "message", "user": "U1", "ts": "1714636500.0", "text": "A plan", "files": [{"name": "plan.pdf"}]},
+    {"type": "message", "subtype": "huddle_thread", "ts": "1714636600.0"},
+]
+
+
+def test_a_message_without_text_costs_a_slack_channel_nothing() -> None:
+    first, second = read(SLACK)
+    assert [first.uri[-15:], second.uri[-15:]] == ["kiln/2024-05-01", "kiln/2024-05-02"]
+    assert said(first) == [
+        "Runa Beck: Who has the key?",
+        "U2: Ask @Runa Beck, <site (https://x.example)>",
+        "Deploy failed: disk full",
+    ]
+    assert said(second) == ["Runa Beck: A plan [plan.pdf]"]
+    assert [each.text for each in second.left_out] == ["1 attachment not read: plan.pdf"]
+
+
+def test_an_item_without_text_fails_alone() -> None:
+    first, second = read([{"id": "a", "text": "Words."}, {"id": "b", "title": "None"}])
+    assert first.error is None
+    assert second.uri.endswith("#b") and "text" in str(second.error)
+
+
+def test_a_note_of_keep() -> None:
+    note = {
+        "isTrashed": False,
+        "userEditedTimestampUsec": 1700000000000000,
+        "title": "Pump",
+        "listContent": [{"text": "fuse", "isChecked": True}, {"text": "hose", "isChecked": False}],
+        "labels": [{"name": "garden"}],
+    }
+    [document] = read(note)
+    assert (document.title, said(document)) == ("Pump", ["[x] fuse", "[ ] hose"])
+    assert document.metadata["tags"] == ["garden"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "day"),
+    [
+        (
+            "\u200e[12.03.24, 18:25:40] Anna Lid: Who brings\nthe stands?\n[12.03.24, 18:26:02] Per: I do\n",
+            "2024-03-12",
+        ),
+        ("12/03/2024, 18:25 - Anna Lid: Who brings\nthe stands?\n13/03/2024, 18:26 - Per: I do\n", "2024-03-12"),
+        (
+            "3/12/24, 6:25\u202fPM - Anna Lid: Who brings\nthe stands?\n3/12/24, 6:26\u202fPM - Per: I do\n",
+            "2024-03-12",
+        ),
+    ],
+)
+def test_whatsapp_in_the_styles_of_several_countries(lines: str, day: str) -> None:
+    documents = read(lines, "file:///chats/WhatsApp Chat with Choir.txt")
+    assert documents[0].uri.endswith(f"#Choir/{day}") and documents[0].title == "Choir"
+    whole = [line for document in documents for line in said(document)]
+    assert whole == ["Anna Lid: Who brings", "the stands?", "Per: I do"]
+
+
+def test_a_text_with_times_is_no_chat() -> None:
+    [document] = read(
+        "Log\n12.03.24, 18:25 - started\n12.03.24, 18:26 - stopped\nNothing else: a note.\n", "file:///log.txt"
+    )
+    assert document.uri == "file:///log.txt"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                (
+                    "messages",
+                    "mapping",
+                    "message",
+                    "chats",
+                    "list",
+                    "text",
+                    "from",
+                    "date",
+                    "ts",
+                    "author",
+                    "content",
+                    "parts",
+                )
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@given(JSON)
+def test_any_json_is_read_without_an_exception(value: object) -> None:
+    for conversation in read_conversations(value, "c") or []:
+        list(conversation.messages)
+    keep_note(value)
