@@ -15,6 +15,10 @@ READER_VERSION = 3
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 
+EXCLUSIONS_VERSION = 2
+"""Raised with every row that is added to `consumers.folder.tree.default_exclusions`. Documents of files that were read under an
+earlier version are not forgotten because of a newer row before somebody confirms it."""
+
 EMPTY = "empty"
 """Says in a file's position that the memory has no document of the file and needs none: the file gave none, or whoever may
 remove them did. Without it, a file whose documents are missing is read again at the next start."""
@@ -48,6 +52,8 @@ class Fingerprint:
     mtime_ns: int
     inode: int
     digest: str | None = None
+    exclusions: int = field(default=EXCLUSIONS_VERSION, compare=False)
+    """The version of the default exclusions under which the file was read."""
 
     @property
     def stamp(self) -> Stamp:
@@ -61,13 +67,15 @@ class Fingerprint:
             "inode": self.inode,
             "digest": self.digest,
             "reader": READER_VERSION,
+            "exclusions": self.exclusions,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Fingerprint":
         """A stored position. One of another reader has no digest, as the same file reads otherwise now."""
         digest = value.get("digest") if value.get("reader") == READER_VERSION else None
-        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest)
+        exclusions = int(value.get("exclusions", 1))
+        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest, exclusions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
+# ruff: noqa: PTH120
+# Paths are bytes here, which pathlib does not take.
 """Follows one tree: takes hints about paths, looks at what is there, and has the differences emitted. One thread owns it.
 
 An inotify event, a poll or a scan only says where to look. What the daemon is told follows from comparing the file with the
 ledger. So events that are lost, late, doubled or out of order cost time, never correctness.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping
 
@@ -15,10 +18,10 @@ from consumers.folder.ledger import Entry
 from consumers.folder.loss_guard import LossGuard
 from consumers.folder.settings import FolderSettings
 from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
-from consumers.folder.tree.globs import GlobRules
+from consumers.folder.tree.follow_rules import FollowRules
 from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, HardLinks
 from consumers.folder.tree.walk import Inode, Walker
-from consumers.types import FileEvent, Fingerprint
+from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
 REMOVAL_GRACE_S = 0.1
 """How long a vanished file may take to come back (an editor's save) or to turn up elsewhere before it is removed."""
@@ -54,7 +57,7 @@ class Reconciler:
         self._follow = settings.follow_symlinks
         self._settle_s = settings.settle_ms / 1000
         self._watch_directory = watch_directory
-        self._rules = GlobRules(self.root, settings.include, settings.exclude)
+        self._rules = FollowRules(self.root, settings.include, settings.exclude)
         self._walker = Walker(
             self._rules, follow=self._follow, max_bytes=settings.max_bytes, watch_directory=watch_directory
         )
@@ -64,6 +67,8 @@ class Reconciler:
         self.pending_removals = self._events.pending_removals
         self.resolved = self._events.resolved
         self._hard_links = HardLinks()
+        self._marker_checks: set[bytes] = set()
+        """Directories in `debounce` in which a marker of a default exclusion came or went."""
         self.loss = LossGuard(
             self.ledger, self.pending_removals, lambda path: documents(file_uri(path)), enabled=settings.confirm_loss
         )
@@ -77,15 +82,21 @@ class Reconciler:
             if not path.startswith(inside):
                 self.pending_removals.put(path, 0, None)
 
+    def excluded(self) -> dict[str, int]:
+        """How many files and directories are excluded, by reason. In any thread."""
+        return self._walker.excluded()
+
     # Hints: where to look.
 
     def file_saved(self, path: bytes) -> None:
         """A program closed the file after writing, or moved it into place: it is complete."""
+        self._check_marker(path, 0)
         if self._may_follow(path):
             self.debounce.put(path, time.monotonic(), 0, content=True)
 
     def file_written(self, path: bytes) -> None:
         """The file is new or being written: wait until it is quiet."""
+        self._check_marker(path, 0)
         if self._may_follow(path):
             now = time.monotonic()
             self.debounce.put(path, now, now + self._settle_s, content=True)
@@ -98,6 +109,7 @@ class Reconciler:
 
     def directory_appeared(self, path: bytes) -> None:
         """A directory is new, was moved here, or can be listed now."""
+        self._check_marker(path, 0)
         if self._rules.enters(path):
             found = self._walker.status_of(path)
             if found.kind == "directory":
@@ -107,6 +119,7 @@ class Reconciler:
 
     def path_vanished(self, path: bytes) -> None:
         """A file, or a directory with all below it, was deleted or moved away."""
+        self._check_marker(path, REMOVAL_GRACE_S)
         due = time.monotonic() + REMOVAL_GRACE_S
         for vanished in self.drives.on_present_drives(self.ledger.below(path)):
             self.loss.found(vanished)
@@ -170,6 +183,10 @@ class Reconciler:
 
     def _settle(self, path: bytes, waiting: WaitingPath, now: float) -> None:
         self.resolved.append(path)
+        if path in self._marker_checks:
+            self._marker_checks.discard(path)
+            self._compare_if_markers_changed(path)
+            return
         found = self._walker.status_of(path)
         if found.kind == "gone" or not self._events.is_reachable(path):
             self.path_vanished(path)
@@ -224,9 +241,40 @@ class Reconciler:
             self._watch_target(path, found)
         missing = self.drives.on_present_drives(path for path in self.ledger.below(top) if self._is_missing(path))
         new = [found.stamp for path, found in differing if found.kind == "file" and path not in self.ledger]
-        missing = self.loss.forgettable(missing, new, whole=scanning)
+        missing = self.loss.forgettable(missing, new, self._newly_excluded(missing), whole=scanning)
         self._queue_differences(differing, missing, scanning and self._are_many(differing))
         return None
+
+    def _newly_excluded(self, missing: list[bytes]) -> dict[bytes, str]:
+        """The files among `missing` that only a default exclusion leaves out that is newer than their reading; with its
+        reason."""
+        found = {}
+        for path in missing:
+            entry = self.ledger.get(path)
+            if entry is None or entry.refused is not None or entry.fingerprint.exclusions >= EXCLUSIONS_VERSION:
+                continue
+            exclusion = self._rules.exclusion(path, folder=False)
+            is_newer = exclusion is not None and exclusion.since > entry.fingerprint.exclusions
+            if exclusion is not None and is_newer and self._walker.status_of(path).kind == "file":
+                found[path] = exclusion.reason
+        return found
+
+    def _check_marker(self, path: bytes, wait_s: float) -> None:
+        """`path` came or went: a directory may be excluded now, or not any more."""
+        if self._rules.is_marker(path):
+            now = time.monotonic()
+            directory = os.path.dirname(path)
+            self._marker_checks.add(directory)
+            self.debounce.put(directory, now, now + wait_s)
+
+    def _compare_if_markers_changed(self, directory: bytes) -> None:
+        """Compares `directory` if a marker in it excludes other directories than at the last look."""
+        above = os.path.dirname(directory)
+        if directory != self.root and (not self._rules.enters(above) or self._rules.of_entry(directory, folder=True)):
+            return
+        found = self._walker.status_of(directory)
+        if found.kind == "directory" and self._walker.marks_changed(directory):
+            self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
         """Whether more than a few are new or look different; others are only looked at again, as they are too young."""

@@ -145,10 +145,15 @@ class Folder:
         return self.source.state
 
     def on_disk(self) -> dict[str, str]:
-        """Digests by URI of the files that are followed by default, links and special files left out."""
+        """Digests by URI of the files that are followed by default, links and special files left out. Of the default
+        exclusions it knows hidden and temporary files, virtual environments, and what Cargo builds."""
         found = {}
         for top, names, files in os.walk(os.fsencode(self.root)):
-            names[:] = [name for name in names if not name.startswith(b".")]
+            if b"pyvenv.cfg" in (*names, *files) and top != os.fsencode(self.root):
+                names.clear()
+                continue
+            unwanted = {b"target"} if b"Cargo.toml" in (*names, *files) else set()
+            names[:] = [name for name in names if not name.startswith(b".") and name not in unwanted]
             for name in files:
                 path = os.path.join(top, name)
                 if (
