@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import KIND_OF, Omission
 from consumers.types import ParsedDocument, Passage
 
 
@@ -22,6 +23,7 @@ def document_to_json(document: ParsedDocument) -> dict[str, Any]:
         "code": document.code,
         "skipped": document.skipped,
         "deleted": document.deleted,
+        "left_out": [[each.kind, each.count, each.text] for each in document.left_out],
     }
 
 
@@ -37,6 +39,7 @@ def document_from_json(value: Mapping[str, Any]) -> ParsedDocument:
         skipped=value["skipped"],
         deleted=value["deleted"],
         code=None if code is None else FailureCode(code),
+        left_out=tuple(Omission(KIND_OF[kind], count, text) for kind, count, text in value["left_out"]),
     )
 
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omission
 
 Triple = tuple[str, str, str]
 
-INTERNAL_KEYS = frozenset(("kafka", "record"))
-"""Keys of a document's metadata that hippod alone writes: where a message, or a record, came from."""
+INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
+"""Keys of a document's metadata that hippod alone writes: where a message, or a record, came from, and what the store keeps
+there of the account of omissions."""
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 
@@ -28,7 +30,8 @@ Stamp = tuple[int, int, int]
 
 
 def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata that a document states itself. A key that hippod alone writes gets a "_" at its end: `kafka_`, `record_`.
+    """Metadata that a document states itself. A key that hippod alone writes gets a "_" at its end: `kafka_`, `record_`,
+    `left_out_`.
 
     Whatever reads documents passes what it found through this function before hippod adds anything.
     """
@@ -160,3 +163,5 @@ class ParsedDocument:
     """A JSON document that says `"deleted": true`."""
     code: FailureCode | None = None
     """Why there is an `error`, in one word."""
+    left_out: tuple[Omission, ...] = ()
+    """The account of omissions: content of the file that is in no passage."""

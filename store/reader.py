@@ -8,7 +8,7 @@ and each of its containers in one step.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from store.change.pending_inputs import MissingVectors, missing_vectors, unextracted
@@ -23,6 +23,15 @@ from store.log.extraction_costs import COSTS, add_costs, costs_of
 from store.maintenance.retention import Purge
 from store.snapshot import Snapshot
 from store.types import Batch, Document, ExtractionCosts, ExtractionState, GrowthPoint, PassageText, State, Triple
+
+
+def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
+    """How much content is omitted from the documents' passages, by kind."""
+    counts: Counter[str] = Counter()
+    for document in documents:
+        for omission in document.left_out:
+            counts[omission.kind] += omission.count
+    return dict(sorted(counts.items()))
 
 
 class StoreReader:
@@ -92,6 +101,10 @@ class StoreReader:
     def states(self) -> dict[State, int]:
         """How many documents there are in each state."""
         return dict(Counter(document.state for document in self._index.documents.copy().values()))
+
+    def omissions(self) -> dict[str, int]:
+        """How much content the documents' passages do not contain, by kind."""
+        return count_omissions(self._index.documents.copy().values())
 
     def documents_with_passage(self, passage: str) -> list[str]:
         """URIs of the documents that hold a passage, sorted."""

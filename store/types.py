@@ -45,6 +45,15 @@ class PassageRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Omission:
+    """Content of a document's file that none of its passages contains: a word for the kind, a number, a sentence for people."""
+
+    kind: str
+    count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One document as it stands after a commit. `passages` are in reading order."""
 
@@ -65,6 +74,7 @@ class Document:
     passages: Sequence[PassageRef] = ()
     payload: str | None = None
     """What must be kept to index a pending or failed document that has no file behind it (JSON)."""
+    left_out: tuple[Omission, ...] = ()
 
 
 LABELS = "labels"

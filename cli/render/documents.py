@@ -16,6 +16,7 @@ def document_lines(entries: list[DocumentEntry]) -> list[Text]:
     with_reasons = [lines[0]]
     for entry, line in zip(entries, lines[1:], strict=True):
         with_reasons.append(line)
+        with_reasons += [text("    ", (f"left out: {each.text}", DIM)) for each in entry.left_out]
         if entry.error:
             tried = f" (tried {count(entry.attempts, 'time')})" if entry.state is DocumentState.FAILED else ""
             with_reasons.append(text("    ", (f"{entry.error}{tried}", "red" if tried else "yellow")))

@@ -47,6 +47,7 @@ def _document(answer: ShowDocument, width: int) -> list[Text]:
         ("modified", text(local_time(entry.modified_at))),
         ("committed", text(local_time(entry.committed_at))),
         *((key, text(str(value))) for key, value in sorted(answer.metadata.items())),
+        *(("left out", text(each.text)) for each in entry.left_out),
     ]
     rows = [[text((name, DIM)), value] for name, value in facts if value.plain]
     head = text(("document  ", DIM), (entry.title or "(no title)", HEADING))

@@ -35,6 +35,9 @@ def status_lines(answer: "Status") -> list[Text]:
         [text(("encoder", DIM)), text(answer.encoder)],
         [text(("openie", DIM)), text(answer.openie)],
     ]
+    if answer.left_out:
+        counts = " · ".join(f"{many:,} {kind.replace('_', ' ')}" for kind, many in answer.left_out.items())
+        rows.insert(1, [text(("left out", DIM)), text(counts)])
     if answer.llm is not None:
         rows.append([text(("llm", DIM)), text(answer.llm)])
     rows += [[text((each.task, DIM)), text(progress_words(each))] for each in answer.progress]

@@ -1,6 +1,7 @@
 """Collects blocks under the headings above them, whatever format they come from."""
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.limits import NotADocument
 from consumers.splitting import TextBlock
 
@@ -10,7 +11,9 @@ _LONGEST_HEADING = 300
 class Outline:
     """The blocks so far and the headings that hold at this point. A heading with nothing below it is kept as a block."""
 
-    def __init__(self, text_chars: int) -> None:
+    def __init__(self, text_chars: int, omissions: Omissions) -> None:
+        """`text_chars`: the longest text of a document. `omissions` takes what is left out of the blocks."""
+        self.omissions = omissions
         self.blocks: list[TextBlock] = []
         self.first_heading = ""
         self._room = text_chars

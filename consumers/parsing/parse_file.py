@@ -9,11 +9,13 @@ from dataclasses import replace
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_file, read_json_line, read_json_lines
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
+from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
@@ -111,8 +113,9 @@ def _document(
     modified_at: float | None,
 ) -> ParsedDocument:
     parse = format.load_parser(ending_of(name))
+    omissions = Omissions()
     try:
-        parsed = parse(data, limits)
+        parsed = parse(data, limits, omissions)
     except (NotADocument, Unreadable, MemoryError):
         raise
     except Exception as error:  # the formats' libraries raise whatever a damaged file makes them stumble over
@@ -121,13 +124,15 @@ def _document(
             "open it in its program and save it anew",
             FailureCode.DAMAGED,
         ) from error
-    passages = split(parsed.blocks, parsed.title, settings)
+    title, blocks = without_invisible_characters(parsed.title, parsed.blocks)
+    passages = split(blocks, title, settings)
     if not passages:
         raise NotADocument("there is no text in it", FailureCode.NO_TEXT)
+    omissions.add(OmissionKind.UNKNOWN_CHARACTER, count=sum(passage.text.count("\ufffd") for passage in passages))
     metadata = {"format": format.name, **stated_metadata(parsed.metadata)}
     if (published := published_at(parsed.metadata)) is not None:
         metadata["published_at"] = published
-    return ParsedDocument(uri, parsed.title or stem_of(name), passages, metadata, modified_at)
+    return ParsedDocument(uri, title or stem_of(name), passages, metadata, modified_at, left_out=omissions.done())
 
 
 def _put_aside(uri: str, name: bytes, error: NotADocument | Unreadable, modified_at: float | None) -> ParsedDocument:

@@ -16,12 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import KIND_OF, TEXT_CHARS, Omission, OmissionKind
 from consumers.records.record import PassageExtraction, Record, RecordError, RecordVectors, SourcePosition
 from consumers.records.schema import FAILED, REMOVED, REQUIRED, SCHEMA, SKIPPED, STATES, VERSION, VERSION_KEY
 from consumers.records.writer import ROW_GROUP_RECORDS
 from consumers.types import ParsedDocument, Passage, Triple
 
 MAX_URI_CHARS = 8192
+MAX_OMISSION_CHARS = 2 * TEXT_CHARS
 PARQUET_MAGIC = b"PAR1"
 
 
@@ -139,7 +141,14 @@ def _record(columns: Mapping[str, Any], row: int) -> Record:
         )
         return Record(failed, (), position)
     passages, extractions = _passages(value["passages"] or [])
-    document = ParsedDocument(uri, value["title"] or "", passages, metadata, value["modified_at"])
+    document = ParsedDocument(
+        uri,
+        value["title"] or "",
+        passages,
+        metadata,
+        value["modified_at"],
+        left_out=_left_out(value["left_out"] or []),
+    )
     vectors = columns["vectors"][row]
     return Record(document, extractions, position, _vectors(vectors, len(passages)) if vectors.is_valid else None)
 
@@ -156,6 +165,20 @@ def _passages(values: Sequence[Any]) -> tuple[tuple[Passage, ...], tuple[Passage
         passages.append(Passage(value["title"] or "", value["text"] or "", location, triples))
         extractions.append(None if value["extraction"] is None else _extraction(value["extraction"]))
     return tuple(passages), tuple(extractions)
+
+
+def _left_out(values: Sequence[Any]) -> tuple[Omission, ...]:
+    """The account of omissions. A kind that this version does not know counts as `other`; its sentence stays."""
+    found = []
+    for value in values:
+        count, text = (None, None) if value is None else (value["count"], value["text"])
+        if count is None or count < 1 or not text or len(text) > MAX_OMISSION_CHARS:
+            raise RecordError(
+                f'each entry of "left_out" must have a "count" of 1 or more and a "text" of at most {MAX_OMISSION_CHARS} '
+                "characters"
+            )
+        found.append(Omission(KIND_OF.get(value["kind"], OmissionKind.OTHER), count, text))
+    return tuple(found)
 
 
 def _extraction(value: Mapping[str, Any]) -> PassageExtraction:

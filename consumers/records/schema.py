@@ -36,6 +36,7 @@ PASSAGE = pa.struct(
         ("extraction", EXTRACTION),
     ]
 )
+OMISSION = pa.struct([("kind", pa.string()), ("count", pa.int64()), ("text", pa.string())])
 VECTORS = pa.struct(
     [
         ("encoder", pa.string()),
@@ -60,6 +61,7 @@ SCHEMA = pa.schema(
         pa.field("position", POSITION),
         pa.field("passages", pa.list_(PASSAGE)),
         pa.field("vectors", VECTORS),
+        pa.field("left_out", pa.list_(OMISSION)),
     ],
     metadata={VERSION_KEY: str(VERSION)},
 )

@@ -100,6 +100,9 @@ def _row(record: Record) -> dict[str, Any]:
         "labels": labels,
         "position": None if record.position is None else record.position.to_json(),
         "passages": passages,
+        "left_out": [
+            {"kind": each.kind.value, "count": each.count, "text": _text(each.text)} for each in document.left_out
+        ],
     }
 
 

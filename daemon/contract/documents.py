@@ -47,9 +47,9 @@ DOCUMENT_SCHEMA: Schema = {
     "description": (
         "What is there to be read: `text`; or a file's bytes in base64 (`content_base64`) under its name (`filename`); or "
         "`deleted`, which removes the document of that `id`. `title` (a string), `url`, `published_at` and `triples` (lists "
-        "of subject, predicate and object) have a meaning, every other key is kept as metadata (`kafka` and "
-        "`record` as `kafka_` and `record_`). Without `id` (or `idx`) the content names the document. One of this shape that "
-        "cannot be indexed all the same is listed as failed, with the reason."
+        "of subject, predicate and object) have a meaning, every other key is kept as metadata (`kafka`, "
+        "`record` and `left_out` as `kafka_`, `record_` and `left_out_`). Without `id` (or `idx`) the content names the "
+        "document. One of this shape that cannot be indexed all the same is listed as failed, with the reason."
     ),
     "anyOf": [
         *(_object(content, identity) for content in (_TEXT, _FILE) for identity in (_BY_ID, _BY_IDX, _BY_CONTENT)),
@@ -63,8 +63,8 @@ DOCUMENT_KEYS = frozenset(
     ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
 )
 """Keys of an added document that have a meaning: they are not free for metadata."""
-INTERNAL_KEYS = frozenset(("kafka", "record"))
-"""Keys of metadata that hippod alone writes. In a document they are kept under `kafka_` and `record_`."""
+INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
+"""Keys of metadata that hippod alone writes. In a document they are kept under `kafka_`, `record_` and `left_out_`."""
 
 DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
 
@@ -157,8 +157,18 @@ class ListRequest(Request):
     scope: ScopeParameter | None = None
 
 
+class LeftOut(Response):
+    """Content of a document that its passages do not contain. `kind` is one of a few fixed words; `text` is a sentence such as
+    "2 of 9 pages have no text layer"."""
+
+    kind: str
+    count: int
+    text: str
+
+
 class DocumentEntry(Response):
     """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word.
+    `left_out` is the account of omissions of an indexed document.
 
     `retryable`, of one that failed: whether another try can end otherwise while the document is what it is.
     """
@@ -173,6 +183,7 @@ class DocumentEntry(Response):
     attempts: int
     modified_at: AwareDatetime | None = None
     committed_at: AwareDatetime | None = None
+    left_out: list[LeftOut] = Field(default_factory=list)
 
 
 class DocumentList(Response):

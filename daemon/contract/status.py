@@ -133,7 +133,9 @@ class MemoryUse(Response):
 
 
 class Status(Response):
-    """`pending` and `failed` count documents. `llm`: the model that answers `ask`, left out where none is configured.
+    """`pending` and `failed` count documents. `left_out` counts, by kind, content of the files that no passage contains.
+
+    `llm`: the model that answers `ask`, left out where none is configured.
 
     `progress`: of long work under way. `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only
     where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any. `languages`: shares of
@@ -153,6 +155,7 @@ class Status(Response):
     encoder: str
     openie: str
     llm: str | None = Field(default=None, exclude_if=is_empty)
+    left_out: dict[str, int] = Field(default_factory=dict)
     sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int

@@ -8,7 +8,7 @@ from consumers.failure_codes import FailureCode
 from consumers.types import ParsedDocument
 from memory.phrase_normalisation import normalise_triple
 from store.passage_id import passage_id
-from store.types import Document, PassageRef, PassageText, State, Triple
+from store.types import Document, Omission, PassageRef, PassageText, State, Triple
 
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
@@ -45,6 +45,7 @@ def to_store_document(
         modified_at=read.modified_at,
         metadata=dict(read.metadata),
         passages=tuple(refs),
+        left_out=tuple(Omission(each.kind.value, each.count, storable(each.text)) for each in read.left_out),
     )
     return document, texts
 
@@ -98,5 +99,6 @@ def unchanged(old: Document | None, new: Document) -> bool:
         and old.passages == new.passages
         and old.title == new.title
         and old.metadata == new.metadata
+        and old.left_out == new.left_out
         and old.source == new.source
     )

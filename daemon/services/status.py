@@ -196,6 +196,7 @@ class StatusService:
             commit=snapshot.commit,
             pending=counts.pending,
             failed=counts.failed,
+            left_out=counts.left_out,
             documents=counts.indexed,
             passages=snapshot.living_passages,
             phrases=snapshot.living_phrases,

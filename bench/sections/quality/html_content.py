@@ -16,6 +16,7 @@ from typing import Any
 from lxml import html
 
 from bench.sections.quality.manuals import DATA
+from consumers.omissions import Omissions
 from consumers.parsing import Limits
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.splitting import SplitSettings, split
@@ -90,7 +91,7 @@ def _measure(site: Site, folder: Path) -> Counter[str]:
         data = path.read_bytes()
         blocks, outside = _marked(data, site)
         began = time.process_time()
-        read = parse_html(data, Limits())
+        read = parse_html(data, Limits(), Omissions())
         counts["took_us"] += int((time.process_time() - began) * 1e6)
         counts["pages"] += 1
         # Headings apart: they would stand between the blocks of one paragraph.

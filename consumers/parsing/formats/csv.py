@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import islice
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
@@ -16,11 +17,11 @@ _SAMPLE = 1 << 16
 _DELIMITERS = ",;\t|"
 
 
-def parse_csv(data: bytes, limits: Limits) -> ParsedText:
+def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
     delimiter = _delimiter(text[:_SAMPLE])
     csv.field_size_limit(limits.line_chars)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     header: list[str] | None = None
     cells = 0
@@ -46,11 +47,11 @@ def parse_csv(data: bytes, limits: Limits) -> ParsedText:
         raise Unreadable(
             f"not a table that can be read: line {reader.line_num}: {error}; check its quotes", FailureCode.DAMAGED
         ) from error
-    return ParsedText(outline.done() or _lone_header(header, limits))
+    return ParsedText(outline.done() or _lone_header(header, limits, omissions))
 
 
-def _lone_header(header: list[str] | None, limits: Limits) -> tuple[TextBlock, ...]:
-    outline = Outline(limits.text_chars)
+def _lone_header(header: list[str] | None, limits: Limits, omissions: Omissions) -> tuple[TextBlock, ...]:
+    outline = Outline(limits.text_chars, omissions)
     outline.text("; ".join(header or []), row=1, line=1)
     return outline.done()
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 
+from consumers.omissions import Omissions
 from consumers.parsing.limits import Limits
 from consumers.splitting import ParsedText
 
-Parser = Callable[[bytes, Limits], ParsedText]
-"""Takes a file's content, and gives its blocks, title and metadata. Raises NotADocument or Unreadable."""
+Parser = Callable[[bytes, Limits, Omissions], ParsedText]
+"""Takes a file's content and gives its blocks, title and metadata. Reports all content that it leaves out to the `Omissions`.
+Raises NotADocument or Unreadable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html import tree
@@ -19,14 +20,14 @@ from consumers.splitting import ParsedText
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 
 
-def parse_epub(data: bytes, limits: Limits) -> ParsedText:
+def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     with open_package(data, limits) as package:
         if "META-INF/encryption.xml" in package.namelist() and "META-INF/rights.xml" in package.namelist():
             raise NotADocument("protected by digital rights management; add a copy without it", FailureCode.PROTECTED)
         root_path = _root_path(package)
         book = _xml(read_member(package, root_path), root_path)
         title, metadata = _description(book)
-        outline = Outline(limits.text_chars)
+        outline = Outline(limits.text_chars, omissions)
         names = set(package.namelist())
         for number, name in enumerate(_spine(book, root_path), 1):
             if number > limits.pages:

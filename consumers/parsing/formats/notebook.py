@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.markup.markdown import read_markdown
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -11,7 +12,7 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
 
-def parse_notebook(data: bytes, limits: Limits) -> ParsedText:
+def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         book = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
@@ -19,7 +20,7 @@ def parse_notebook(data: bytes, limits: Limits) -> ParsedText:
     cells = _cells(book)
     if cells is None:
         raise NotADocument("no Jupyter notebook: there are no cells in it; exclude it", FailureCode.NOT_A_DOCUMENT)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     for cell in cells:
         if not isinstance(cell, dict):
             continue

@@ -15,6 +15,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.hyphenation import decision, join_broken_words
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -44,7 +45,7 @@ class _Line:
     size: float
 
 
-def parse_pdf(data: bytes, limits: Limits) -> ParsedText:
+def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if b"%%EOF" not in data[-_TAIL:]:
         raise Unreadable("cut short: its end mark (%%EOF) is missing; copy or download it again", FailureCode.DAMAGED)
     try:
@@ -71,7 +72,7 @@ def parse_pdf(data: bytes, limits: Limits) -> ParsedText:
         raise NotADocument(
             "no text layer: its pages are pictures; run OCR over it (ocrmypdf, say), or exclude it", FailureCode.NO_TEXT
         )
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     _fill(outline, _without_running_heads(lines, count))
     blocks = outline.done()
     metadata: dict[str, Any] = {

@@ -8,6 +8,7 @@ from pygments.token import Token
 from pygments.util import ClassNotFound
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits, NotADocument
@@ -32,7 +33,7 @@ _MOST_CODE_SIGNS = 0.1
 """Of the characters of a comment's line: code that was commented out has more."""
 
 
-def parse_source(data: bytes, limits: Limits, ending: str) -> ParsedText:
+def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str) -> ParsedText:
     if len(data) > _LARGEST:
         raise NotADocument(
             f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that somebody writes; exclude it",
@@ -48,7 +49,7 @@ def parse_source(data: bytes, limits: Limits, ending: str) -> ParsedText:
         raise NotADocument(
             "source code of a language that is not known; exclude it", FailureCode.NOT_A_DOCUMENT
         ) from None
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     _Comments(outline).read(lexer, text)
     blocks = outline.done()
     if not blocks:

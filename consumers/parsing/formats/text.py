@@ -3,6 +3,7 @@
 import re
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.hyphenation import join_broken_words
 from consumers.parsing.limits import Limits, NotADocument
@@ -14,7 +15,7 @@ _INITIALS = re.compile(r"\b[A-Z]\.(?:[A-Z]\.)+\Z")
 _NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
 
 
-def parse_text(data: bytes, limits: Limits) -> ParsedText:
+def parse_text(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     if len(text) > limits.text_chars:

@@ -1,5 +1,5 @@
 // What arrives, as it arrives, and where each document stands. One row a document, the latest on top.
-import { baseName, byId, clock, documentName, element, number, place } from "./text.js";
+import { baseName, byId, clock, documentName, documentText, element, number, place } from "./text.js";
 
 const SIGNS = { pending: "○", indexed: "●", failed: "✕", skipped: "–", removed: "⌫", moved: "→" };
 const MOST = 200;
@@ -25,7 +25,7 @@ export class Arrivals {
     for (const entry of [...pending, ...recent]) {
       const there = this.rows.get(entry.uri);
       if (there?.dataset.state === entry.state) continue;
-      const row = this.row(entry.uri, entry.state, entry.committed_at, entry.title);
+      const row = this.row(entry.uri, entry.state, entry.committed_at, entry.title, entry.left_out.map((each) => each.text));
       this.rows.set(entry.uri, row);
       if (there) there.replaceWith(row);
       else this.list.append(row);
@@ -37,7 +37,7 @@ export class Arrivals {
     const state = event.event;
     if (!(state in SIGNS) || !event.uri) return;
     const before = this.rows.get(event.uri);
-    const row = this.row(event.uri, state, event.time, before?.dataset.title ?? "");
+    const row = this.row(event.uri, state, event.time, before?.dataset.title ?? "", event.left_out ?? []);
     before?.remove();
     row.classList.add("fresh");
     this.rows.delete(event.uri);
@@ -48,7 +48,8 @@ export class Arrivals {
     this.trim();
   }
 
-  row(uri, state, time, title) {
+  // `leftOut`: sentences about content of the document that no passage contains.
+  row(uri, state, time, title, leftOut) {
     const name = title || baseName(uri);
     return element(
       "li",
@@ -57,6 +58,7 @@ export class Arrivals {
       documentName(name, { cls: "name one", most: 90 }),
       documentName(place(uri), { cls: "place one", most: 140 }),
       element("span", { class: "when" }, element("span", {}, state), time ? ` ${clock(time)}` : ""),
+      leftOut.length ? documentText(`left out: ${leftOut.join(" · ")}`, { cls: "left-out", most: 600 }) : null,
     );
   }
 

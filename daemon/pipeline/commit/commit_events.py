@@ -28,7 +28,16 @@ def report_documents(batch: Batch, committed: CommitResult, publish: Publish) ->
             else:
                 log.info("document_skipped", uri=document.uri, commit=commit, reason=reason)
         before = replaced.get(document.uri)
-        publish(document.state.value, document.uri, before=before, after=document, commit=commit, error=document.error)
+        left_out = [omission.text for omission in document.left_out]
+        publish(
+            document.state.value,
+            document.uri,
+            before=before,
+            after=document,
+            commit=commit,
+            error=document.error,
+            left_out=left_out,
+        )
     for uri in batch.removed:
         DOCUMENTS.labels(State.REMOVED.value).inc()
         publish(State.REMOVED.value, uri, before=replaced.get(uri), commit=commit)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from daemon.contract.answering.ask import Citation
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
-from daemon.contract.documents import DocumentEntry
+from daemon.contract.documents import DocumentEntry, LeftOut
 from store.document_snapshot import DocumentLookup
 from store.types import Document
 
@@ -49,4 +49,5 @@ def document_entry(document: Document) -> DocumentEntry:
         attempts=document.attempts,
         modified_at=utc_time(document.modified_at),
         committed_at=utc_time(document.committed_at),
+        left_out=[LeftOut(kind=each.kind, count=each.count, text=each.text) for each in document.left_out],
     )

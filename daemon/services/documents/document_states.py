@@ -19,6 +19,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import container_uri
 from daemon.services.documents.document_references import document_entry
 from daemon.services.extraction import ExtractionStates, extraction_states
+from store.reader import count_omissions
 from store.store import Store
 from store.types import Document, State
 
@@ -30,6 +31,8 @@ class DocumentCounts:
     indexed: int
     pending: int
     failed: int
+    left_out: dict[str, int]
+    """Omitted content of all documents, by kind."""
 
 
 class DocumentStates:
@@ -96,7 +99,10 @@ class CurrentStates:
         again = sum(self._has_failed(uri) for uri in self._pending)
         unread = sum(uri not in self._pending and not self._has_failed(uri) for uri in self._unread)
         return DocumentCounts(
-            stored.get(State.INDEXED, 0), len(self._pending), stored.get(State.FAILED, 0) - again + unread
+            stored.get(State.INDEXED, 0),
+            len(self._pending),
+            stored.get(State.FAILED, 0) - again + unread,
+            self._store.omissions(),
         )
 
     def coming(self, uri: str) -> Document:
@@ -110,7 +116,10 @@ class CurrentStates:
         pending = {uri for uri in self._pending if uri in known or self._is_new(uri, holds)}
         failed = {document.uri for document in seen if document.state is State.FAILED} | (self._unread.keys() & known)
         return DocumentCounts(
-            sum(document.state is State.INDEXED for document in seen), len(pending), len(failed - pending)
+            sum(document.state is State.INDEXED for document in seen),
+            len(pending),
+            len(failed - pending),
+            count_omissions(seen),
         )
 
     def _is_new(self, uri: str, holds: Callable[[Document], bool]) -> bool:

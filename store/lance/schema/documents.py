@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from store.lance.schema.vectors import Columns
-from store.types import Document, PassageRef, State
+from store.types import Document, Omission, PassageRef, State
 
 SCHEMA = pa.schema(
     [
@@ -31,6 +31,9 @@ SCHEMA = pa.schema(
 
 SHELL_COLUMNS = tuple(name for name in SCHEMA.names if name not in ("passages", "commit"))
 """What a checkpoint keeps of a document beside its passages."""
+LEFT_OUT = "left_out"
+"""The key in the column `metadata` under which a row keeps the account of omissions. Documents cannot state this key, and a
+hippod that does not know it shows it as metadata, so it needs no other format of the store."""
 
 
 def to_columns(documents: Sequence[Document], commit: int) -> Columns:
@@ -54,9 +57,19 @@ def shell_columns(documents: Sequence[Document]) -> Columns:
         "next_try": [d.next_try for d in documents],
         "modified_at": [d.modified_at for d in documents],
         "committed_at": [d.committed_at for d in documents],
-        "metadata": [json.dumps(dict(d.metadata)) if d.metadata else "{}" for d in documents],
+        "metadata": [_metadata_text(d) for d in documents],
         "payload": [d.payload for d in documents],
     }
+
+
+def _metadata_text(document: Document) -> str:
+    if not document.metadata and not document.left_out:
+        return "{}"
+    if not document.left_out:
+        return json.dumps(dict(document.metadata))
+    return json.dumps(
+        {**document.metadata, LEFT_OUT: [[each.kind, each.count, each.text] for each in document.left_out]}
+    )
 
 
 def passages_text(refs: Iterable[PassageRef]) -> str:
@@ -95,6 +108,8 @@ def from_row(row: Mapping[str, Any], intern: Callable[[str], str] = str) -> Docu
 def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Document:
     """The document of `SHELL_COLUMNS`, in their order, and its passages."""
     uri, source, state, title, error, attempts, next_try, modified_at, committed_at, metadata, payload, code = values
+    stated = {} if metadata == "{}" else json.loads(metadata)
+    left_out = _take_account(stated)
     return Document(
         uri,
         source,
@@ -106,10 +121,21 @@ def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Documen
         next_try,
         modified_at,
         committed_at,
-        {} if metadata == "{}" else json.loads(metadata),
+        stated,
         passages,
         payload,
+        left_out,
     )
+
+
+def _take_account(metadata: dict[str, Any]) -> tuple[Omission, ...]:
+    """Takes the account of omissions out of a row's metadata. Another value of that key stays: a document stated it before
+    the key was taken."""
+    found = metadata.get(LEFT_OUT)
+    if not isinstance(found, list) or not all(isinstance(each, list) and len(each) == 3 for each in found):
+        return ()
+    del metadata[LEFT_OUT]
+    return tuple(Omission(str(kind), int(count), str(text)) for kind, count, text in found)
 
 
 _STATES = {state.value: state for state in State}

@@ -7,6 +7,7 @@ from email.parser import BytesParser
 from typing import cast
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
@@ -21,9 +22,9 @@ _DEEPEST = 4
 _MOST_PARTS = 1000
 
 
-def parse_mail(data: bytes, limits: Limits) -> ParsedText:
+def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     message = parse_message(data)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     attachments = read_message(message, outline, limits)
     blocks = outline.done()
     if not blocks:
@@ -115,9 +116,9 @@ def _body(part: EmailMessage, outline: Outline, limits: Limits) -> None:
         return
     blocks: tuple[TextBlock, ...]
     if CSV in (format, by_name):
-        blocks = parse_csv(content.encode("utf-8", "replace"), limits).blocks
+        blocks = parse_csv(content.encode("utf-8", "replace"), limits, outline.omissions).blocks
     elif MARKDOWN in (format, by_name):
-        blocks = parse_markdown(content.encode("utf-8", "replace"), limits).blocks
+        blocks = parse_markdown(content.encode("utf-8", "replace"), limits, outline.omissions).blocks
     else:
         blocks = tuple(paragraphs(content))
     for block in blocks:

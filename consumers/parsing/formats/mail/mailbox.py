@@ -3,6 +3,7 @@
 import re
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.formats.mail.internet_message import header, parse_message, read_message
 from consumers.parsing.formats.registry import MAILBOX_LINE
 from consumers.parsing.limits import Limits, Unreadable
@@ -15,8 +16,8 @@ _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 """A line of a message that would be taken for a separator."""
 
 
-def parse_mailbox(data: bytes, limits: Limits) -> ParsedText:
-    outline, count = Outline(limits.text_chars), 0
+def parse_mailbox(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    outline, count = Outline(limits.text_chars, omissions), 0
     for part in _SEPARATOR.split(data):
         if part.strip():
             count += 1

@@ -9,6 +9,7 @@ from typing import Any
 import olefile
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.html import tree
 from consumers.parsing.formats.markup.html_text import walk
@@ -27,10 +28,10 @@ _MOST_ATTACHMENTS = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-def parse_msg(data: bytes, limits: Limits) -> ParsedText:
+def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
-            return _Message(file, limits).read()
+            return _Message(file, limits, omissions).read()
     except (OSError, olefile.OleFileError) as error:
         raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
 
@@ -38,7 +39,8 @@ def parse_msg(data: bytes, limits: Limits) -> ParsedText:
 class _Message:
     """A message's properties are streams named by their number and type, or 16 bytes each in one stream."""
 
-    def __init__(self, file: Any, limits: Limits) -> None:
+    def __init__(self, file: Any, limits: Limits, omissions: Omissions) -> None:
+        self.omissions = omissions
         self.file = file
         self.limits = limits
         self.fixed = self._fixed_properties()
@@ -46,7 +48,7 @@ class _Message:
         self.encoding = _encoding(code_page)
 
     def read(self) -> ParsedText:
-        outline = Outline(self.limits.text_chars)
+        outline = Outline(self.limits.text_chars, self.omissions)
         sender = self._text(_SENDER_SMTP) or self._text(_SENDER_ADDRESS)
         name = self._text(_SENDER)
         stated = {
@@ -82,7 +84,7 @@ class _Message:
 
             if int.from_bytes(packed[4:8], "little") > self.limits.unpacked_bytes:
                 raise NotADocument("its body unpacks to more than is read; exclude it", FailureCode.TOO_LARGE)
-            for block in parse_rtf(compressed_rtf.decompress(packed), self.limits).blocks:
+            for block in parse_rtf(compressed_rtf.decompress(packed), self.limits, self.omissions).blocks:
                 outline.text(block.text, block.joint)
 
     def _attachments(self) -> list[str]:

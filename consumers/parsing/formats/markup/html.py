@@ -5,6 +5,7 @@ from typing import Any
 from lxml import etree, html
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html_text import visible_text, walk
@@ -23,9 +24,9 @@ _DATE_NAMES = {
 Element = Any
 
 
-def parse_html(data: bytes, limits: Limits) -> ParsedText:
+def parse_html(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     refuse_binary(data)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     root = tree(data)
     if root is None:
         return ParsedText(())

@@ -12,6 +12,7 @@ from pylatexenc.latex2text import (
     get_default_latex_context_db,
 )
 
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits
@@ -33,12 +34,12 @@ _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)"
 _HEAD = re.compile(r"\\(title|author|date)\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
-def parse_latex(data: bytes, limits: Limits) -> ParsedText:
+def parse_latex(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     found = _DOCUMENT.search(text)
     head = {name: " ".join(_plain(value).split()) for name, value in _HEAD.findall(text)}
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     for block in paragraphs(_plain(found[1] if found else text)):
         _fill(block.text, outline)
     metadata: dict[str, Any] = {name: head[name][:1000] for name in ("author", "date") if head.get(name)}

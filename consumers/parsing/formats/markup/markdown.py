@@ -9,6 +9,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits
@@ -31,11 +32,11 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
 
 
-def parse_markdown(data: bytes, limits: Limits) -> ParsedText:
+def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     metadata, body, above = front_matter(text)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     read_markdown(body, outline, above=above)
     blocks = outline.done()
     stated = metadata.get("title")

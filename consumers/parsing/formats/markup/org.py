@@ -2,6 +2,7 @@
 
 import re
 
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits
@@ -23,10 +24,10 @@ _KEPT = ("author", "date", "language", "description", "keywords")
 _COMMENTS = frozenset(("comment", "export"))
 
 
-def parse_org(data: bytes, limits: Limits) -> ParsedText:
+def parse_org(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
-    reader = _Reader(Outline(limits.text_chars))
+    reader = _Reader(Outline(limits.text_chars, omissions))
     for number, line in enumerate(text.split("\n"), 1):
         reader.line(line, number)
     reader.end()

@@ -11,6 +11,7 @@ from docutils import frontend, nodes
 from docutils.parsers.rst import Directive, Parser, directives, roles
 from docutils.utils import new_document
 
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.text import check_lines, parse_text
 from consumers.parsing.limits import Limits
@@ -46,15 +47,15 @@ _LEFT_OUT = (
 )
 
 
-def parse_restructured_text(data: bytes, limits: Limits) -> ParsedText:
+def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     if len(text) > _LARGEST:
-        return parse_text(data, limits)
+        return parse_text(data, limits, omissions)
     _learn_names(text)
     document = new_document("document", _settings().copy())
     Parser().parse(text, document)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     _Walk(outline).run(document)
     metadata = {}
     for field in document.findall(nodes.field):

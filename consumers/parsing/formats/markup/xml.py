@@ -5,6 +5,7 @@ from typing import Any
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -21,7 +22,7 @@ _LONGEST_VALUE = 500
 _DRAWINGS = frozenset(("svg", "mxfile"))
 
 
-def parse_xml(data: bytes, limits: Limits) -> ParsedText:
+def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     refuse_binary(data)
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True, recover=True
@@ -34,10 +35,10 @@ def parse_xml(data: bytes, limits: Limits) -> ParsedText:
         raise Unreadable("not XML that can be read: it has no element; save it again", FailureCode.DAMAGED)
     name = _name(root)
     if name == "html":
-        return parse_html(data, limits)
+        return parse_html(data, limits, omissions)
     if name in _DRAWINGS:
         raise NotADocument("a drawing, which nobody wrote to be read; exclude it", FailureCode.NOT_A_DOCUMENT)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     _fill(root, outline)
     return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]})
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.html import tree
 from consumers.parsing.formats.markup.html_text import walk
@@ -22,7 +23,7 @@ from consumers.splitting import ParsedText
 _DEFAULT_SHEETS = ("sheet", "tabelle", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
 
 
-def parse_docx(data: bytes, limits: Limits) -> ParsedText:
+def parse_docx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     import mammoth
 
     with open_package(data, limits) as package:
@@ -35,7 +36,7 @@ def parse_docx(data: bytes, limits: Limits) -> ParsedText:
         convert_image=mammoth.images.img_element(lambda _: {}),
         external_file_access=False,
     )
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     root = tree(f"<html><body>{result.value}</body></html>".encode("utf-8", "replace"))
     if root is not None:
         walk(root, outline, lines=False)
@@ -43,13 +44,13 @@ def parse_docx(data: bytes, limits: Limits) -> ParsedText:
     return ParsedText(blocks, title or outline.first_heading, metadata)
 
 
-def parse_pptx(data: bytes, limits: Limits) -> ParsedText:
+def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     from pptx import Presentation
 
     with open_package(data, limits) as package:
         check_members(package)
         metadata, title = document_properties(package)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     slides = Presentation(io.BytesIO(data)).slides
     if len(slides) > limits.pages:
         raise NotADocument(
@@ -95,14 +96,14 @@ def _shape_text(shape: Any, outline: Outline, page: int) -> None:
             outline.text(text, "\n\n" if index == 0 else "\n", page=page)
 
 
-def parse_xlsx(data: bytes, limits: Limits) -> ParsedText:
+def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     from openpyxl import load_workbook
 
     with open_package(data, limits) as package:
         check_members(package)
         metadata, title = document_properties(package)
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     cells = 0
     for sheet in book.worksheets:
         sheet.reset_dimensions()  # what a file says of its own size may be wrong, or a lie

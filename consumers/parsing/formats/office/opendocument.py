@@ -7,6 +7,7 @@ from typing import Any
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
@@ -34,13 +35,13 @@ _MOST_REPEATED = 1000
 """Of columns and rows: a sheet says of its empty rest that it repeats a million times."""
 
 
-def parse_opendocument(data: bytes, limits: Limits) -> ParsedText:
+def parse_opendocument(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     with open_package(data, limits) as package:
         if b"encryption-data" in _member(package, "META-INF/manifest.xml"):
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
         root = _tree(read_member(package, "content.xml"))
         title, metadata = _properties(_member(package, "meta.xml"))
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     walk = _Walk(outline, limits)
     body = root.find(f".//{_OFFICE}body")
     for kind in () if body is None else body:

@@ -5,6 +5,7 @@ import re
 from striprtf.striprtf import rtf_to_text
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import sensible_title
@@ -20,7 +21,7 @@ _HEX = re.compile(r"[0-9a-fA-F\s]{400,}")
 _ROW = re.compile(r"[^\n|]*\|[^\n]*\|[ \t]*\Z")
 
 
-def parse_rtf(data: bytes, limits: Limits) -> ParsedText:
+def parse_rtf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     source = _without_binary(data.decode("latin-1"))
     if len(source) > 8 * limits.text_chars:
         raise NotADocument(
@@ -28,7 +29,7 @@ def parse_rtf(data: bytes, limits: Limits) -> ParsedText:
             FailureCode.TOO_LARGE,
         )
     found = {name: _plain(f"{{\\rtf1 {value}}}") for name, value in _INFO.findall(source[:_INFO_WITHIN])}
-    outline = Outline(limits.text_chars)
+    outline = Outline(limits.text_chars, omissions)
     for block in paragraphs(_plain(source)):
         _fill(outline, block.text)
     title = sensible_title(found.pop("title", ""))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from consumers.omissions import Omissions
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Limits
 
@@ -11,7 +12,7 @@ PROSE = "Mara Quill repaired the seismograph before the autumn expedition set ou
 def text_of(body: str) -> str:
     """The blocks of a page with this body, one a line."""
     page = f"<!doctype html><html><head><title>T</title></head><body>{body}</body></html>"
-    return "\n".join(block.text for block in parse_html(page.encode(), Limits()).blocks)
+    return "\n".join(block.text for block in parse_html(page.encode(), Limits(), Omissions()).blocks)
 
 
 LEFT_OUT = {
@@ -56,7 +57,7 @@ KEPT = {
 @pytest.mark.parametrize("block", KEPT.values(), ids=KEPT)
 def test_what_only_looks_like_it_is_kept(block: str) -> None:
     page = f"<html><body><p>{PROSE}</p>{block}<p>{PROSE}</p></body></html>"
-    read = parse_html(page.encode(), Limits()).blocks
+    read = parse_html(page.encode(), Limits(), Omissions()).blocks
     assert "1911" in "\n".join(" ".join((*each.headings, each.text)) for each in read)
     assert sum(each.text == PROSE for each in read) == 2
 
@@ -67,7 +68,7 @@ def test_permalinks_are_no_part_of_headings_and_titles() -> None:
         '<body><h1>Tides<a class="headerlink" href="#tides">¶</a></h1>'
         '<h2>High<a href="#high" title="Link">#</a></h2><p>At noon.</p></body></html>'
     )
-    read = parse_html(page.encode(), Limits())
+    read = parse_html(page.encode(), Limits(), Omissions())
     assert read.title == "Tides"
     assert [(block.headings, block.text) for block in read.blocks] == [(("Tides", "High"), "At noon.")]
 
@@ -99,7 +100,7 @@ def test_code_beside_its_line_numbers_keeps_its_lines() -> None:
 
 def test_a_table_that_arranges_a_page_is_read_as_a_page() -> None:
     page = f"<table><tr><td><h1>Tides</h1><p>{PROSE}</p></td><td><p>The gauge stands in Tarn.</p></td></tr></table>"
-    read = parse_html(page.encode(), Limits())
+    read = parse_html(page.encode(), Limits(), Omissions())
     assert [(block.headings, block.text) for block in read.blocks] == [
         (("Tides",), PROSE),
         (("Tides",), "The gauge stands in Tarn."),

@@ -3,6 +3,7 @@
 import re
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.markup.man.mdoc import Mdoc
 from consumers.parsing.formats.markup.man.roff import Escapes, arguments, control, lines, without_programs
@@ -20,10 +21,10 @@ _VERBATIM_ENDS = frozenset(("fi", "EE", "Ve", "Ed", "DE"))
 _BULLETS = frozenset("•*-–—·o+□○")
 
 
-def parse_man(data: bytes, limits: Limits) -> ParsedText:
+def parse_man(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
-    page = _Page(limits)
+    page = _Page(limits, omissions)
     page.read(text)
     blocks = page.outline.done()
     if not blocks and page.source:
@@ -36,8 +37,8 @@ def parse_man(data: bytes, limits: Limits) -> ParsedText:
 class _Page:
     """Lines are gathered into a paragraph, which ends where a macro or an empty line says so."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.outline = Outline(limits.text_chars)
+    def __init__(self, limits: Limits, omissions: Omissions) -> None:
+        self.outline = Outline(limits.text_chars, omissions)
         self.escapes = Escapes()
         self.mdoc = Mdoc()
         self.title = ""

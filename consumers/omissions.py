@@ -1,0 +1,102 @@
+"""The account of omissions: which content of a file its passages do not contain.
+
+Every parser gets one `Omissions` and reports to it whatever it leaves out. A document keeps the result as `left_out`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+TEXT_CHARS = 400
+"""Longest list of examples in one entry of an account, in characters."""
+
+
+class OmissionKind(StrEnum):
+    """A kind of omitted content, with its name in the singular and the plural, as accounts write it after the number."""
+
+    singular: str
+    plural: str
+
+    def __new__(cls, value: str, singular: str, plural: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.singular, member.plural = singular, plural
+        return member
+
+    ATTACHMENT = "attachment", "attachment not read", "attachments not read"
+    ALTERNATIVE = "alternative", "alternative version", "alternative versions"
+    UNKNOWN_CHARACTER = "unknown_character", "character of unknown meaning", "characters of unknown meaning"
+    PAGE_WITHOUT_TEXT = "page_without_text", "page has no text layer", "pages have no text layer"
+    UNREADABLE_PAGE = "unreadable_page", "damaged page", "damaged pages"
+    RUNNING_HEADER = "running_header", "running header", "running headers"
+    NAVIGATION = "navigation", "part of a site's navigation", "parts of a site's navigation"
+    CONTENTS_TABLE = "contents_table", "contents table", "contents tables"
+    HIDDEN = "hidden", "hidden part", "hidden parts"
+    PROGRAM = "program", "script or style sheet", "scripts and style sheets"
+    COMMENT = "comment", "comment", "comments"
+    METADATA = "metadata", "header or property", "headers or properties"
+    EMBEDDED = "embedded", "embedded object", "embedded objects"
+    PICTURE = "picture", "picture", "pictures"
+    TOO_LARGE = "too_large", "part beyond a limit of size", "parts beyond a limit of size"
+    OTHER = "other", "other omission", "other omissions"
+
+
+KIND_OF = {kind.value: kind for kind in OmissionKind}
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """One entry of an account. `text` is the sentence that people read: "1 attachment not read: drawing.dwg"."""
+
+    kind: OmissionKind
+    count: int
+    text: str
+
+
+class _Entry:
+    __slots__ = ("count", "examples", "more", "room", "total")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total: int | None = None
+        self.examples: dict[str, None] = {}
+        self.room = TEXT_CHARS
+        self.more = False
+
+
+class Omissions:
+    """Collects what a parser leaves out: one entry for each kind, with examples."""
+
+    def __init__(self) -> None:
+        self._entries: dict[OmissionKind, _Entry] = {}
+
+    def add(self, kind: OmissionKind, example: str = "", count: int = 1, *, total: int | None = None) -> None:
+        """Counts `count` omissions of a kind. `example`: what was omitted. `total`: the number of such parts in the file."""
+        if count <= 0:
+            return
+        entry = self._entries.setdefault(kind, _Entry())
+        entry.count += count
+        entry.total = total if total is not None else entry.total
+        example = " ".join(example[: 4 * TEXT_CHARS].split())
+        if not example or example in entry.examples:
+            return
+        if entry.room <= 0:
+            entry.more = True
+            return
+        if len(example) > entry.room:
+            example, entry.more = example[: entry.room], True
+        entry.examples[example] = None
+        entry.room -= len(example)
+
+    def done(self) -> tuple[Omission, ...]:
+        """The account, in the order in which its kinds were first reported."""
+        return tuple(Omission(kind, entry.count, _sentence(kind, entry)) for kind, entry in self._entries.items())
+
+
+def _sentence(kind: OmissionKind, entry: _Entry) -> str:
+    words = kind.singular if entry.count == 1 and entry.total is None else kind.plural
+    if entry.total is None:
+        text = f"{entry.count:,} {words}"
+    else:
+        text = f"{entry.count:,} of {entry.total:,} {words.replace(' have ', ' has ') if entry.count == 1 else words}"
+    return f"{text}: {'; '.join(entry.examples)}{' …' if entry.more else ''}" if entry.examples else text
