@@ -20,6 +20,8 @@ def status_lines(answer: "Status") -> list[Text]:
     edges = answer.edges
     open_ = [(f"{answer.pending:,} pending", "cyan")] if answer.pending else []
     open_ += [(f"{answer.failed:,} failed", "red")] if answer.failed else []
+    skipped = sum(answer.skipped.values())
+    open_ += [(f"{skipped:,} skipped: {reason_counts(answer.skipped)}", "yellow")] if skipped else []
     documents = text(f"{answer.documents:,}")
     for at, part in enumerate(open_):
         documents.append_text(text(" (" if not at else ", ", part))
