@@ -4,8 +4,9 @@ A file never makes `parse_file` raise: what cannot be read becomes a document wi
 read a document with `error` and `skipped`. What a limit of the process stops (time, memory) is the worker pool's to report.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_file, read_json_line, read_json_lines
@@ -19,6 +20,7 @@ from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
+from consumers.parsing.repeated_failures import with_summarised_failures
 from consumers.splitting import SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -43,8 +45,15 @@ def parse_file(
     keep what is opened within a folder, see `consumers.openat`.
     """
     name = path if name is None else name
+    open_file = partial(OpenFile, path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode)
+    yield from with_summarised_failures(_parse(open_file, name, uri, settings, limits), uri, stem_of(name))
+
+
+def _parse(
+    open_file: Callable[[], OpenFile], name: bytes, uri: str, settings: SplitSettings, limits: Limits
+) -> Iterator[ParsedDocument | ParseSummary]:
     try:
-        with OpenFile(path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode) as file:
+        with open_file() as file:
             modified_at = file.status.st_mtime_ns / 1e9
             if ending_of(name) in JSON_LINES.endings:
                 yield from _parse_lines(file, name, uri, settings, limits, modified_at)
