@@ -14,6 +14,7 @@ from consumers.folder.inotify_events import FileHint, apply_event
 from consumers.folder.inotify_watches import Watches, WatchEvent, WatchLimitError
 from consumers.folder.reconciler import Reconciler
 from consumers.folder.settings import FolderSettings, FolderState, StateName
+from consumers.folder.tree.hardlinks import HardLinks
 from consumers.folder.tree.root import check_root
 from consumers.folder.tree.walk import Inode
 from consumers.types import FileEvent, Fingerprint
@@ -61,12 +62,20 @@ class FolderWatcher:
         on_state: Callable[[FolderState], None] | None = None,
         touched: Callable[[str, Fingerprint], None] | None = None,
         documents: Callable[[str], int] = lambda _uri: 1,
+        hard_links: HardLinks | None = None,
     ) -> None:
-        """`known` is what was committed for this source, `documents` how many documents there are in a file. Raises ValueError
-        for an invalid glob."""
+        """`known` is what was committed for this source, `documents` how many documents there are in a file. Folders that share
+        `hard_links` read a file once that has names in several of them. Raises ValueError for an invalid glob."""
+        self._hard_links = hard_links or HardLinks()
         self._reconciler = Reconciler(
-            settings, emit, touched or (lambda _uri, _fingerprint: None), self._watch_directory, documents
+            settings,
+            emit,
+            touched or (lambda _uri, _fingerprint: None),
+            self._watch_directory,
+            documents,
+            self._hard_links,
         )
+        self._hard_links.join(settings.root, lambda path: self._put_hint(FileHint(path, look=True)))
         self._reconciler.load(known)
         self._settings = settings
         self._on_state = on_state
@@ -261,6 +270,7 @@ class FolderWatcher:
             return
         had_scanned, self._trusted_root = self._trusted_root is not None, root.inode
         self._last_scan_at = time.time()
+        self._hard_links.scanned(reconciler.root)
         polling = self._watches is None
         now = time.monotonic()
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE_RATIO * (now - began))
@@ -311,6 +321,7 @@ class FolderWatcher:
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:
         """The folder is missing: keeps all that is known, and waits until it is back."""
+        self._hard_links.scanned(self._reconciler.root)
         self._reconciler.debounce.clear()
         self._reconciler.pending_removals.clear()
         self._reconciler.loss.take_back()

@@ -19,7 +19,7 @@ from consumers.folder.loss_guard import LossGuard
 from consumers.folder.settings import FolderSettings
 from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
 from consumers.folder.tree.follow_rules import FollowRules
-from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, HardLinks
+from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, READ_ELSEWHERE, HardLinks
 from consumers.folder.tree.walk import Inode, Walker
 from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
@@ -29,6 +29,8 @@ REMOVAL_GRACE_S = 0.1
 REMOVAL_EXTENSION_S = 1.0
 """How much longer it may take, each time, while a file that looks the same has not been read yet."""
 
+LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
+"""How long a hard link waits for its other names to be found in other folders, and how often it is looked at meanwhile."""
 
 SCAN_MANY_FILES = 16
 """A scan that finds more differences is a first index or a return after long: its files may wait for what is saved now.
@@ -45,8 +47,9 @@ class Reconciler:
         touched: Callable[[str, Fingerprint], None],
         watch_directory: Callable[[bytes, Inode, bool], None],
         documents: Callable[[str], int] = lambda _uri: 1,
+        hard_links: HardLinks | None = None,
     ) -> None:
-        """`documents`: how many there are in a file, by its URI."""
+        """`documents`: how many there are in a file, by its URI. `hard_links`: shared with other folders."""
         self.root = settings.root
         self.debounce = DebounceQueue()
         self.polling = settings.polling
@@ -66,7 +69,7 @@ class Reconciler:
         self.ledger = self._events.ledger
         self.pending_removals = self._events.pending_removals
         self.resolved = self._events.resolved
-        self._hard_links = HardLinks()
+        self._hard_links = hard_links or HardLinks()
         self._marker_checks: set[bytes] = set()
         """Directories in `debounce` in which a marker of a default exclusion came or went."""
         self.loss = LossGuard(
@@ -155,7 +158,7 @@ class Reconciler:
         """Compares the whole tree with the ledger. `top` is the root; returned with the reason if it cannot be listed."""
         self.links_need_rescan = False
         self._walker.forget_all()
-        self._hard_links.forget()
+        self._hard_links.forget(self.root)
         return self._compare(self.root, top, scanning=True)
 
     def check_drives(self) -> None:
@@ -218,6 +221,7 @@ class Reconciler:
             self._put_off_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_absent_drive(path):
             self._events.removed(path)
+            self._hard_links.removed(path, self.root)
 
     # Helpers.
 
@@ -233,7 +237,8 @@ class Reconciler:
                     return found
             self._hard_links.add(path, found.stat)
             entry = self._mark_found(path)
-            if entry is not None and entry.refused is None and (found.unknown or entry.matches(found)):
+            as_known = entry is not None and entry.refused is None and (found.unknown or entry.matches(found))
+            if as_known and not self._is_shared(found):
                 self.pending_removals.discard(path)
                 self.resolved.append(path)
             else:
@@ -313,8 +318,9 @@ class Reconciler:
         self.pending_removals.discard(path)
         self.loss.found(path)
         self._watch_target(path, found)
-        elsewhere = self._refuse_linked_elsewhere(path, found, entry)
-        if elsewhere or (entry is not None and not waiting.content and entry.matches(found)):
+        if self._belongs_elsewhere(path, waiting, found, entry, now) or (
+            entry is not None and not waiting.content and entry.matches(found)
+        ):
             return
         overdue = now - waiting.since >= MAX_UNSETTLED_S
         stamp = found.stamp
@@ -337,26 +343,50 @@ class Reconciler:
         else:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
-    def _refuse_linked_elsewhere(self, path: bytes, found: FileStatus, entry: Entry | None) -> bool:
-        """Refuses a file that also has a name outside of the folder, as a symbolic link out of it is refused.
+    def _is_shared(self, found: FileStatus) -> bool:
+        """Whether the file may have names in other followed folders: which of them reads it may have changed."""
+        return self._hard_links.are_shared() and found.stat is not None and found.stat.st_nlink > 1
 
-        A file that was reported before stays: a backup that links a whole drive must not empty the memory.
-        `consumers.openat` checks the same again when the file is opened.
+    def _belongs_elsewhere(
+        self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
+    ) -> bool:
+        """Refuses a file that also has a name outside of the followed folders, as a symbolic link out of them is refused, and
+        one that another folder reads. True also if that cannot be decided yet, and `path` waits again.
+
+        A file that was read before stays if it gets a name outside: a backup that links a whole drive must not empty the
+        memory. `consumers.openat` checks the names again when the file is opened.
         """
         assert found.stat is not None
-        if self._follow:
+        if self._follow or found.stat.st_nlink <= 1:
             return False
-        if self._hard_links.has_other_names(path, found.stat, self.ledger.with_inode(found.stat.st_ino)):
-            known = entry is not None and entry.was_read and entry.fingerprint.inode == found.stat.st_ino
-            if not known:
-                reason = LINKED_ELSEWHERE.format(count=found.stat.st_nlink)
-                self._events.refused(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))
-            return not known
-        for other in self._hard_links.names_besides(path, found.stat):
+        names = self._hard_links.names(path, found.stat, self.ledger.with_inode(found.stat.st_ino))
+        if len(names) < found.stat.st_nlink:
+            if entry is not None and entry.was_read and entry.fingerprint.inode == found.stat.st_ino:
+                return False
+            if (entry is None or entry.refused is None) and self._may_learn_names(now - waiting.since):
+                self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)
+                return True
+            self._refuse_link(path, found, LINKED_ELSEWHERE.format(count=found.stat.st_nlink))
+            return True
+        self._hard_links.tell(found.stat, names, self.root)
+        first = min(names)
+        if not first.startswith(self.root.rstrip(b"/") + b"/"):
+            self._refuse_link(path, found, READ_ELSEWHERE.format(name=os.fsdecode(first)))
+            return True
+        for other in names - {path}:
             before = self.ledger.get(other)
             if before is not None and before.refused is not None:
                 self.debounce.put(other, time.monotonic(), 0)
         return False
+
+    def _may_learn_names(self, waited_s: float) -> bool:
+        """Whether another folder may still tell of further names of a file."""
+        if not self._hard_links.are_shared() or waited_s >= MAX_UNSETTLED_S:
+            return False
+        return waited_s < LINK_GRACE_S or not self._hard_links.are_known(self.root)
+
+    def _refuse_link(self, path: bytes, found: FileStatus, reason: str) -> None:
+        self._events.refused(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))
 
     def _watch_target(self, path: bytes, found: FileStatus) -> None:
         if found.link and found.kind == "file" and found.stat is not None:

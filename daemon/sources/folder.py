@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from consumers.folder import FolderSettings, FolderWatcher, file_uri
+from consumers.folder import FolderSettings, FolderWatcher, HardLinks, file_uri
 from consumers.types import EMPTY, EXCLUSIONS_VERSION, Fingerprint
 from daemon.config_types.path_validators import existing_directory
 from daemon.config_types.section import MiB, Section
@@ -87,7 +87,9 @@ class FolderSource(Source):
     kind = "folder"
     redelivers = True
 
-    def __init__(self, folder: FolderSection, pipeline: "Pipeline", store: "Store") -> None:
+    def __init__(
+        self, folder: FolderSection, pipeline: "Pipeline", store: "Store", hard_links: HardLinks | None = None
+    ) -> None:
         settings = FolderSettings(
             path=folder.path,
             include=tuple(folder.include),
@@ -108,6 +110,7 @@ class FolderSource(Source):
             pipeline.file_events.emit,
             touched=pipeline.file_events.touched,
             documents=lambda uri: max(documents.count(uri), 1),
+            hard_links=None if folder.follow_symlinks else hard_links,
         )
         root = os.fsencode(folder.path)
         pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, self._source.committed)
@@ -191,7 +194,9 @@ def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    return FolderSource(folder, parts.pipeline, parts.store)
+    # Whoever may link files from one folder into another must not choose who sees them.
+    labels = (frozenset(folder.labels), folder.labels_from_documents)
+    return FolderSource(folder, parts.pipeline, parts.store, parts.hard_links.setdefault(labels, HardLinks()))
 
 
 def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:

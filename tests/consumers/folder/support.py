@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from consumers.folder import FolderSettings, FolderState, FolderWatcher, file_uri
+from consumers.folder import FolderSettings, FolderState, FolderWatcher, HardLinks, file_uri
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 
 PATIENCE_S = 90.0
@@ -101,7 +101,7 @@ class Folder:
         self.daemon = Daemon()
         self.source: FolderWatcher | None = None
 
-    def start(self, **settings: Any) -> Daemon:
+    def start(self, hard_links: HardLinks | None = None, **settings: Any) -> Daemon:
         given = {"settle_ms": 40, "polling": self.polling, "poll_interval_s": 0.05, **settings}
         self.daemon.refused.clear()
         self.source = FolderWatcher(
@@ -110,6 +110,7 @@ class Folder:
             self.daemon.emit,
             self.daemon.on_state,
             self.daemon.touch,
+            hard_links=hard_links,
         )
         self.source.start()
         return self.daemon
