@@ -29,10 +29,12 @@ class OmissionKind(StrEnum):
     PAGE_WITHOUT_TEXT = "page_without_text", "page has no text layer", "pages have no text layer"
     UNREADABLE_PAGE = "unreadable_page", "damaged page", "damaged pages"
     RUNNING_HEADER = "running_header", "running header", "running headers"
+    BOOKMARK = "bookmark", "bookmark", "bookmarks"
     NAVIGATION = "navigation", "part of a site's navigation", "parts of a site's navigation"
     CONTENTS_TABLE = "contents_table", "contents table", "contents tables"
+    CONTROL = "control", "button or field", "buttons and fields"
+    TOOLTIP = "tooltip", "tooltip", "tooltips"
     HIDDEN = "hidden", "hidden part", "hidden parts"
-    PROGRAM = "program", "script or style sheet", "scripts and style sheets"
     COMMENT = "comment", "comment", "comments"
     METADATA = "metadata", "header or property", "headers or properties"
     EMBEDDED = "embedded", "embedded object", "embedded objects"
@@ -86,7 +88,7 @@ class Omissions:
         if len(example) > entry.room:
             example, entry.more = example[: entry.room], True
         entry.examples[example] = None
-        entry.room -= len(example)
+        entry.room -= len(example) + len("; ")
 
     def done(self) -> tuple[Omission, ...]:
         """The account, in the order in which its kinds were first reported."""

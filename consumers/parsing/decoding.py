@@ -1,8 +1,11 @@
-"""From bytes to text: by byte order mark, as UTF-8, as UTF-16 without a mark, then by guessing."""
+"""From bytes to text: by byte order mark, as UTF-8, as UTF-16 without a mark, or in the code page that fits every byte."""
 
 import codecs
+import encodings.aliases
 import re
 import unicodedata
+from collections.abc import Sequence
+from itertools import repeat
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import NotADocument
@@ -19,13 +22,40 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _COMMON = re.compile(r"[ \t\n\r,.。，、]")
 _STRANGE = frozenset(("Cc", "Cn", "Co", "Cs"))
 """Categories of characters that texts do not hold: controls, unassigned, private, halves of pairs."""
-_UNWANTED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
+_NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
+_LINE_BEYOND_ASCII = re.compile(rb"[^\n\x80-\xff]*[\x80-\xff][^\n]*")
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+_VALID_PER_DAMAGED = 2
+"""Valid characters beyond ASCII for each damaged one from which on a text is UTF-8. In other encodings, one in ten is valid by
+chance."""
+_CODE_PAGES_WORDS = """
+    cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
+    iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
+"""
+_CODE_PAGES = _CODE_PAGES_WORDS.split()
+"""Encodings that people's files have, the more common ones first."""
+_MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
+_TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
+_ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
+"""Encodings whose bytes are all ASCII."""
+_JAPANESE = ("euc_jp", "cp932")
+_NEAR = 0.05
+"""Differences of charset-normalizer's measures that say nothing."""
+_EXCERPT = 4096
+_LONGEST_LINE = 1024
+_NEVER_WITHIN_A_CHARACTER = (b" ", b"\t", b",", b".", b'"', b">")
+"""Bytes that are no part of a longer character in any of the encodings."""
 _BINARY = "binary, not text in any encoding that is known; exclude it, or convert it into a document"
 
 
-def decode(data: bytes) -> str:
-    """The text with `\\n` line ends and without control characters. Raises NotADocument for what is no text."""
-    return clean_text(_decoded(data))
+def decode(data: bytes, declared: str = "") -> str:
+    """The text with `\\n` line ends and without control characters. Raises NotADocument for what is no text.
+
+    `declared`: the encoding that a message or page states. The bytes decide against it: it is used only if it decodes all of
+    them, and for bytes that are UTF-8 only if it is one of the encodings that consist of ASCII bytes.
+    """
+    return clean_text(_decoded(data, _known_encoding(declared)))
 
 
 def refuse_binary(data: bytes) -> None:
@@ -37,12 +67,12 @@ def refuse_binary(data: bytes) -> None:
 
 
 def clean_text(text: str) -> str:
-    """One kind of line end; control characters and halves of surrogate pairs become U+FFFD, which every store accepts."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNWANTED.sub("\ufffd", text)
+    """One kind of line end, no control characters. Halves of surrogate pairs become U+FFFD, which every store accepts."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n")
+    return _NO_CHARACTER.sub("\ufffd", _CONTROLS.sub(" ", text))
 
 
-def _decoded(data: bytes) -> str:
+def _decoded(data: bytes, declared: str) -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")
@@ -51,10 +81,23 @@ def _decoded(data: bytes) -> str:
         return data.decode(order, "replace")
     if _looks_binary(sample):
         raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+    if declared in _ASCII_BYTES and _decodes(data, declared):
+        return data.decode(declared)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return _guessed(data)
+        return data.decode(declared) if declared and _decodes(data, declared) else _legacy(data)
+
+
+def _known_encoding(declared: str) -> str:
+    """Python's name of an encoding, "" where it is none for texts. ISO 8859-1 means Windows-1252, as browsers take it."""
+    try:
+        name = codecs.lookup(declared).name if declared else ""
+    except (LookupError, ValueError):
+        return ""
+    if name in ("iso8859-1", "ascii"):
+        return "cp1252"
+    return name if name.replace("-", "_") in _TEXT_ENCODINGS else ""
 
 
 def _utf16_order(sample: bytes) -> str | None:
@@ -74,21 +117,71 @@ def _looks_binary(sample: bytes) -> bool:
     return 0 in sample or len(_CONTROL.findall(sample.decode("latin-1"))) * 20 > len(sample)
 
 
-def _guessed(data: bytes) -> str:
+def _legacy(data: bytes) -> str:
+    """Text that is not UTF-8. If most of its multi-byte characters are valid UTF-8, it is UTF-8 with damaged bytes, which
+    become U+FFFD. Otherwise it is in the code page that explains every byte and reads best."""
     lenient = data.decode("utf-8", "replace")
-    bad = lenient.count("\ufffd")
-    beyond_ascii = sum(1 for char in lenient[:_SAMPLE] if char > "\x7f" and char != "\ufffd")
-    if bad * 10 < beyond_ascii or (bad <= 3 and not beyond_ascii):
-        return lenient  # UTF-8 with some damage
+    damaged = lenient.count("\ufffd")
+    beyond_ascii = len(lenient) - len(lenient.encode("ascii", "ignore"))
+    if beyond_ascii - damaged >= _VALID_PER_DAMAGED * damaged:
+        return lenient
+    encoding = _best_code_page(data)
+    if encoding is not None:
+        return data.decode(encoding)
+    if damaged * 10 > len(lenient):
+        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+    return data.decode("cp1252", "replace")
+
+
+def _best_code_page(data: bytes) -> str | None:
+    """The most plausible of `_CODE_PAGES` that decode all of `data`; None if no one gives text."""
+    distinct = bytes(set(data))
+    possible = [name for name in _CODE_PAGES if _decodes(data if name in _MULTI_BYTE else distinct, name)]
+    excerpt = _excerpt(data, possible)
+    if not possible or not excerpt:
+        return None
     from charset_normalizer import from_bytes  # 20 ms of import that few files need
 
-    matches = from_bytes(data[:_SAMPLE])
-    best = matches.best()
-    if best is None:
-        if bad * 10 > len(lenient):
-            raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
-        return lenient
-    for match in matches:  # between code pages that fit alike, the one that is by far the most common
-        if match.encoding == "cp1252" and (match.chaos, -match.coherence) <= (best.chaos, -best.coherence):
-            best = match
-    return data.decode(best.encoding, "replace")
+    matches = from_bytes(excerpt, steps=1, chunk_size=len(excerpt), cp_isolation=possible, enable_fallback=False)
+    found = [
+        (match.chaos, match.coherence, name, str(match)) for match in matches for name in match.could_be_from_charset
+    ]
+    if not found:
+        return None
+    least = min(chaos for chaos, *_ in found)
+    # Japanese in EUC-JP looks like rare Korean: the Japanese syllables decide.
+    for chaos, _, name, text in found:
+        if name in _JAPANESE and chaos <= least + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
+            return name
+    # Of code pages that read equally well, the more common one. Coherence (are the letters those of a language?) decides only
+    # where it differs clearly, as few letters differ between code pages.
+    equal = [(coherence, name) for chaos, coherence, name, _ in found if chaos <= least]
+    best = max(coherence for coherence, _ in equal)
+    return min((name for coherence, name in equal if coherence >= best - _NEAR), key=_CODE_PAGES.index)
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _excerpt(data: bytes, possible: Sequence[str]) -> bytes:
+    """Lines with bytes beyond ASCII, from the whole of the text. A long line is cut at a byte that ends no character."""
+    lines, left = [], _EXCERPT
+    for match in _LINE_BEYOND_ASCII.finditer(data):
+        line = match[0]
+        if len(line) > _LONGEST_LINE:
+            end = max(map(line.rfind, _NEVER_WITHIN_A_CHARACTER, repeat(0), repeat(_LONGEST_LINE)))
+            if end <= 0:
+                cuts = range(_LONGEST_LINE - 3, _LONGEST_LINE + 1)
+                end = max(cuts, key=lambda cut: sum(_decodes(line[:cut], name) for name in possible))
+            line = line[:end]
+        if line not in lines:
+            lines.append(line)
+            left -= len(line)
+        if left <= 0:
+            break
+    return b"\n".join(lines)

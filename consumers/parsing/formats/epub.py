@@ -10,8 +10,8 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.boilerplate import find_content
-from consumers.parsing.formats.markup.html import tree
 from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import open_package, read_member
@@ -35,7 +35,7 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             if name in names:
                 root = tree(read_member(package, name))
                 if root is not None:
-                    content = find_content(root)
+                    content = find_content(root, omissions)
                     walk(content.root, outline, left_out=content.left_out, lines=False, page=number)
     blocks = outline.done()
     return ParsedText(blocks, title or outline.first_heading, metadata)

@@ -108,10 +108,10 @@ FORMATS = (
     DocumentFormat(
         "pdf",
         "PDF",
-        "The text layer, page by page; scanned pages without one are skipped.",
+        "The text layer, page by page, values of forms and comments; pages without text are counted.",
         ("pdf",),
         ("application/pdf",),
-        "pdf.parse_pdf",
+        "pdf.document.parse_pdf",
         magic=b"%PDF-",
         libraries=("pypdfium2",),
     ),

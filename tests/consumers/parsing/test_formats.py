@@ -233,13 +233,16 @@ def test_pdf_titles_that_programs_make_up_are_not_believed(read: Any) -> None:
     assert texts(document) == [("", "Words.")]
 
 
-def test_pdf_running_heads_and_page_numbers_are_left_out(read: Any) -> None:
+def test_pdf_running_headers_stand_once_and_page_numbers_not_at_all(read: Any) -> None:
     pages = [
         [(60, 810, 9, "Annual Report"), *flowed([f"Page text of number {n}. " * 20]), (300, 30, 9, f"{n}")]
         for n in range(1, 6)
     ]
-    whole = "\n".join(text for _, text in texts(read("a.pdf", pdf(pages))))
-    assert "Annual Report" not in whole
+    document = read("a.pdf", pdf(pages))
+    whole = "\n".join(text for _, text in texts(document))
+    assert whole.count("Annual Report") == 1
+    assert not any(line.isdigit() for line in whole.split("\n"))
+    assert [(each.kind, each.count) for each in document.left_out] == [("running_header", 9)]
     assert "Page text of number 5." in whole
 
 

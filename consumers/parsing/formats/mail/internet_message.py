@@ -1,23 +1,32 @@
-"""E-mail (.eml): its headers, its body, and what is attached to it as text."""
+"""E-mail (.eml): its headers, its body, and what is attached to it as text.
 
-from collections.abc import Iterator
+Every text of the message is read, as its MIME structure (RFC 2046) says, except versions of the body that another version makes
+superfluous. Attachments that are no text are named in the account of omissions.
+"""
+
+from collections.abc import Iterator, Sequence
 from email import policy
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.parser import BytesParser
 from typing import cast
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
+from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.markdown import parse_markdown
-from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN
+from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
+_RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
+"""Read where they say something that the others do not."""
 _DEEPEST = 4
 _MOST_PARTS = 1000
 
@@ -46,95 +55,185 @@ def parse_message(data: bytes) -> EmailMessage:
 
 def read_message(message: EmailMessage, outline: Outline, limits: Limits, depth: int = 0) -> list[str]:
     """Takes a message into `outline`, below headings of level `depth`; returns the names of what is attached."""
-    names: list[str] = []
-    _message(message, outline, limits, names, [_MOST_PARTS], depth)
-    return names
+    reader = _Reader(outline, limits)
+    reader.read(message, depth)
+    return reader.names
 
 
 def header(message: EmailMessage, name: str) -> str:
     """One line, "" where there is none."""
     try:
+        raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+        if not raw.isascii():  # RFC 6532 allows UTF-8; programs write other encodings too
+            plain = decode(raw.encode("utf-8", "surrogateescape"))
+            return _one_line(str(make_header(decode_header(plain))))
         value = message.get(name)
-        return " ".join(clean_text(str(value)).split())[:2000] if value is not None else ""
+        return _one_line(str(value)) if value is not None else ""
     except Exception:  # noqa: BLE001 - the standard library's header grammar raises many kinds on damaged headers
         return ""
 
 
-def _message(
-    message: EmailMessage, outline: Outline, limits: Limits, names: list[str], budget: list[int], depth: int
-) -> None:
-    lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
-    outline.text("\n".join(lines))
-    body = _preferred(message)
-    for part in _leaves(message, budget):
-        if part is body:
-            _body(part, outline, limits)
-            continue
-        name = clean_text(part.get_filename() or "")
-        if part.get_content_type() == "message/rfc822" and depth < _DEEPEST:
-            for inner in cast("list[EmailMessage]", part.get_payload()):
-                outline.heading(depth + 1, header(inner, "Subject") or "Attached message")
-                _message(inner, outline, limits, names, budget, depth + 1)
-        elif part.is_attachment() or name:
-            names.append(name or part.get_content_type())
-            if part.get_content_maintype() == "text":
-                outline.heading(depth + 1, name or "Attachment")
-                _body(part, outline, limits)
+def _one_line(text: str) -> str:
+    return " ".join(clean_text(text).split())[:2000]
 
 
-def _preferred(message: EmailMessage) -> EmailMessage | None:
-    try:
-        return cast("EmailMessage | None", message.get_body(("plain", "html")))
-    except Exception:  # noqa: BLE001 - get_body walks untrusted structure and fails on odd ones with whatever comes up
-        return None
+class _Reader:
+    """Takes messages into an outline. Parts wait on a stack, as they nest as deep as they like."""
+
+    def __init__(self, outline: Outline, limits: Limits) -> None:
+        self.outline = outline
+        self.omissions = outline.omissions
+        self.limits = limits
+        self.names: list[str] = []
+        self.budget = _MOST_PARTS
+        self.compared = 0
+        """Characters of alternatives that were compared."""
+
+    def read(self, message: EmailMessage, depth: int) -> None:
+        lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
+        said = "\n".join(lines)
+        lines += [
+            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
+        ]
+        self.outline.text("\n".join(lines))
+        stack = [message]
+        while stack:
+            part = stack.pop()
+            if self.budget <= 0:
+                self.omissions.add(OmissionKind.TOO_LARGE, f"beyond {_MOST_PARTS:,} parts of a message", 1 + len(stack))
+                return
+            self.budget -= 1
+            payload = part.get_payload()
+            kind = part.get_content_type()
+            if kind == "message/rfc822" and isinstance(payload, list):
+                self._attached_messages(cast("list[EmailMessage]", payload), depth)
+            elif isinstance(payload, list):
+                stack.extend(reversed(self._members(kind, cast("list[EmailMessage]", payload))))
+            else:
+                self._leaf(part, depth)
+
+    def _attached_messages(self, messages: Sequence[EmailMessage], depth: int) -> None:
+        for inner in messages:
+            subject = header(inner, "Subject")
+            if depth < _DEEPEST:
+                self.outline.heading(depth + 1, subject or "Attached message")
+                self.read(inner, depth + 1)
+            else:
+                self.omissions.add(OmissionKind.ATTACHMENT, subject or "a message in other messages")
+
+    def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
+        """The parts of a multipart that are to be read."""
+        if kind == "multipart/alternative":
+            return self._best_versions(parts)
+        if kind == "message/delivery-status":  # blocks of fields, which the standard library takes for messages
+            for block in parts:
+                self.outline.text("\n".join(f"{name}: {_one_line(str(value))}" for name, value in block.items()))
+            return []
+        return parts
+
+    def _best_versions(self, parts: list[EmailMessage]) -> list[EmailMessage]:
+        """The alternative to read, and the others if these are too large to compare."""
+        texts = [(part, self._said(part)) for part in parts]
+        if self.compared > self.limits.text_chars:
+            return parts
+        plain = next((each for each in texts if each[0].get_content_type() == "text/plain" and each[1]), None)
+        rich = next((each for each in reversed(texts) if each[0].get_content_type() != "text/plain" and each[1]), None)
+        chosen = rich if plain is None or (rich is not None and not says_enough(plain[1], rich[1])) else plain
+        if chosen is None:
+            return parts
+        for part, text in texts:
+            if part is not chosen[0]:
+                report_version(text, chosen[1], self.omissions)
+                for leaf in _leaves(part):
+                    if leaf.get_content_maintype() != "text":
+                        self.omissions.add(OmissionKind.ATTACHMENT, _name(leaf) or leaf.get_content_type())
+        return [chosen[0]]
+
+    def _said(self, part: EmailMessage) -> str:
+        """The text of one alternative."""
+        outline = Outline(self.limits.text_chars, Omissions())
+        for leaf in _leaves(part):
+            if leaf.get_content_maintype() == "text" and self.compared <= self.limits.text_chars:
+                _text(leaf, outline, self.limits)
+                self.compared += len(str(leaf.get_payload()))
+        return "\n".join(" ".join((*block.headings, block.text)) for block in outline.done())
+
+    def _leaf(self, part: EmailMessage, depth: int) -> None:
+        name = _name(part)
+        if name or part.is_attachment():
+            self.names.append(name or part.get_content_type())
+        if part.get_content_maintype() == "text" or _format_by_name(part) in (TEXT, MARKDOWN, CSV, HTML):
+            if name or part.is_attachment():
+                self.outline.heading(depth + 1, name or "Attachment")
+            _text(part, self.outline, self.limits)
+        else:
+            about = _one_line(str(part.get("Content-Description", "")))
+            named = name or part.get_content_type()
+            self.omissions.add(OmissionKind.ATTACHMENT, f"{named} ({about})" if about else named)
 
 
-def _leaves(message: EmailMessage, budget: list[int]) -> Iterator[EmailMessage]:
-    """Parts that hold content, in order; an attached message counts as one. A stack: parts nest as deep as they like."""
-    stack = [message]
-    while stack and budget[0] > 0:
-        budget[0] -= 1
-        part = stack.pop()
-        payload = part.get_payload()
-        if isinstance(payload, list) and part.get_content_type() != "message/rfc822":
+def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
+    """The parts below one that hold content, in order. At most `_MOST_PARTS` parts are looked at."""
+    stack = [part]
+    for _ in range(_MOST_PARTS):
+        if not stack:
+            return
+        each = stack.pop()
+        payload = each.get_payload()
+        if isinstance(payload, list):
             stack.extend(reversed(cast("list[EmailMessage]", payload)))
         else:
-            yield part
+            yield each
 
 
-def _body(part: EmailMessage, outline: Outline, limits: Limits) -> None:
-    content = _content(part)
+def _name(part: EmailMessage) -> str:
+    try:
+        return _one_line(part.get_filename() or "")
+    except Exception:  # noqa: BLE001 - as in `header`
+        return ""
+
+
+def _format_by_name(part: EmailMessage) -> DocumentFormat | None:
+    return BY_ENDING.get(ending_of(_name(part).encode("utf-8", "replace")))
+
+
+def _text(part: EmailMessage, outline: Outline, limits: Limits) -> None:
+    """Takes a part's text into the outline."""
     format = BY_MIME_TYPE.get(part.get_content_type())
-    by_name = BY_ENDING.get(ending_of((part.get_filename() or "").encode("utf-8", "replace")))
-    if format is HTML:
-        from consumers.parsing.formats.markup.html import tree
+    by_name = _format_by_name(part)
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    if HTML in (format, by_name):
         from consumers.parsing.formats.markup.html_text import walk
+        from consumers.parsing.formats.markup.html_tree import tree
 
-        root = tree(content.encode("utf-8", "replace"))
+        root = tree(data, _charset(part))
         if root is not None:
             walk(root, outline, lines=False)
         return
-    blocks: tuple[TextBlock, ...]
-    if CSV in (format, by_name):
-        blocks = parse_csv(content.encode("utf-8", "replace"), limits, outline.omissions).blocks
-    elif MARKDOWN in (format, by_name):
-        blocks = parse_markdown(content.encode("utf-8", "replace"), limits, outline.omissions).blocks
-    else:
-        blocks = tuple(paragraphs(content))
-    for block in blocks:
+    try:
+        content = decode(data, _charset(part))
+    except NotADocument:
+        outline.omissions.add(OmissionKind.ATTACHMENT, _name(part) or f"{part.get_content_type()} that is no text")
+        return
+    for block in _blocks(content, format, by_name, outline, limits):
         outline.text(block.text, block.joint, row=block.row)
 
 
-def _content(part: EmailMessage) -> str:
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
-    charset = part.get_content_charset()
-    if charset:
-        try:
-            return clean_text(data.decode(charset, "replace"))
-        except LookupError:
-            pass
+def _blocks(
+    content: str, format: DocumentFormat | None, by_name: DocumentFormat | None, outline: Outline, limits: Limits
+) -> Iterator[TextBlock]:
+    data = content.encode("utf-8", "replace")
+    if CSV in (format, by_name):
+        yield from parse_csv(data, limits, outline.omissions).blocks
+    elif MARKDOWN in (format, by_name):
+        yield from parse_markdown(data, limits, outline.omissions).blocks
+    else:
+        yield from paragraphs(content)
+
+
+def _charset(part: EmailMessage) -> str:
     try:
-        return decode(data)
-    except NotADocument:
+        return part.get_content_charset() or ""
+    except Exception:  # noqa: BLE001 - as in `header`
         return ""

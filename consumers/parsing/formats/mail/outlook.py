@@ -9,10 +9,11 @@ from typing import Any
 import olefile
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html import tree
+from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, paragraphs
@@ -70,13 +71,19 @@ class _Message:
         return ParsedText(outline.done(), _CONTROL.sub("", subject)[:2000], headers)
 
     def _body(self, outline: Outline) -> None:
-        if (body := self._text(_BODY)).strip():
-            for block in paragraphs(body):
+        plain = self._text(_BODY)
+        page = self._bytes(f"__substg1.0_{_HTML}0102") or self._text(_HTML).encode("utf-8", "replace")
+        rich = Outline(self.limits.text_chars, Omissions())
+        if page and (root := tree(page)) is not None:
+            walk(root, rich, lines=False)
+        shown = "\n".join(" ".join((*block.headings, block.text)) for block in rich.done())
+        if plain.strip() and says_enough(plain, shown):
+            for block in paragraphs(plain):
                 outline.text(block.text, block.joint)
-        elif html := self._bytes(f"__substg1.0_{_HTML}0102") or self._text(_HTML).encode("utf-8", "replace"):
-            root = tree(html)
-            if root is not None:
-                walk(root, outline, lines=False)
+            report_version(shown, plain, self.omissions)
+        elif shown and root is not None:
+            walk(root, outline, lines=False)
+            report_version(plain, shown, self.omissions)
         elif packed := self._bytes(f"__substg1.0_{_RTF}0102"):
             import compressed_rtf
 
@@ -92,16 +99,18 @@ class _Message:
         for entry in self.file.listdir(streams=False, storages=True):
             if len(entry) == 1 and entry[0].startswith("__attach_version1.0_") and len(found) < _MOST_ATTACHMENTS:
                 name = self._text(_ATTACHMENT_NAME, entry[0]) or self._text(_ATTACHMENT_SHORT_NAME, entry[0])
-                if name.strip():
-                    found.append(" ".join(name.split())[:300])
+                name = " ".join(name.split())[:300]
+                self.omissions.add(OmissionKind.ATTACHMENT, name or "without a name")
+                if name:
+                    found.append(name)
         return found
 
     def _text(self, number: str, storage: str = "") -> str:
         prefix = f"{storage}/" if storage else ""
         if wide := self._bytes(f"{prefix}__substg1.0_{number}001F"):
-            return clean_text(wide.decode("utf-16-le", "replace")).rstrip("\0\ufffd")
+            return clean_text(wide.decode("utf-16-le", "replace").rstrip("\0"))
         narrow = self._bytes(f"{prefix}__substg1.0_{number}001E")
-        return clean_text(narrow.decode(self.encoding, "replace")).rstrip("\0\ufffd")
+        return clean_text(narrow.decode(self.encoding, "replace").rstrip("\0"))
 
     def _bytes(self, path: str) -> bytes:
         if not self.file.exists(path):

@@ -10,6 +10,9 @@ from typing import Any
 
 from lxml import etree
 
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.formats.markup.html_elements import NOTHING, LeftOut, content_of, report
+
 Element = Any
 
 _ROLE_WORDS = """
@@ -55,26 +58,35 @@ _FEWEST_CONTENTS_LINKS = 3
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`root` holds the page's content; `left_out` are the elements below it that are none of it."""
+    """`root` holds the page's content; `left_out` are the elements below it that are none of it, and what they are."""
 
     root: Element
-    left_out: frozenset[Element]
+    left_out: LeftOut
 
 
-def find_content(root: Element) -> Content:
+def find_content(root: Element, omissions: Omissions) -> Content:
     """The content of a page: its one `main` where it marks one that has text, else the whole, less what is boilerplate.
 
-    A contents table is left out where the page has other text too; a page that is nothing else is read by it.
+    A contents table is left out where the page has other text too; a page that is nothing else is read by it. Text outside the
+    content is reported.
     """
+    content = _find_content(root)
+    if content.root is not root:
+        report(OmissionKind.NAVIGATION, content_of(root, without=content.root), omissions)
+    return content
+
+
+def _find_content(root: Element) -> Content:
     main = _main_element(root)
     for candidate in [main] if main is root else [main, root]:
         search = _BoilerplateSearch()
         search.run(candidate)
         if search.total.text_chars:
-            return Content(candidate, frozenset([*search.boilerplate, *search.contents]))
+            contents = dict.fromkeys(search.contents, OmissionKind.CONTENTS_TABLE)
+            return Content(candidate, dict.fromkeys(search.boilerplate, OmissionKind.NAVIGATION) | contents)
         if search.contents:
-            return Content(candidate, frozenset(search.boilerplate))
-    return Content(root, frozenset())
+            return Content(candidate, dict.fromkeys(search.boilerplate, OmissionKind.NAVIGATION))
+    return Content(root, NOTHING)
 
 
 def _main_element(root: Element) -> Element:

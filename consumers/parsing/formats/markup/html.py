@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from lxml import etree, html
-
-from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.formats.markup.boilerplate import find_content
-from consumers.parsing.formats.markup.html_text import visible_text, walk
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
+from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -30,38 +28,15 @@ def parse_html(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     root = tree(data)
     if root is None:
         return ParsedText(())
-    content = find_content(root)
+    content = find_content(root, omissions)
     walk(content.root, outline, left_out=content.left_out)
     blocks = outline.done()
     return ParsedText(blocks, _title(root, outline), _metadata(root))
 
 
-def tree(data: bytes) -> Element | None:
-    """The document's root; None when there is nothing in it. Encoding by mark, then by what the file says, then UTF-8."""
-    if data[:3] == b"\xef\xbb\xbf" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = None
-    else:
-        try:
-            data.decode("utf-8")
-            encoding = "utf-8"
-        except UnicodeDecodeError:
-            encoding = None
-    parser = html.HTMLParser(encoding=encoding, remove_comments=True, remove_pis=True, no_network=True)
-    try:
-        return html.document_fromstring(data, parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError) as error:
-        if "empty" in str(error).lower():
-            return None
-        if "unknown error" in str(
-            error
-        ):  # all that libxml2 says when it gets no memory; it has a name for anything else
-            raise MemoryError from error
-        raise Unreadable(f"not HTML that can be read: {error}; save it again", FailureCode.DAMAGED) from error
-
-
 def _title(root: Element, outline: Outline) -> str:
-    node = root.find(".//title")
-    title = " ".join(clean_text(visible_text(node)).split()) if node is not None else ""
+    node = root.find(".//head//title")
+    title = " ".join(clean_text("".join(node.itertext())).split()) if node is not None else ""
     heading = outline.first_heading
     # "Zeppelin - An Encyclopedia" over a page whose heading is "Zeppelin": the site's name is no part of the subject.
     if heading and (not title or any(title.startswith(heading + end) for end in _TITLE_ENDS)):

@@ -26,10 +26,15 @@ class _Row:
 
 
 def read_rows(
-    rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[Element], str]
+    rows: Sequence[tuple[int | None, list[Element]]],
+    text: Callable[[Element], str],
+    report: Callable[[int], None],
 ) -> Iterator[tuple[int | None, str]]:
-    """The line and the text of each row that has cells, every value with the name of its column or row."""
-    laid = [row for row in _lay_out(rows, text) if row.own]
+    """The line and the text of each row that has cells, every value with the name of its column or row.
+
+    `report` is called with the number of a row's cells that stand beyond `MAX_COLUMNS`.
+    """
+    laid = [row for row in _lay_out(rows, text, report) if row.own]
     while len(laid) > 1 and laid[0].own == 1 and laid[0].spans:
         # One cell over all columns is what the table is about.
         row = laid.pop(0)
@@ -62,14 +67,17 @@ def _padded(cells: list[str], width: int) -> list[str]:
     return cells + [""] * (width - len(cells))
 
 
-def _lay_out(rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[Element], str]) -> Iterator[_Row]:
+def _lay_out(
+    rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[Element], str], report: Callable[[int], None]
+) -> Iterator[_Row]:
     """Each row with a text for every column: what spans rows again in each, what spans columns once, but for headers."""
     hanging: dict[int, tuple[int, str]] = {}
     for line, elements in rows:
         names = sum(cell.tag == "th" for cell in elements)
-        is_head = names > 0 and all(cell.tag == "th" or not text(cell) for cell in elements)
+        texts = list(map(text, elements))
+        is_head = names > 0 and all(cell.tag == "th" or not said for cell, said in zip(elements, texts, strict=True))
         row = _Row(line, [], names, len(elements), is_head, False)
-        waiting = iter(elements)
+        waiting = iter(zip(elements, texts, strict=True))
         while len(row.cells) < MAX_COLUMNS:
             column = len(row.cells)
             if column in hanging:
@@ -78,19 +86,20 @@ def _lay_out(rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[E
                 if left > 1:
                     hanging[column] = (left - 1, value)
                 continue
-            cell = next(waiting, None)
+            cell, value = next(waiting, (None, ""))
             if cell is None:
                 if any(later > column for later in hanging):
                     row.cells.append("")
                     continue
                 break
-            value, wide, high = text(cell), _span(cell, "colspan"), _span(cell, "rowspan")
+            wide, high = _span(cell, "colspan"), _span(cell, "rowspan")
             row.spans = row.spans or wide > 1 or high > 1
             again = value if len(value) <= REPEATED_CHARS else ""
             for k in range(min(wide, MAX_COLUMNS - column)):
                 row.cells.append(value if k == 0 else again if is_head else "")
                 if high > 1:
                     hanging[column + k] = (high - 1, again if k == 0 or is_head else "")
+        report(sum(1 for _ in waiting))
         yield row
 
 

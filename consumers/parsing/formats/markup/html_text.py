@@ -1,20 +1,27 @@
-"""The text of an HTML tree as blocks in reading order, under its headings."""
+"""The text of an HTML tree as blocks in reading order, under its headings.
 
-from collections.abc import Iterator, Set
+What a page does not show as text (menus, controls, hidden parts, frames) is reported to the outline's account of omissions.
+"""
+
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 from lxml import etree
 
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html_tables import read_rows
+from consumers.parsing.formats.markup.html_elements import (
+    NOTHING,
+    Element,
+    LeftOut,
+    description,
+    expansion,
+    is_unread,
+)
+from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS, read_rows
+from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.outline import Outline
 
-_HIDDEN_WORDS = """
-    script style template noscript svg math head title nav iframe object embed audio video canvas button select
-    input textarea dialog
-"""
-_HIDDEN = frozenset(_HIDDEN_WORDS.split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LAYOUT_MARKS = tuple(_HEADINGS)
 _BLOCKS_WORDS = """
@@ -22,26 +29,37 @@ _BLOCKS_WORDS = """
     address fieldset form hr details summary body html center tr td th thead tbody tfoot
 """
 _BLOCKS = frozenset(_BLOCKS_WORDS.split())
-Element = Any
+_DEEPEST_FRAME = 3
 
 
 def walk(
     root: Element,
     outline: Outline,
     *,
-    left_out: Set[Element] = frozenset(),
+    left_out: LeftOut = NOTHING,
     lines: bool = True,
     page: int | None = None,
     level: int = 0,
 ) -> None:
-    """Put everything visible below `root` into the outline, but for `left_out`. `level` is added to that of its headings."""
+    """Puts everything visible below `root` into the outline, except `left_out`, which is reported as what it is there.
+    `level` is added to that of its headings."""
     _HtmlWalk(outline, left_out, lines, page, level).run(root)
 
 
 class _HtmlWalk:
     """Goes through the tree with lxml's own iterator: nothing here recurses, so depth costs nothing."""
 
-    def __init__(self, outline: Outline, left_out: Set[Element], lines: bool, page: int | None, level: int) -> None:
+    def __init__(
+        self,
+        outline: Outline,
+        left_out: LeftOut,
+        lines: bool,
+        page: int | None,
+        level: int,
+        frames: int = 0,
+    ) -> None:
+        """`frames`: how many frames stand around this text."""
+        self.frames = frames
         self.outline = outline
         self.left_out = left_out
         self.lines = lines
@@ -64,7 +82,10 @@ class _HtmlWalk:
                     self._words(node.tail)
                 continue
             if event == "start":
-                if tag in _HIDDEN or not tag or node.get("hidden") is not None or node in self.left_out:
+                if tag == "iframe" and node.get("srcdoc") and self.frames < _DEEPEST_FRAME:
+                    self._frame(node)
+                    skip = node
+                elif is_unread(node, self.left_out, self.outline.omissions):
                     skip = node
                 elif tag in _HEADINGS or (tag == "table" and not self._is_layout(node)):
                     self._whole(node, tag)
@@ -86,9 +107,11 @@ class _HtmlWalk:
             self.parts.append("\n")
         if self.line is None:
             self.line = node.sourceline
+        self._words(description(node, self.outline.omissions))
         self._words(node.text)
 
     def _close(self, node: Element, tag: str, is_root: bool) -> None:
+        self._words(expansion(node))
         if tag in _BLOCKS:
             self._flush()
             self.lists -= tag in ("ul", "ol", "dl")
@@ -123,7 +146,14 @@ class _HtmlWalk:
         self._table(node)
 
     def _visible(self, node: Element) -> str:
-        return visible_text(node, self.left_out)
+        return visible_text(node, self.left_out, self.outline.omissions)
+
+    def _frame(self, node: Element) -> None:
+        """A page that stands in an attribute (HTML, 4.8.5)."""
+        self._flush()
+        page = tree(node.get("srcdoc").encode("utf-8", "replace"))
+        if page is not None:
+            _HtmlWalk(self.outline, NOTHING, False, self.page, self.level, self.frames + 1).run(page)
 
     def _is_layout(self, table: Element) -> bool:
         """Whether a table arranges blocks (columns of a page, code beside its line numbers) and has no rows of values."""
@@ -131,18 +161,31 @@ class _HtmlWalk:
             return True
         if next(table.iterdescendants("table"), None) is not None:
             return True
-        return sum(len(self._cells(row)) for row in islice(_rows(table), 2)) == 1
+        return (
+            sum(
+                cell.tag in ("td", "th") and cell not in self.left_out
+                for row in islice(_rows(table), 2)
+                for cell in row
+                if row not in self.left_out
+            )
+            == 1
+        )
 
     def _cells(self, row: Element) -> list[Element]:
-        if row in self.left_out:
-            return []
-        return [cell for cell in row if cell.tag in ("td", "th") and cell not in self.left_out]
+        omissions = self.outline.omissions
+        return [cell for cell in row if cell.tag in ("td", "th") and not is_unread(cell, self.left_out, omissions)]
 
     def _table(self, table: Element) -> None:
-        rows = read_rows([(row.sourceline, self._cells(row)) for row in _rows(table)], self._cell_text)
+        for caption in table.iterchildren("caption"):
+            self.outline.text(self._cell_text(caption), line=caption.sourceline if self.lines else None, page=self.page)
+        shown = [row for row in _rows(table) if not is_unread(row, self.left_out, self.outline.omissions)]
+        rows = read_rows([(row.sourceline, self._cells(row)) for row in shown], self._cell_text, self._report_columns)
         for number, (line, text) in enumerate(rows, 1):
             where = line if self.lines else None
             self.outline.text(text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page)
+
+    def _report_columns(self, count: int) -> None:
+        self.outline.omissions.add(OmissionKind.TOO_LARGE, f"cells beyond {MAX_COLUMNS:,} columns", count)
 
     def _cell_text(self, cell: Element) -> str:
         return clean_text(self._visible(cell))
@@ -157,20 +200,22 @@ def _rows(table: Element) -> Iterator[Element]:
             yield from (row for row in child if row.tag == "tr")
 
 
-def visible_text(node: Element, left_out: Set[Element] = frozenset()) -> str:
+def visible_text(node: Element, left_out: LeftOut, omissions: Omissions) -> str:
     """The text below one element in one line."""
-    parts = [node.text or ""]
+    parts = [description(node, omissions), node.text or ""]
     skip: Element | None = None
     for event, below in etree.iterwalk(node, events=("start", "end")):
         if below is node:
             continue
         if skip is None and event == "start":
-            if below.tag in _HIDDEN or not isinstance(below.tag, str) or below in left_out:
+            if is_unread(below, left_out, omissions):
                 skip = below
             else:
                 parts.append(" " if below.tag in _BLOCKS or below.tag in ("br", "td", "th", "tr") else "")
+                parts.append(description(below, omissions))
                 parts.append(below.text or "")
         elif event == "end" and (skip is None or skip is below):
+            parts.append(expansion(below) if skip is None else "")
             skip = None
             parts.append(" " if below.tag in _BLOCKS or below.tag in ("td", "th") else "")
             parts.append(below.tail or "")

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
+from consumers.parsing.embedded_data import without_embedded_data
 from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
@@ -33,7 +34,7 @@ def _parser() -> MarkdownIt:
 
 
 def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = decode(data)
+    text = without_embedded_data(decode(data), omissions)
     check_lines(text, limits)
     metadata, body, above = front_matter(text)
     outline = Outline(limits.text_chars, omissions)

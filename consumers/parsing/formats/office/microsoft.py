@@ -11,8 +11,8 @@ from typing import Any
 from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html import tree
 from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline

@@ -1,0 +1,128 @@
+"""Which elements of an HTML page are text, and what an account of omissions says of the others."""
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from lxml import etree
+
+from consumers.omissions import TEXT_CHARS, OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+
+Element = Any
+LeftOut = Mapping[Element, OmissionKind]
+"""Elements that are not the page's content, and as what they are reported."""
+NOTHING: LeftOut = {}
+
+_SILENT = frozenset(("script", "style", "head", "title", "annotation", "annotation-xml"))
+"""Elements without text for readers, or whose text is read elsewhere."""
+_UNREAD = {
+    **dict.fromkeys(("template", "noscript", "dialog"), OmissionKind.HIDDEN),
+    **dict.fromkeys(("select", "input", "textarea", "datalist", "button"), OmissionKind.CONTROL),
+    **dict.fromkeys(("iframe", "object", "embed", "audio", "video", "canvas"), OmissionKind.EMBEDDED),
+    "svg": OmissionKind.PICTURE,
+    "nav": OmissionKind.NAVIGATION,
+}
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
+_LABEL_WORDS = 3
+"""A button of so many words is the question of a list that unfolds; a shorter one ("Copy") does something."""
+_WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file", "color", "range"))
+_ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
+_LONGEST_CONTENT = 4 * TEXT_CHARS
+"""Characters, and parts."""
+_TOOLTIPS = ("title", "aria-label", "aria-description")
+
+
+def is_unread(node: Element, left_out: LeftOut, omissions: Omissions) -> bool:
+    """Whether an element is no part of the page's text. What a reader could miss of it is reported."""
+    tag = node.tag
+    if not isinstance(tag, str) or tag in _SILENT:
+        return True
+    kind = left_out.get(node)
+    if kind is None and node.get("hidden", "until-found") != "until-found":
+        kind = OmissionKind.HIDDEN
+    if kind is None and tag in _UNREAD and not _is_shown(node, tag):
+        kind = _UNREAD[tag]
+    if kind is None:
+        return False
+    report(kind, content_of(node), omissions)
+    return True
+
+
+def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
+    """Reports a text, if it has a letter or a number."""
+    if any(map(str.isalnum, text)):
+        omissions.add(kind, clean_text(text))
+
+
+def description(node: Element, omissions: Omissions) -> str:
+    """The text that stands in an element's attributes, to be read before its content. A name of one word, such as that of an
+    icon, and a tooltip are reported instead."""
+    for name in _TOOLTIPS:
+        value = node.get(name)
+        if value and node.tag not in _ABBREVIATIONS and value.casefold() not in content_of(node).casefold():
+            report(OmissionKind.TOOLTIP, value, omissions)
+    if node.tag not in ("img", "area"):
+        return ""
+    alternative = " ".join((node.get("alt") or "").split())
+    if " " in alternative:
+        return f" {alternative} "
+    report(OmissionKind.PICTURE, alternative, omissions)
+    return ""
+
+
+def expansion(node: Element) -> str:
+    """What an abbreviation stands for, to be read after it."""
+    title = node.get("title") if node.tag in _ABBREVIATIONS else None
+    return f" ({title})" if title else ""
+
+
+def content_of(node: Element, without: Element | None = None) -> str:
+    """The text of an element and of its parts' attributes, whether shown or not, except that of programs and of `without`. Of
+    long ones the beginning, as an account cannot use more."""
+    parts: list[str] = []
+    room = _LONGEST_CONTENT
+    walk = etree.iterwalk(node, events=("start", "end"))
+    for event, below in islice(walk, _LONGEST_CONTENT):
+        room -= sum(map(len, parts[-2:]))
+        if room < 0:
+            break
+        if event == "end":
+            parts.append((below.tail or "") if below is not node else "")
+        elif not isinstance(below.tag, str) or below.tag in ("script", "style", "head") or below is without:
+            walk.skip_subtree()
+        else:
+            parts += [_attributes(below), below.text or ""]
+    return " ".join(" ".join(parts).split())
+
+
+def _attributes(node: Element) -> str:
+    match node.tag:
+        case "input":
+            kind = (node.get("type") or "text").lower()
+            return "" if kind in _WORDLESS_INPUTS else f"{node.get('value') or ''} {node.get('placeholder') or ''}"
+        case "textarea":
+            return node.get("placeholder") or ""
+        case "optgroup" | "option" | "track":
+            return node.get("label") or ""
+        case "img" | "area":
+            return node.get("alt") or ""
+        case "iframe" | "object" | "embed" | "audio" | "video":
+            return " ".join(node.get(name) or "" for name in ("title", "aria-label", "srcdoc", "src", "data"))
+    return ""
+
+
+def _is_shown(node: Element, tag: str) -> bool:
+    """Whether an element that is usually no text is text here."""
+    if tag == "template":
+        return node.get("shadowrootmode") is not None or node.get("shadowroot") is not None
+    if tag == "dialog":
+        return node.get("open") is not None
+    if tag == "button":
+        above = node.getparent()
+        return (
+            len(" ".join(node.itertext()).split()) >= _LABEL_WORDS
+            or node.get("aria-expanded") is not None
+            or (above is not None and above.tag in _HEADINGS)
+        )
+    return False

@@ -1,0 +1,119 @@
+"""Text of a PDF outside its pages' content: values of form fields, comments, alternative texts, attachments, bookmarks."""
+
+import ctypes
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pypdfium2.raw as pdfium
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+
+_MOST = 10_000
+"""Annotations of a page, and elements of its structure, that are looked at."""
+_LONGEST = 1 << 20
+_CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
+_WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
+_PASSWORD = 1 << 13
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def field_values(page: Any, forms: Any) -> Iterator[str]:
+    """The filled form fields of a page as "name: value" (ISO 32000-1, 12.7)."""
+    for annotation in _annotations(page):
+        if pdfium.FPDFAnnot_GetSubtype(annotation) != pdfium.FPDF_ANNOT_WIDGET:
+            continue
+        kind = pdfium.FPDFAnnot_GetFormFieldType(forms, annotation)
+        if (
+            kind == pdfium.FPDF_FORMFIELD_PUSHBUTTON
+            or pdfium.FPDFAnnot_GetFormFieldFlags(forms, annotation) & _PASSWORD
+        ):
+            continue
+        if kind in _CHECKED_BOXES and not pdfium.FPDFAnnot_IsChecked(forms, annotation):
+            continue
+        name = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, forms, annotation)
+        name = name or _text(pdfium.FPDFAnnot_GetFormFieldName, forms, annotation).rpartition(".")[2]
+        value = _text(pdfium.FPDFAnnot_GetFormFieldValue, forms, annotation)
+        if kind in _CHECKED_BOXES:
+            value = _text(pdfium.FPDFAnnot_GetFormFieldExportValue, forms, annotation) or value or "yes"
+        if value:
+            yield f"{name}: {value}" if name else value
+
+
+def comments(page: Any, omissions: Omissions) -> Iterator[str]:
+    """What people wrote on a page in a viewer (ISO 32000-1, 12.5); attached files are reported."""
+    for annotation in _annotations(page):
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        text = _string(annotation, b"Contents") or _TAG.sub(" ", _string(annotation, b"RC")).strip()
+        if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
+            omissions.add(OmissionKind.ATTACHMENT, text or "a file attached to a page")
+        elif text and kind != pdfium.FPDF_ANNOT_WIDGET and kind not in _WITHOUT_TEXT:
+            author = _string(annotation, b"T")
+            shown = kind == pdfium.FPDF_ANNOT_FREETEXT
+            yield text if shown else f"Comment by {author}: {text}" if author else f"Comment: {text}"
+
+
+def alternative_texts(page: Any) -> Iterator[str]:
+    """The descriptions of a page's figures for those who cannot see them (ISO 32000-1, 14.9.3)."""
+    tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
+    if not tree:
+        return
+    try:
+        count = pdfium.FPDF_StructTree_CountChildren(tree)
+        stack = [pdfium.FPDF_StructTree_GetChildAtIndex(tree, at) for at in reversed(range(min(count, _MOST)))]
+        left = _MOST
+        while stack and left:
+            left -= 1
+            element = stack.pop()
+            if not element:
+                continue
+            if text := _text(pdfium.FPDF_StructElement_GetAltText, element):
+                yield text
+            children = min(pdfium.FPDF_StructElement_CountChildren(element), _MOST)
+            stack += [pdfium.FPDF_StructElement_GetChildAtIndex(element, at) for at in reversed(range(children))]
+    finally:
+        pdfium.FPDF_StructTree_Close(tree)
+
+
+def report_attachments(document: Any, omissions: Omissions) -> None:
+    """Reports the files that a document carries (ISO 32000-1, 7.11.4), and a form in XFA, which PDFium does not read."""
+    for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
+        attachment = pdfium.FPDFDoc_GetAttachment(document.raw, at)
+        omissions.add(OmissionKind.ATTACHMENT, _text(pdfium.FPDFAttachment_GetName, attachment) or "without a name")
+    if pdfium.FPDF_GetXFAPacketCount(document.raw) > 0:
+        omissions.add(OmissionKind.EMBEDDED, "a form in XFA")
+
+
+def bookmarks(document: Any) -> Iterator[str]:
+    """The titles of the document's outline (ISO 32000-1, 12.3.3)."""
+    for number, bookmark in enumerate(document.get_toc()):
+        if number == _MOST:
+            return
+        yield " ".join(clean_text(bookmark.get_title() or "").split())
+
+
+def _annotations(page: Any) -> Iterator[Any]:
+    for at in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), _MOST)):
+        annotation = pdfium.FPDFPage_GetAnnot(page.raw, at)
+        if annotation:
+            try:
+                yield annotation
+            finally:
+                pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _string(annotation: Any, key: bytes) -> str:
+    return _text(pdfium.FPDFAnnot_GetStringValue, annotation, key)
+
+
+def _text(read: Any, *of: Any) -> str:
+    """The text that one of PDFium's functions copies into a buffer of UTF-16, "" where there is none."""
+    kind = read.argtypes[len(of)]
+    size = read(*of, None, 0)
+    if not 2 < size <= _LONGEST:
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    if isinstance(given := read(*of, ctypes.cast(buffer, kind), size), int) and given > size:
+        return ""
+    return clean_text(buffer.raw.decode("utf-16-le", "replace").rstrip("\0")).strip()

@@ -1,0 +1,144 @@
+"""From a PDF's bytes to its blocks: pages, form values, comments, and an account of what they leave out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.pdf.annotations import (
+    alternative_texts,
+    bookmarks,
+    comments,
+    field_values,
+    report_attachments,
+)
+from consumers.parsing.formats.pdf.layout import fill_outline
+from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
+from consumers.parsing.formats.pdf.running_headers import without_running_headers
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.office_properties import sensible_title
+from consumers.parsing.outline import Outline
+from consumers.splitting import ParsedText
+
+_TAIL = 1 << 16
+
+
+@dataclass(slots=True)
+class _Pages:
+    """What the pages of a document hold. `notes`: texts outside a page's content, by page, such as form values."""
+
+    lines: list[Line] = field(default_factory=list)
+    notes: dict[int, list[str]] = field(default_factory=dict)
+    pictures: set[int] = field(default_factory=set)
+    """Pages that show a picture."""
+    blank: set[int] = field(default_factory=set)
+    broken: int = 0
+
+
+def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    if b"%%EOF" not in data[-_TAIL:]:
+        raise Unreadable("cut short: its end mark (%%EOF) is missing; copy or download it again", FailureCode.DAMAGED)
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
+        raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
+    try:
+        count = len(document)
+        if count > limits.pages:
+            raise NotADocument(
+                f"{count:,} pages, more than the {limits.pages:,} read at most; split it up", FailureCode.TOO_LARGE
+            )
+        pages = _read_pages(document, count, limits, omissions)
+        report_attachments(document, omissions)
+        titles = list(bookmarks(document))
+        stated = document.get_metadata_dict()
+    finally:
+        document.close()
+    if not pages.lines and not pages.notes:
+        raise _without_text(pages, count, omissions)
+    lines = without_running_headers(with_whole_words(pages.lines), count, pages.pictures, omissions)
+    _report_pages(pages, lines, count, omissions)
+    outline = Outline(limits.text_chars, omissions)
+    fill_outline(outline, lines, pages.notes)
+    blocks = outline.done()
+    _report_bookmarks(titles, (block.text for block in blocks), omissions)
+    metadata: dict[str, Any] = {
+        name.lower(): clean_text(stated[name])[:1000] for name in ("Author", "Subject", "Keywords") if stated.get(name)
+    }
+    for name, key in (("created", "CreationDate"), ("modified", "ModDate")):
+        if stated.get(key):
+            metadata[name] = clean_text(stated[key])[:100]
+    metadata["pages"] = count
+    if pages.broken:
+        metadata["unreadable_pages"] = pages.broken
+    return ParsedText(blocks, sensible_title(stated.get("Title") or "") or outline.first_heading, metadata)
+
+
+def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions) -> _Pages:
+    has_forms = document.get_formtype() != pdfium.FORMTYPE_NONE
+    if has_forms:
+        document.init_forms()
+    pages = _Pages()
+    chars = 0
+    for number in range(1, count + 1):
+        try:
+            page = document[number - 1]
+            text_page = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            pages.broken += 1
+            continue
+        found = page_lines(text_page, number, omissions)
+        notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, omissions)]
+        notes += [f"Picture: {text}" for text in alternative_texts(page)]
+        chars += sum(len(line.text) for line in found) + sum(map(len, notes))
+        if chars > limits.text_chars:
+            raise NotADocument(
+                f"more than {limits.text_chars:,} characters of text; split it up", FailureCode.TOO_LARGE
+            )
+        pages.lines += found
+        if notes:
+            pages.notes[number] = notes
+        if any(page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,))):
+            pages.pictures.add(number)
+        elif not pdfium.FPDFPage_CountObjects(page.raw):
+            pages.blank.add(number)
+        text_page.close()
+        page.close()
+    return pages
+
+
+def _without_text(pages: _Pages, count: int, omissions: Omissions) -> NotADocument | Unreadable:
+    if pages.broken == count:
+        return Unreadable(
+            f"damaged: none of its {count} pages can be read; copy it again, or save it anew", FailureCode.DAMAGED
+        )
+    if any(each.kind is OmissionKind.UNKNOWN_CHARACTER for each in omissions.done()):
+        return NotADocument(
+            "its fonts do not say which characters they show; run OCR over it (ocrmypdf --force-ocr, say), or exclude it",
+            FailureCode.NO_TEXT,
+        )
+    return NotADocument(
+        "no text layer: its pages are pictures; run OCR over it (ocrmypdf, say), or exclude it", FailureCode.NO_TEXT
+    )
+
+
+def _report_pages(pages: _Pages, lines: Iterable[Line], count: int, omissions: Omissions) -> None:
+    """Reports pages without text of their own. A blank page has nothing to report, and a stamp on a scan is none."""
+    with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank
+    omissions.add(OmissionKind.UNREADABLE_PAGE, count=pages.broken, total=count)
+    omissions.add(OmissionKind.PAGE_WITHOUT_TEXT, count=count - pages.broken - len(with_text), total=count)
+
+
+def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Omissions) -> None:
+    """Reports bookmarks whose words are not in the text."""
+    text = " ".join(" ".join(texts).split()).casefold()
+    for title in titles:
+        if title and title.casefold() not in text:
+            omissions.add(OmissionKind.BOOKMARK, title)

@@ -1,0 +1,98 @@
+"""Paragraphs and headings of a PDF, from where its lines stand and how large they are set."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import inf
+from statistics import median
+
+from consumers.parsing.formats.pdf.lines import Line
+from consumers.parsing.hyphenation import join_broken_words
+from consumers.parsing.outline import Outline
+
+_SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*\Z")
+_HEADING_RATIO = 1.12
+_LONGEST_HEADING_WORDS = 20
+
+
+def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Sequence[str]]) -> None:
+    """Puts the lines into the outline as headings and paragraphs, and after each page its `notes`, a block each."""
+    body = _body_size(lines)
+    ranks = {size: level for level, size in enumerate(_heading_sizes(lines, body), 1)}
+    pitch = _pitch(lines)
+    paragraph: list[Line] = []
+    heading: list[Line] = []
+    rest = sorted(notes.items(), reverse=True)
+
+    def end_paragraph() -> None:
+        if paragraph:
+            outline.text(_joined(paragraph), page=paragraph[0].page)
+            paragraph.clear()
+
+    def end_heading() -> None:
+        if heading:
+            outline.heading(ranks[heading[0].size], " ".join(line.text for line in heading), page=heading[0].page)
+            heading.clear()
+
+    def add_notes(before: float) -> None:
+        while rest and rest[-1][0] < before:
+            end_heading()
+            end_paragraph()
+            page, texts = rest.pop()
+            for number, text in enumerate(texts):
+                outline.text(text, "\n" if number else "\n\n", page=page)
+
+    for line in lines:
+        add_notes(line.page)
+        if line.size in ranks and len(line.text.split()) <= _LONGEST_HEADING_WORDS:
+            end_paragraph()
+            if heading and (heading[-1].size != line.size or heading[-1].page != line.page):
+                end_heading()
+            heading.append(line)
+            continue
+        end_heading()
+        if paragraph and _begins_paragraph(paragraph[-1], line, pitch):
+            end_paragraph()
+        paragraph.append(line)
+    add_notes(inf)
+    end_heading()
+    end_paragraph()
+
+
+def _body_size(lines: Sequence[Line]) -> float:
+    """The size in which most of the text is set."""
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
+    """Sizes clearly larger than the body's that are used for a small part of the text, the largest first; four at most."""
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        if line.size > body * _HEADING_RATIO:
+            sizes[line.size] += len(line.text)
+    total = sum(len(line.text) for line in lines)
+    return sorted((size for size, chars in sizes.items() if chars * 4 < total), reverse=True)[:4]
+
+
+def _pitch(lines: Sequence[Line]) -> float:
+    """The usual distance between the feet of one line and the head of the next, in points."""
+    gaps = [a.bottom - b.top for a, b in pairwise(lines) if a.page == b.page and a.top > b.top]
+    return median(gaps) if gaps else 0.0
+
+
+def _begins_paragraph(above: Line, line: Line, pitch: float) -> bool:
+    ended = bool(_SENTENCE_END.search(above.text))
+    if above.page != line.page or line.top > above.top:  # the next page or column: a sentence goes on over it
+        return ended or not line.text[0].islower()
+    size = max(line.size, 1.0)
+    if above.bottom - line.top > pitch + 0.4 * size:
+        return True
+    return ended and line.left > above.left + 0.8 * size  # first line set in
+
+
+def _joined(lines: Sequence[Line]) -> str:
+    return join_broken_words("\n".join(line.text for line in lines), typeset=True)

@@ -1,0 +1,112 @@
+"""The printed lines of a PDF's pages, with their places."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pypdfium2.raw as pdfium
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.hyphenation import decision
+
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_BROKEN_WORD = re.compile("([^\\W_]*(?:-[^\\W_]+)*)\xad([^\\W_]*(?:-[^\\W_]+)*)")
+"""PDFium joins a word broken at a line's end and marks the place, with U+FFFE; here a soft hyphen stands for the mark."""
+_EDGE_NUMBER = re.compile(r"\A(\d{1,5}|[ivxlc]{1,7})(?=\s+\S)|(?<=\S)\s+(\d{1,5}|[ivxlc]{1,7})\Z")
+_SAMPLED_CHARACTERS = 64
+_APART = 1.5
+"""Widths of its type between a number and the words next to it from which on the number is no part of their phrase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One printed line. Lengths in points; `top` grows upwards. `size` is the height of its type.
+
+    `number`: of the first and last line of a page, the number at its beginning or end that stands apart from the words.
+    """
+
+    page: int
+    text: str
+    left: float
+    top: float
+    bottom: float
+    size: float
+    number: str = ""
+
+
+def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
+    """The lines of one page in reading order, without those whose characters have no meaning."""
+    text = text_page.get_text_range()
+    unknown = _unknown_characters(text_page, text)
+    places = []
+    start = 0
+    for piece in text.split("\r\n"):
+        body = piece.strip()
+        if body:
+            # PDFium numbers characters, the line ends that it generates among them, as they stand in its text.
+            places.append((start + piece.index(body), body))
+        start += len(piece) + 2
+    lines = []
+    for at, (first, body) in enumerate(places):
+        printed = (
+            "".join("\ufffd" if first + k in unknown else char for k, char in enumerate(body)) if unknown else body
+        )
+        printed = clean_text(printed.replace("\xad", "").replace("\ufffe", "\xad")).translate(_LIGATURES)
+        if unknown and 2 * printed.count("\ufffd") > len("".join(printed.split())):
+            omissions.add(OmissionKind.UNKNOWN_CHARACTER, count=len(printed))
+            continue
+        head, tail = _box(text_page, first), _box(text_page, first + len(body) - 1)
+        size = round(head.top - head.bottom, 1)
+        number = _number_apart(text_page, first, body, size) if at in (0, len(places) - 1) else ""
+        lines.append(Line(page, printed, head.left, head.top, tail.bottom, size, number))
+    return lines
+
+
+def _unknown_characters(text_page: Any, text: str) -> frozenset[int]:
+    """Where in the text characters stand of which their font does not say what they mean: it has no ToUnicode map
+    (ISO 32000-1, 9.10). Fonts are whole or lack the map altogether, so a sample of characters tells whether to look at all."""
+    sample = range(0, len(text), max(len(text) // _SAMPLED_CHARACTERS, 1))
+    if not any(_is_unknown(text_page, at) for at in sample):
+        return frozenset()
+    return frozenset(at for at in range(len(text)) if _is_unknown(text_page, at))
+
+
+def _is_unknown(text_page: Any, at: int) -> bool:
+    index = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
+    return index >= 0 and bool(pdfium.FPDFText_HasUnicodeMapError(text_page.raw, index) == 1)
+
+
+def _number_apart(text_page: Any, first: int, body: str, size: float) -> str:
+    match = _EDGE_NUMBER.search(body)
+    if match is None:
+        return ""
+    if match[1]:
+        left, right = match.end(1) - 1, match.end(1) + len(body[match.end(1) :]) - len(body[match.end(1) :].lstrip())
+    else:
+        left, right = len(body[: match.start(2)].rstrip()) - 1, match.start(2)
+    gap = _box(text_page, first + right).left - _box(text_page, first + left).right
+    return match[1] or match[2] if gap > _APART * size else ""
+
+
+def _box(text_page: Any, index: int) -> Any:
+    """The box of one character as high as its font, with `left`, `top`, `right` and `bottom`."""
+    box = pdfium.FS_RECTF()
+    at = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, index)
+    pdfium.FPDFText_GetLooseCharBox(text_page.raw, at, box)
+    return box
+
+
+def with_whole_words(lines: Sequence[Line]) -> list[Line]:
+    """The lines with words whole that their ends broke in two."""
+    breaks = [(before, "\xad", after) for line in lines for before, after in _BROKEN_WORD.findall(line.text)]
+    if not breaks:
+        return list(lines)
+    joined = decision((line.text for line in lines), breaks, typeset=True)
+
+    def mended(match: re.Match[str]) -> str:
+        before, after = match.groups()
+        return f"{before}-{after}" if "-" in after else joined(before, "\xad", after) if after else before
+
+    return [replace(line, text=_BROKEN_WORD.sub(mended, line.text)) for line in lines]

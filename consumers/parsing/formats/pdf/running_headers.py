@@ -1,0 +1,85 @@
+"""Running headers and footers of a PDF, which would otherwise stand in the middle of sentences.
+
+A line is one if it is the first or last of its page and, on at least half of the pages and three of them, it is the same or
+differs by the page's number alone. Any other number (of an invoice, an amount) makes lines different. The first of the same
+lines stays in the text, unless it only numbers the page, and no page loses all its text.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence, Set
+from itertools import groupby
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.formats.pdf.lines import Line
+
+_PAGE_WORDS = r"page|pages|pag|pág|pagina|página|pg|p|seite|side|sida|strona|str|стр|страница|s"
+_OF_WORDS = r"of|von|de|di|sur|van|av|af|z|из"
+_PAGE_LABEL = re.compile(
+    rf"\W*(?:(?:{_PAGE_WORDS})\b\W*)?(\d{{1,5}}|[ivxlc]{{1,7}})(?:\W*(?:/|\b(?:{_OF_WORDS})\b)\W*\d{{1,5}})?\W*",
+    re.IGNORECASE,
+)
+"""A line that says nothing but the number of its page."""
+_ROMAN = re.compile(r"(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_LEAST = 3
+
+
+def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:
+    """`pictures`: pages that show a picture. One of these may lose all its text: a program stamped it on each scan."""
+    keys = dict(_edge_keys(lines))
+    seen: dict[str, set[int]] = defaultdict(set)
+    for index, key in keys.items():
+        seen[key].add(lines[index].page)
+    common = {key for key, on in seen.items() if len(on) >= _LEAST and 2 * len(on) >= pages}
+    dropped: set[int] = set()
+    begun: set[str] = set()
+    for page, indices in groupby(range(len(lines)), key=lambda index: lines[index].page):
+        own = list(indices)
+        repeated = [index for index in own if keys.get(index) in common]
+        if len(repeated) == len(own) and page not in pictures:
+            begun.update(keys[index] for index in repeated)
+            continue
+        for index in repeated:
+            if keys[index] in begun or _PAGE_LABEL.fullmatch(lines[index].text):
+                dropped.add(index)
+                omissions.add(OmissionKind.RUNNING_HEADER, lines[index].text)
+            begun.add(keys[index])
+    return [line for index, line in enumerate(lines) if index not in dropped]
+
+
+def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
+    """The first and last line of each page, with a key that is the same for lines that are one running header."""
+    edges = [
+        index
+        for index, line in enumerate(lines)
+        if index in (0, len(lines) - 1) or line.page != lines[index - 1].page or line.page != lines[index + 1].page
+    ]
+    numbered: dict[int, tuple[str, int]] = {}
+    offsets: dict[str, Counter[int]] = defaultdict(Counter)
+    for index in edges:
+        line = lines[index]
+        label = _PAGE_LABEL.fullmatch(line.text)
+        number = label[1] if label else line.number
+        if number and (value := _value(number)) is not None:
+            shape = "#" if label else _without(line.text, number)
+            numbered[index] = shape, value - line.page
+            offsets[shape][value - line.page] += 1
+    for index in edges:
+        shape, offset = numbered.get(index, ("", 0))
+        yield index, shape if offsets[shape][offset] >= _LEAST else lines[index].text
+
+
+def _without(text: str, number: str) -> str:
+    return f"#{text.removeprefix(number)}" if text.startswith(number) else f"{text.removesuffix(number)}#"
+
+
+def _value(number: str) -> int | None:
+    """The number that arabic or roman digits say; None where letters are no roman number."""
+    if number.isascii() and number.isdigit():
+        return int(number)
+    roman = number.lower()
+    if not _ROMAN.fullmatch(roman.removeprefix("c")):
+        return None
+    values = [_ROMAN_VALUES[each] for each in roman]
+    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
