@@ -29,6 +29,12 @@ Stamp = tuple[int, int, int]
 """(size, mtime in ns, inode)."""
 
 
+def content_digest(hexadecimal: str, size: int, max_bytes: int | None) -> str:
+    """The digest of a file of `size` bytes of which at most `max_bytes` are read; `hexadecimal` is their BLAKE2b-128. That of a
+    beginning names its length, as the same file has other documents under another limit."""
+    return hexadecimal if max_bytes is None or size <= max_bytes else f"{hexadecimal}:{max_bytes}"
+
+
 def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata that a document states itself. A key that hippod alone writes gets a "_" at its end: `kafka_`, `record_`,
     `left_out_`.
@@ -48,7 +54,7 @@ def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
 class Fingerprint:
     """What a file looked like when it was read. Equal fingerprints mean that it need not be read again.
 
-    `digest` is the content's BLAKE2b-128 in hex; it decides when size or mtime changed but the content may not have.
+    `digest` is that of the content (`content_digest`); it decides when size or mtime changed but the content may not have.
     """
 
     size: int
@@ -62,6 +68,10 @@ class Fingerprint:
     def stamp(self) -> Stamp:
         """What can be seen of a file without reading it."""
         return self.size, self.mtime_ns, self.inode
+
+    def reads_as_far(self, max_bytes: int) -> bool:
+        """Whether the file would be read as far again under this limit."""
+        return self.digest is None or self.digest == content_digest(self.digest.partition(":")[0], self.size, max_bytes)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -117,7 +127,7 @@ class FileRemoved:
 
 @dataclass(frozen=True, slots=True)
 class FileRefused:
-    """A file that is not read at all (too large, no permission, not a regular file): why, and what to do."""
+    """A file that is not read at all (no permission, not a regular file, a link): why, and what to do."""
 
     uri: str
     source: str

@@ -9,6 +9,7 @@ ledger. So events that are lost, late, doubled or out of order cost time, never 
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from consumers.failure_codes import FailureCode
 from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
@@ -61,9 +62,8 @@ class Reconciler:
         self._settle_s = settings.settle_ms / 1000
         self._watch_directory = watch_directory
         self._rules = FollowRules(self.root, settings.include, settings.exclude)
-        self._walker = Walker(
-            self._rules, follow=self._follow, max_bytes=settings.max_bytes, watch_directory=watch_directory
-        )
+        self._max_bytes = settings.max_bytes
+        self._walker = Walker(self._rules, follow=self._follow, watch_directory=watch_directory)
         self.drives = self._walker.drives
         self._events = FileEventEmitter(self.root, settings.source, emit, touched, self._walker)
         self.ledger = self._events.ledger
@@ -81,6 +81,8 @@ class Reconciler:
         inside = self.root.rstrip(b"/") + b"/"
         for uri, fingerprint in known.items():
             path = path_of(uri)
+            if not fingerprint.reads_as_far(self._max_bytes):
+                fingerprint = replace(fingerprint, digest=None)
             self.ledger.put(path, Entry(fingerprint, committed=True))
             if not path.startswith(inside):
                 self.pending_removals.put(path, 0, None)
@@ -328,7 +330,9 @@ class Reconciler:
             self.debounce.put_back(path, waiting, now + self._settle_s, stamp)
             return
         try:
-            fingerprint, steady = read_fingerprint(path, self.root, follow=self._follow, seen=found.stat)
+            fingerprint, steady = read_fingerprint(
+                path, self.root, follow=self._follow, seen=found.stat, max_bytes=self._max_bytes
+            )
         except SwappedError:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
             return

@@ -22,7 +22,7 @@ class FolderSettings:
     `polling` compares the tree every `poll_interval_s` seconds (more for a tree that takes long to walk): network drives
     tell of no change. `follow_symlinks` follows links out of the folder too; a directory is followed under one name.
     `settle_ms`: how long a file must be unchanged before it is read when nobody said that it is complete.
-    `max_bytes`: a larger file is skipped. `name` is the events' `source`; the path where it is empty.
+    `max_bytes`: of a larger file only the beginning is read. `name` is the events' `source`; the path where it is empty.
     `confirm_loss`: a scan that would forget more than half of the documents waits for `FolderWatcher.confirm`.
     """
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from consumers.parsing.regular_file import ParseSummary
 from consumers.types import ParsedDocument
@@ -31,16 +31,19 @@ def with_summarised_failures(
     found: Iterable[ParsedDocument | ParseSummary], uri: str, title: str
 ) -> Iterator[ParsedDocument | ParseSummary]:
     """The documents of the file `uri`. Documents that fail come last; if more than `LISTED` fail for one cause, one document
-    with the file's own URI takes their place.
+    with the file's own URI takes their place. It also says what such a document says already.
 
     Two errors have one cause if they differ in numbers only: those of lines and columns, for example.
     """
     causes: dict[tuple[bool, str], _Cause] = {}
     end: ParseSummary | None = None
+    whole: ParsedDocument | None = None
     for each in found:
         if isinstance(each, ParseSummary):
             end = each
-        elif each.error is None or each.uri == uri:
+        elif each.uri == uri and each.error is not None:
+            whole = each
+        elif each.error is None:
             # Of two documents with one URI the later counts.
             for cause in causes.values():
                 if any(other.uri == each.uri for other in cause.first):
@@ -60,7 +63,10 @@ def with_summarised_failures(
         if cause.count <= LISTED:
             yield from cause.first
     if many:
-        yield _summary(many, uri, title)
+        summary = _summary(many, uri, title)
+        whole = summary if whole is None else _joined(summary, whole)
+    if whole is not None:
+        yield whole
     if end is not None:
         yield end
 
@@ -77,6 +83,11 @@ def _summary(causes: list[_Cause], uri: str, title: str) -> ParsedDocument:
         skipped=first.skipped,
         code=first.code,
     )
+
+
+def _joined(summary: ParsedDocument, whole: ParsedDocument) -> ParsedDocument:
+    first = summary if whole.skipped else whole
+    return replace(first, error=f"{summary.error}; {whole.error}", left_out=whole.left_out)
 
 
 def _sentence(cause: _Cause) -> str:

@@ -51,7 +51,7 @@ class FolderSection(Section):
     """How often to look."""
     follow_symlinks: bool = False
     max_bytes: Bytes = 64 * MiB
-    """Larger files are listed as skipped."""
+    """How much is read of one file; a larger one that can be read only as a whole is listed as skipped."""
     confirm_loss: bool = True
     """Whether a scan that would forget more than half of the documents, or any because of a new default exclusion, waits for
     `hippoctl confirm`."""
@@ -113,7 +113,8 @@ class FolderSource(Source):
             hard_links=None if folder.follow_symlinks else hard_links,
         )
         root = os.fsencode(folder.path)
-        pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, self._source.committed)
+        committed = self._source.committed
+        pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, committed, folder.max_bytes)
 
     def start(self) -> None:
         self._source.start()

@@ -19,11 +19,10 @@ class Walker:
     """Walks one folder. `watch_directory(path, inode, is_link)` is called before a directory is listed."""
 
     def __init__(
-        self, rules: FollowRules, *, follow: bool, max_bytes: int, watch_directory: Callable[[bytes, Inode, bool], None]
+        self, rules: FollowRules, *, follow: bool, watch_directory: Callable[[bytes, Inode, bool], None]
     ) -> None:
         self._rules = rules
         self._follow = follow
-        self._max_bytes = max_bytes
         self._watch_directory = watch_directory
         self.drives = MountedDrives()
         self.marked: set[bytes] = set()
@@ -109,7 +108,7 @@ class Walker:
         return dict(sum(list(self._excluded.values()), Counter()))
 
     def status_of(self, path: bytes) -> FileStatus:
-        return file_status(path, follow=self._follow, max_bytes=self._max_bytes)
+        return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
         """`top` is gone. Returns whether other links to what it held may have to be followed now."""

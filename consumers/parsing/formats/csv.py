@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import islice
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
@@ -35,9 +35,8 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                 )
             cells += len(row)
             if cells > limits.cells:
-                raise NotADocument(
-                    f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-                )
+                omissions.add(OmissionKind.TOO_LARGE, f"rows after row {number - 1:,}")
+                break
             if header is None and any(cell.strip() for cell in row):
                 header = row if is_header(row) else []
                 if header:

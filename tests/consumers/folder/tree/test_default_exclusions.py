@@ -23,8 +23,8 @@ def walked(root: Path, exclude: tuple[str, ...] = ()) -> tuple[set[str], dict[st
     """The files that a walk finds, relative to the root, and what it counts as excluded."""
     top = os.fsencode(root)
     rules = FollowRules(top, ("**",), exclude)
-    walker = Walker(rules, follow=False, max_bytes=1 << 20, watch_directory=lambda *_: None)
-    found = walker.walk(top, file_status(top, follow=False, max_bytes=1))
+    walker = Walker(rules, follow=False, watch_directory=lambda *_: None)
+    found = walker.walk(top, file_status(top, follow=False))
     return {os.fsdecode(os.path.relpath(path, top)) for path, _ in found}, walker.excluded()
 
 
