@@ -25,6 +25,7 @@ _STRANGE = frozenset(("Cc", "Cn", "Co", "Cs"))
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _LINE_BEYOND_ASCII = re.compile(rb"[^\n\x80-\xff]*[\x80-\xff][^\n]*")
+_RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
 """Valid characters beyond ASCII for each damaged one from which on a text is UTF-8. In other encodings, one in ten is valid by
@@ -33,15 +34,18 @@ _CODE_PAGES_WORDS = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
 """
+_LATIN_WORDS = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman"
 _CODE_PAGES = _CODE_PAGES_WORDS.split()
 """Encodings that people's files have, the more common ones first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
 """Encodings whose bytes are all ASCII."""
+_LATIN = [name for name in _CODE_PAGES if name in _LATIN_WORDS.split()]
 _JAPANESE = ("euc_jp", "cp932")
-_NEAR = 0.05
-"""Differences of charset-normalizer's measures that say nothing."""
+_NEAR, _NEAR_COHERENCE = 0.05, 0.03
+"""Differences of charset-normalizer's chaos and coherence that say nothing."""
+_MOST_CHAOS = 0.4
 _EXCERPT = 4096
 _LONGEST_LINE = 1024
 _NEVER_WITHIN_A_CHARACTER = (b" ", b"\t", b",", b".", b'"', b">")
@@ -136,28 +140,43 @@ def _legacy(data: bytes) -> str:
 def _best_code_page(data: bytes) -> str | None:
     """The most plausible of `_CODE_PAGES` that decode all of `data`; None if no one gives text."""
     distinct = bytes(set(data))
-    possible = [name for name in _CODE_PAGES if _decodes(data if name in _MULTI_BYTE else distinct, name)]
+    pages = _LATIN if _is_latin(data) else _CODE_PAGES
+    possible = [name for name in pages if _decodes(data if name in _MULTI_BYTE else distinct, name)]
     excerpt = _excerpt(data, possible)
+    if pages is _LATIN:
+        excerpt = excerpt.replace(b"\xad", b"")  # a soft hyphen, which charset-normalizer takes for noise
     if not possible or not excerpt:
         return None
     from charset_normalizer import from_bytes  # 20 ms of import that few files need
 
-    matches = from_bytes(excerpt, steps=1, chunk_size=len(excerpt), cp_isolation=possible, enable_fallback=False)
+    matches = from_bytes(
+        excerpt, steps=1, chunk_size=len(excerpt), threshold=_MOST_CHAOS, cp_isolation=possible, enable_fallback=False
+    )
     found = [
         (match.chaos, match.coherence, name, str(match)) for match in matches for name in match.could_be_from_charset
     ]
-    if not found:
-        return None
+    if not found:  # too few letters to judge
+        return "cp1252" if pages is _LATIN and "cp1252" in possible else None
     least = min(chaos for chaos, *_ in found)
     # Japanese in EUC-JP looks like rare Korean: the Japanese syllables decide.
     for chaos, _, name, text in found:
         if name in _JAPANESE and chaos <= least + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
             return name
-    # Of code pages that read equally well, the more common one. Coherence (are the letters those of a language?) decides only
-    # where it differs clearly, as few letters differ between code pages.
-    equal = [(coherence, name) for chaos, coherence, name, _ in found if chaos <= least]
+    # Of code pages that read about equally well, the more common one. Coherence (are the letters those of a language?) decides
+    # only where it differs clearly, as few letters differ between code pages.
+    equal = [
+        (coherence, name)
+        for chaos, coherence, name, _ in found
+        if chaos <= least + (2 * _NEAR if name == "cp1252" else 0)
+    ]
     best = max(coherence for coherence, _ in equal)
-    return min((name for coherence, name in equal if coherence >= best - _NEAR), key=_CODE_PAGES.index)
+    return min((name for coherence, name in equal if coherence >= best - _NEAR_COHERENCE), key=_CODE_PAGES.index)
+
+
+def _is_latin(data: bytes) -> bool:
+    """Whether bytes beyond ASCII stand alone or in pairs, as accents in Latin words do. In other scripts they make words."""
+    runs = list(map(len, _RUN_BEYOND_ASCII.findall(data)))
+    return 3 * sum(run for run in runs if run > 2) < sum(runs)
 
 
 def _decodes(data: bytes, encoding: str) -> bool:

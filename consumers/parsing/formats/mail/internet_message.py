@@ -4,7 +4,7 @@ Every text of the message is read, as its MIME structure (RFC 2046) says, except
 superfluous. Attachments that are no text are named in the account of omissions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from email import policy
 from email.header import decode_header, make_header
 from email.message import EmailMessage
@@ -27,7 +27,8 @@ from consumers.splitting import ParsedText, TextBlock, paragraphs
 _HEADERS = ("From", "To", "Cc", "Date")
 _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
 """Read where they say something that the others do not."""
-_DEEPEST = 4
+_DEEPEST = 5
+"""Lowest level of headings; messages further in stand below the same."""
 _MOST_PARTS = 1000
 
 
@@ -86,40 +87,42 @@ class _Reader:
         self.limits = limits
         self.names: list[str] = []
         self.budget = _MOST_PARTS
+        self.attached: set[EmailMessage] = set()
+        """Messages in the message."""
         self.compared = 0
         """Characters of alternatives that were compared."""
 
     def read(self, message: EmailMessage, depth: int) -> None:
-        lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
-        said = "\n".join(lines)
-        lines += [
-            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
-        ]
-        self.outline.text("\n".join(lines))
-        stack = [message]
+        stack = [(message, depth)]
+        self._head(message)
         while stack:
-            part = stack.pop()
+            part, depth = stack.pop()
             if self.budget <= 0:
                 self.omissions.add(OmissionKind.TOO_LARGE, f"beyond {_MOST_PARTS:,} parts of a message", 1 + len(stack))
                 return
             self.budget -= 1
             payload = part.get_payload()
             kind = part.get_content_type()
+            if part is not message and part in self.attached:
+                self.outline.heading(depth, header(part, "Subject") or "Attached message")
+                self._head(part)
             if kind == "message/rfc822" and isinstance(payload, list):
-                self._attached_messages(cast("list[EmailMessage]", payload), depth)
+                inner = cast("list[EmailMessage]", payload)
+                self.attached.update(inner)
+                stack += [(each, min(depth + 1, _DEEPEST)) for each in reversed(inner)]
             elif isinstance(payload, list):
-                stack.extend(reversed(self._members(kind, cast("list[EmailMessage]", payload))))
+                members = self._members(kind, cast("list[EmailMessage]", payload))
+                stack += [(member, depth) for member in reversed(members)]
             else:
                 self._leaf(part, depth)
 
-    def _attached_messages(self, messages: Sequence[EmailMessage], depth: int) -> None:
-        for inner in messages:
-            subject = header(inner, "Subject")
-            if depth < _DEEPEST:
-                self.outline.heading(depth + 1, subject or "Attached message")
-                self.read(inner, depth + 1)
-            else:
-                self.omissions.add(OmissionKind.ATTACHMENT, subject or "a message in other messages")
+    def _head(self, message: EmailMessage) -> None:
+        lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
+        said = "\n".join(lines)
+        lines += [
+            f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
+        ]
+        self.outline.text("\n".join(lines))
 
     def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
         """The parts of a multipart that are to be read."""

@@ -30,6 +30,7 @@ _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file",
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
 _LONGEST_CONTENT = 4 * TEXT_CHARS
 """Characters, and parts."""
+_COMPARED_TEXTS = 50
 _TOOLTIPS = ("title", "aria-label", "aria-description")
 
 
@@ -58,10 +59,12 @@ def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
 def description(node: Element, omissions: Omissions) -> str:
     """The text that stands in an element's attributes, to be read before its content. A name of one word, such as that of an
     icon, and a tooltip are reported instead."""
-    for name in _TOOLTIPS:
-        value = node.get(name)
-        if value and node.tag not in _ABBREVIATIONS and value.casefold() not in content_of(node).casefold():
-            report(OmissionKind.TOOLTIP, value, omissions)
+    tooltips = [value for name in _TOOLTIPS if (value := node.get(name)) and node.tag not in _ABBREVIATIONS]
+    if tooltips:
+        shown = "".join(islice(node.itertext(), _COMPARED_TEXTS)).casefold()
+        for value in tooltips:
+            if value.casefold() not in shown:
+                report(OmissionKind.TOOLTIP, value, omissions)
     if node.tag not in ("img", "area"):
         return ""
     alternative = " ".join((node.get("alt") or "").split())
@@ -97,6 +100,11 @@ def content_of(node: Element, without: Element | None = None) -> str:
 
 
 def _attributes(node: Element) -> str:
+    tooltips = " ".join(node.get(name) or "" for name in _TOOLTIPS)
+    return f"{tooltips} {_other_attributes(node)}"
+
+
+def _other_attributes(node: Element) -> str:
     match node.tag:
         case "input":
             kind = (node.get("type") or "text").lower()
@@ -108,7 +116,7 @@ def _attributes(node: Element) -> str:
         case "img" | "area":
             return node.get("alt") or ""
         case "iframe" | "object" | "embed" | "audio" | "video":
-            return " ".join(node.get(name) or "" for name in ("title", "aria-label", "srcdoc", "src", "data"))
+            return " ".join(node.get(name) or "" for name in ("srcdoc", "src", "data"))
     return ""
 
 

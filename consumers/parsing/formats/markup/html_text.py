@@ -29,6 +29,7 @@ _BLOCKS_WORDS = """
     address fieldset form hr details summary body html center tr td th thead tbody tfoot
 """
 _BLOCKS = frozenset(_BLOCKS_WORDS.split())
+_TABLE_PARTS = frozenset(("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col", "script", "style"))
 _DEEPEST_FRAME = 3
 
 
@@ -159,7 +160,7 @@ class _HtmlWalk:
         """Whether a table arranges blocks (columns of a page, code beside its line numbers) and has no rows of values."""
         if table.get("role") in ("presentation", "none") or next(table.iter(*_LAYOUT_MARKS), None) is not None:
             return True
-        if next(table.iterdescendants("table"), None) is not None:
+        if next(table.iterdescendants("table"), None) is not None or _has_stray_content(table):
             return True
         return (
             sum(
@@ -198,6 +199,15 @@ def _rows(table: Element) -> Iterator[Element]:
             yield child
         elif child.tag in ("thead", "tbody", "tfoot"):
             yield from (row for row in child if row.tag == "tr")
+
+
+def _has_stray_content(table: Element) -> bool:
+    """Whether text stands in a table outside its cells, where browsers show it before the table (HTML, 13.2.6.1)."""
+    for node in table.iter("table", "thead", "tbody", "tfoot", "tr"):
+        texts = [node.text, *(child.tail for child in node)]
+        if any(text and text.strip() for text in texts) or any(child.tag not in _TABLE_PARTS for child in node):
+            return True
+    return False
 
 
 def visible_text(node: Element, left_out: LeftOut, omissions: Omissions) -> str:

@@ -11,6 +11,8 @@ from consumers.parsing.limits import NotADocument, Unreadable
 
 Element = Any
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
+_UNCLOSED = re.compile(r"<(embed|source|track|wbr)(\s[^<>]*)?>", re.IGNORECASE)
+"""Elements without content (HTML, 13.1.2) that libxml2 does not know as such: it takes all that follows for their content."""
 _DECLARED_WITHIN = 1024
 """A page declares its encoding in its first kilobyte (HTML, 4.2.5.4)."""
 
@@ -23,6 +25,7 @@ def tree(data: bytes, charset: str = "") -> Element | None:
         text = decode(data, charset or (declared[1].decode("ascii") if declared else ""))
     except NotADocument:
         text = clean_text(data.decode("utf-8", "replace"))
+    text = _UNCLOSED.sub(r"<\1\2></\1>", text)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True)
     try:
         return html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)

@@ -1,0 +1,261 @@
+"""Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
+
+import pytest
+
+from consumers.parsing.parse_file import parse_data
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+from tests.consumers.parsing.samples import pdf
+
+SETTINGS = SplitSettings(max_tokens=400, min_tokens=40)
+
+
+def read(name: str, data: bytes | str) -> ParsedDocument:
+    content = data.encode() if isinstance(data, str) else data
+    [document] = parse_data(content, name.encode(), f"file:///{name}", SETTINGS)
+    return document
+
+
+def text(document: ParsedDocument) -> str:
+    assert document.error is None
+    return "\n".join(f"{passage.title}\n{passage.text}" for passage in document.passages)
+
+
+def account(document: ParsedDocument) -> list[str]:
+    return [omission.text for omission in document.left_out]
+
+
+# PDF
+
+
+def test_numbers_and_amounts_of_merged_invoices_stay() -> None:
+    pages = [
+        [
+            (60, 780, 11, f"Invoice A-{number}"),
+            (60, 760, 11, f"Lamp oil for the house of {name}."),
+            (60, 740, 11, f"To pay: {amount} crowns"),
+        ]
+        for number, name, amount in ((311, "Rell", 40), (327, "Voss", 55), (341, "Teal", 61), (342, "Amber", 18))
+    ]
+    document = read("invoices.pdf", pdf(pages))
+    for line in ("Invoice A-311", "Invoice A-342", "To pay: 40 crowns", "To pay: 61 crowns"):
+        assert line in text(document)
+    assert account(document) == []
+
+
+@pytest.mark.parametrize("first", [1, 1001])
+def test_invoices_numbered_like_pages_stay(first: int) -> None:
+    pages = [[(60, 780, 11, f"Invoice {first + k}"), (60, 760, 11, f"Oil for lamp {'abcd'[k]}.")] for k in range(4)]
+    assert all(f"Invoice {first + k}" in text(read("invoices.pdf", pdf(pages))) for k in range(4))
+
+
+def test_headers_that_only_number_pages_stand_once() -> None:
+    pages = [
+        [
+            (60, 810, 9, "Report of the Quill lamp works"),
+            (500, 810, 9, f"{number + 340}"),
+            (60, 700, 11, f"The works made lamps of type {'abcdef'[number]}."),
+            (60, 30, 9, f"Page {number + 1} of 6"),
+        ]
+        for number in range(6)
+    ]
+    document = read("report.pdf", pdf(pages))
+    assert text(document).count("Quill lamp works") == 1
+    assert "Page 1 of 6" not in text(document)
+    assert [(each.kind, each.count) for each in document.left_out] == [("running_header", 11)]
+    assert "Page 6 of 6" in account(document)[0]
+
+
+def test_pages_of_one_line_stay() -> None:
+    assert text(read("signs.pdf", pdf([[(60, 700, 40, f"Berth {n}")] for n in range(1, 13)]))).count("Berth ") == 12
+    same = read("copies.pdf", pdf([[(60, 700, 40, "No entry")] for _ in range(5)]))
+    assert text(same).count("No entry") == 5 and account(same) == []
+
+
+def with_picture(data: bytes, page: int) -> bytes:
+    """The PDF with an image on a page, counted from 0: its content stream draws one inline."""
+    parts = data.split(b"\nendstream")
+    head, _, stream = parts[page].rpartition(b"stream\n")
+    image = stream + b"q 9 0 0 9 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID x EI Q "
+    length = head.rpartition(b"/Length ")
+    parts[page] = length[0] + b"/Length %d >>\nstream\n" % len(image) + image
+    return b"\nendstream".join(parts)
+
+
+def scanned(pages: list[str], scans: range) -> bytes:
+    data = pdf([[(60, 700, 11, line)] if line else [] for line in pages])
+    for page in scans:
+        data = with_picture(data, page)
+    return data
+
+
+def test_a_scan_with_a_cover_says_which_part_was_not_read() -> None:
+    document = read("lease.pdf", scanned(["Lease of the lamp house, scanned", *[""] * 8], range(1, 9)))
+    assert "Lease of the lamp house" in text(document)
+    assert account(document) == ["8 of 9 pages have no text layer"]
+
+
+def test_a_stamp_on_each_scanned_page_is_no_text_of_the_page() -> None:
+    document = read("contract.pdf", scanned(["Made by the scanner"] * 8, range(8)))
+    assert text(document).count("Made by the scanner") == 1
+    assert account(document) == ["7 running headers: Made by the scanner", "7 of 8 pages have no text layer"]
+
+
+def test_blank_pages_are_not_reported() -> None:
+    assert account(read("a.pdf", scanned(["A text of one page.", "", ""], range(0)))) == []
+
+
+def no_to_unicode(data: bytes) -> bytes:
+    """The PDF with a font whose codes have no meaning: a composite one without ToUnicode (ISO 32000-1, 9.10.2)."""
+    font = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding /Identity-H /DescendantFonts [<< /Type /Font "
+        b"/Subtype /CIDFontType2 /BaseFont /Own /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) "
+        b"/Supplement 0 >> >>] >>"
+    )
+    return data.replace(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>", font)
+
+
+def test_a_font_without_meaning_gives_no_passage_of_signs() -> None:
+    document = read("own.pdf", no_to_unicode(pdf([[(60, 700, 11, "The key hangs behind the lamp, on the left.")]])))
+    assert document.skipped and "fonts do not say which characters they show" in (document.error or "")
+
+
+# Encodings
+
+
+SENTENCES = {
+    "cp1252": "Frau Jäger überprüfte die Mühle. Das kostet 40 £.",
+    "cp1250": "Klucz do młyna ma Łucja, a zapasowy leży w świetlicy.",
+    "cp1251": "Ключ от мельницы хранится у сторожа.",
+    "cp1253": "Το κλειδί του μύλου το κρατά η Ελένη.",
+    "cp1254": "Değirmenin anahtarı Ayşe Güneş hanımda duruyor. Yedek anahtar kışlık bölümde, mavi kutuda.",
+    "cp1255": "המפתח של הטחנה נמצא אצל רבקה. המפתח השני מונח בקופסה הכחולה.",
+    "cp1256": "مفتاح الطاحونة عند فاطمة.",
+    "koi8_r": "Ключ от мельницы хранится у сторожа.",
+    "cp437": "Frau Jäger überprüfte die Mühle in der Küche.",
+    "mac_roman": "La clé du moulin est chez Éloïse, à côté de l’entrée.",
+    "big5": "水車的鑰匙由守門人保管，備用鑰匙在箱子裡。",
+    "gb18030": "水车的钥匙由守门人保管，备用钥匙在箱子里。",
+    "cp932": "水車の鍵は番人が保管しています。",
+    "euc_jp": "水車の鍵は番人が保管しています。",
+    "cp949": "물레방아 열쇠는 관리인이 보관합니다.",
+    "utf-16": "Frau Jäger überprüfte die Mühle, und nichts geschah.",
+}
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("encoding", SENTENCES)
+def test_a_text_in_any_common_encoding(encoding: str, late: bool) -> None:
+    before = "The gauge reads nine.\n\n" * 3000 if late else ""
+    document = read("a.txt", (before + SENTENCES[encoding] + "\n").encode(encoding))
+    assert SENTENCES[encoding] in text(document) and account(document) == []
+
+
+@pytest.mark.parametrize("words", ["£40 a week", "Zoë", "Löffel;3", "20 °C", "“so”", "– no", "naïve", "½ cup", "it’s"])
+def test_a_text_with_one_letter_of_windows_1252(words: str) -> None:
+    assert words in text(read("a.txt", f"The fee is {words} at the pier.".encode("cp1252")))
+
+
+def test_damaged_utf8_stays_utf8_and_is_counted() -> None:
+    data = ("Frau Jäger überprüfte die Mühle. " * 9).encode() + b"It is \xff here and \xfe there."
+    document = read("a.txt", data)
+    assert "überprüfte" in text(document) and "It is \ufffd here" in text(document)
+    assert account(document) == ["2 characters of unknown meaning"]
+
+
+def test_soft_hyphens_do_not_break_words() -> None:
+    for name, content in (
+        ("a.txt", "The ship\u00adyard and the light\u00ad\nhouse stand at the pier."),
+        ("a.html", "<p>The ship&shy;yard and the light&shy;house stand at the pier."),
+        ("a.md", "The ship\u00adyard and the light\u00adhouse stand at the pier."),
+        ("a.csv", "Place,What\nShip\u00adyard,the shipyard and the lighthouse stand"),
+    ):
+        assert "shipyard and the lighthouse" in " ".join(text(read(name, content)).split()), name
+
+
+# Mail
+
+
+def mail(kind: str, body: str, **headers: str) -> bytes:
+    lines = ["From: ann@example.org", "Subject: Oil", *(f"{key}: {value}" for key, value in headers.items())]
+    return "\r\n".join([*lines, "MIME-Version: 1.0", f"Content-Type: {kind}", "", body]).encode()
+
+
+def test_the_text_after_a_picture_and_the_footer_of_a_list() -> None:
+    body = "\r\n".join(
+        [
+            "--b", "Content-Type: text/plain; charset=us-ascii", "", "Here is the lamp:",
+            "--b", "Content-Type: image/png; name=lamp.png", "Content-Disposition: inline", "", "x",
+            "--b", "Content-Type: text/plain; charset=us-ascii", "", "Sabine Rell ground its lens.",
+            "--b", "Content-Type: text/plain", "", "The list of the lamp makers", "--b--",
+        ]
+    )  # fmt: skip
+    document = read("a.eml", mail("multipart/mixed; boundary=b", body))
+    assert all(part in text(document) for part in ("Here is the lamp", "ground its lens", "list of the lamp makers"))
+    assert account(document) == ["1 attachment not read: lamp.png"]
+
+
+def test_an_order_behind_a_placeholder() -> None:
+    body = "\r\n".join(
+        [
+            "--b", "Content-Type: text/plain", "", "Use a program that shows pages.",
+            "--b", "Content-Type: text/html", "", "<p>Four cans of oil go to the house of Voss on 3 June.</p>", "--b--",
+        ]
+    )  # fmt: skip
+    document = read("a.eml", mail("multipart/alternative; boundary=b", body))
+    assert "Four cans of oil go to the house of Voss" in text(document)
+    assert "program that shows pages" not in text(document)
+    assert account(document) == ["1 alternative version: Use program that shows pages"]
+
+
+def test_bytes_decide_against_the_declared_charset() -> None:
+    words = "Der Schlüssel hängt in der Bäckerei."
+    for charset, encoding in (("us-ascii", "utf-8"), ("iso-8859-1", "utf-8"), ("utf-8", "cp1252"), ("gb2312", "utf-8")):
+        head, _, _ = mail(f"text/plain; charset={charset}", "").partition(b"\r\n\r\n")
+        assert words in text(read("a.eml", head + b"\r\n\r\n" + words.encode(encoding)))
+    japanese = "鍵は番人が保管しています。"
+    head, _, _ = mail("text/plain; charset=iso-2022-jp", "").partition(b"\r\n\r\n")
+    assert japanese in text(read("a.eml", head + b"\r\n\r\n" + japanese.encode("iso-2022-jp")))
+
+
+def test_headers_in_bytes_beyond_ascii() -> None:
+    for encoding in ("utf-8", "cp1252"):
+        data = b"From: ann@example.org\r\nSubject: " + "Schlüssel für Jörg".encode(encoding) + b"\r\n\r\nA text."
+        assert read("a.eml", data).title == "Schlüssel für Jörg"
+
+
+# Pages and Markdown
+
+
+def test_questions_on_buttons_and_text_of_components() -> None:
+    page = (
+        "<main><h1>The ferry</h1><h2><button class=fold>Are dogs allowed on the ferry?</button></h2><div>On a leash.</div>"
+        "<pre>sail</pre><button>Copy</button>"
+        "<x-hours><template shadowrootmode=open><p>It sails at nine.</p></template></x-hours>"
+        "<iframe srcdoc='&lt;p&gt;Pier two is closed.&lt;/p&gt;'></iframe></main>"
+    )
+    document = read("a.html", page)
+    for words in ("Are dogs allowed on the ferry?", "It sails at nine.", "Pier two is closed."):
+        assert words in text(document)
+    assert account(document) == ["1 button or field: Copy"]
+
+
+def test_text_behind_elements_that_end_nowhere() -> None:
+    assert "and the rest" in text(read("a.html", "<p>A long<wbr>word <embed src=a.swf> and the rest.</p><p>More.</p>"))
+
+
+def test_what_a_page_does_not_show_is_named() -> None:
+    document = read(
+        "a.html", "<nav><a href=/>Home</a> <a href=/b>Boats</a></nav><p>The ferry sails.</p><p hidden>Draft."
+    )
+    assert account(document) == ["1 part of a site's navigation: Home Boats", "1 hidden part: Draft."]
+
+
+def test_markdown_with_a_picture_as_base64() -> None:
+    picture = "data:image/png;base64," + "iVBORw0KGgo" * 200_000
+    document = read(
+        "a.md", f"# The lamp\n\n![a drawing of the lamp]({picture})\n\nSabine Rell built it.\n\n[1]: <{picture}>\n"
+    )
+    assert "a drawing of the lamp" in text(document) and "Sabine Rell built it." in text(document)
+    assert "iVBOR" not in text(document)
+    assert account(document) == ["2 pictures: image/png"]
