@@ -17,12 +17,22 @@ READER_VERSION = 4
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 
+EXCLUSIONS_VERSION = 2
+"""Raised with every row that is added to `consumers.folder.tree.default_exclusions`. Documents of files that were read under an
+earlier version are not forgotten because of a newer row before somebody confirms it."""
+
 EMPTY = "empty"
 """Says in a file's position that the memory has no document of the file and needs none: the file gave none, or whoever may
 remove them did. Without it, a file whose documents are missing is read again at the next start."""
 
 Stamp = tuple[int, int, int]
 """(size, mtime in ns, inode)."""
+
+
+def content_digest(hexadecimal: str, size: int, max_bytes: int | None) -> str:
+    """The digest of a file of `size` bytes of which at most `max_bytes` are read; `hexadecimal` is their BLAKE2b-128. That of a
+    beginning names its length, as the same file has other documents under another limit."""
+    return hexadecimal if max_bytes is None or size <= max_bytes else f"{hexadecimal}:{max_bytes}"
 
 
 def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,18 +54,24 @@ def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
 class Fingerprint:
     """What a file looked like when it was read. Equal fingerprints mean that it need not be read again.
 
-    `digest` is the content's BLAKE2b-128 in hex; it decides when size or mtime changed but the content may not have.
+    `digest` is that of the content (`content_digest`); it decides when size or mtime changed but the content may not have.
     """
 
     size: int
     mtime_ns: int
     inode: int
     digest: str | None = None
+    exclusions: int = field(default=EXCLUSIONS_VERSION, compare=False)
+    """The version of the default exclusions under which the file was read."""
 
     @property
     def stamp(self) -> Stamp:
         """What can be seen of a file without reading it."""
         return self.size, self.mtime_ns, self.inode
+
+    def reads_as_far(self, max_bytes: int) -> bool:
+        """Whether the file would be read as far again under this limit."""
+        return self.digest is None or self.digest == content_digest(self.digest.partition(":")[0], self.size, max_bytes)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -64,13 +80,15 @@ class Fingerprint:
             "inode": self.inode,
             "digest": self.digest,
             "reader": READER_VERSION,
+            "exclusions": self.exclusions,
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Fingerprint":
         """A stored position. One of another reader has no digest, as the same file reads otherwise now."""
         digest = value.get("digest") if value.get("reader") == READER_VERSION else None
-        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest)
+        exclusions = int(value.get("exclusions", 1))
+        return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest, exclusions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +127,7 @@ class FileRemoved:
 
 @dataclass(frozen=True, slots=True)
 class FileRefused:
-    """A file that is not read at all (too large, no permission, not a regular file): why, and what to do."""
+    """A file that is not read at all (no permission, not a regular file, a link): why, and what to do."""
 
     uri: str
     source: str

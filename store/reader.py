@@ -102,6 +102,10 @@ class StoreReader:
         """How many documents there are in each state."""
         return dict(Counter(document.state for document in self._index.documents.copy().values()))
 
+    def skipped(self) -> list[Document]:
+        """The documents that are skipped."""
+        return [each for each in self._index.documents.copy().values() if each.state is State.SKIPPED]
+
     def omissions(self) -> dict[str, int]:
         """How much content the documents' passages do not contain, by kind."""
         return count_omissions(self._index.documents.copy().values())

@@ -20,6 +20,8 @@ ADD_TIMEOUT_S = 600.0
 """How long the daemon may take to make a request's documents durable."""
 IMPORT_TIMEOUT_S = 3600.0
 UPLOAD_CHUNK_BYTES = 1024 * 1024
+REJECTED_SHOWN = 20
+"""Rejected documents that are named on standard error; all are in the JSON answer."""
 
 
 @click.command()
@@ -79,7 +81,10 @@ def _ready_documents(
 
 def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
     rejected.append(item)
-    print_note(f"{item.where}: {item.error}")
+    if len(rejected) <= REJECTED_SHOWN:
+        print_note(f"{item.where}: {item.error}")
+    elif len(rejected) == REJECTED_SHOWN + 1:
+        print_note("…further ones are counted; --json lists all of them.")
 
 
 @click.command(name="import")

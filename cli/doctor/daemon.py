@@ -11,6 +11,7 @@ from cli.client.address import SOCKET_BYTES, Address
 from cli.client.http import Client
 from cli.client.typed_answers import parse_answer
 from cli.errors import CommandError, Exit
+from cli.render.status import reason_counts, room_words
 from cli.terminal_text import count, duration, one_line, size, truncate
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentList
@@ -141,8 +142,6 @@ def languages(status: Status) -> Iterator[Finding]:
 
 def memory(status: Status) -> Iterator[Finding]:
     """What the memory takes, and when there is no room left."""
-    from cli.render.status import room_words
-
     use = status.memory
     if use is None:
         return
@@ -187,20 +186,25 @@ def source(each: SourceStatus) -> Finding:
                 "SELinux forbids it (journalctl -k), or hippod's user may not read it"
             )
         return Finding(name, "fail", f"{each.state}{lag}{why}", hint)
-    # A source that works and has something to say has fallen back to something.
-    return Finding(name, "warn" if detail else "ok", f"{each.state}{lag}{why}")
+    excluded = extra.get("excluded") or {}
+    left_out = f", {sum(excluded.values()):,} excluded ({reason_counts(excluded)})" if excluded else ""
+    # A source that works and has something to say has fallen back to something, or waits for a confirmation.
+    return Finding(name, "warn" if detail else "ok", f"{each.state}{lag}{left_out}{why}")
 
 
 def documents(client: Client, status: Status) -> Finding:
-    """Failed documents, the first with its reason."""
-    detail = f"{count(status.documents, 'document')}, {status.pending:,} pending"
+    """How many documents are indexed, failed and skipped; the first failed one with its reason."""
+    skipped = sum(status.skipped.values())
+    detail = f"{count(status.documents, 'document')}, {status.pending:,} pending, "
+    detail += f"{status.failed:,} failed" if status.failed or skipped else "none failed"
+    detail += f", {skipped:,} skipped ({reason_counts(status.skipped)})" if skipped else ""
     if not status.failed:
-        return Finding("documents", "ok", f"{detail}, none failed")
+        return Finding("documents", "ok", detail, "`hippoctl ls --state skipped` says why" if skipped else "")
     listed = client.call("GET", Route.DOCUMENTS, params={"state": DocumentState.FAILED.value, "limit": 1})
     first = next(iter(parse_answer(DocumentList, listed).documents), None)
     example = f", such as {truncate(first.uri, 200)}: {truncate(first.error or 'no reason', 200)}" if first else ""
     hint = "`hippoctl ls --state failed` lists them, `hippoctl retry` tries them again"
-    return Finding("documents", "warn", f"{detail}, {status.failed:,} failed{example}", hint)
+    return Finding("documents", "warn", f"{detail}{example}", hint)
 
 
 def _group(path: Path) -> str:

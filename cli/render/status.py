@@ -7,6 +7,8 @@ from cli.render.styled_text import Text
 from cli.terminal_text import duration, local_time, one_line, size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from daemon.contract.status import MemoryUse, Progress, SourceStatus, Status
 
 
@@ -18,6 +20,8 @@ def status_lines(answer: "Status") -> list[Text]:
     edges = answer.edges
     open_ = [(f"{answer.pending:,} pending", "cyan")] if answer.pending else []
     open_ += [(f"{answer.failed:,} failed", "red")] if answer.failed else []
+    skipped = sum(answer.skipped.values())
+    open_ += [(f"{skipped:,} skipped: {reason_counts(answer.skipped)}", "yellow")] if skipped else []
     documents = text(f"{answer.documents:,}")
     for at, part in enumerate(open_):
         documents.append_text(text(" (" if not at else ", ", part))
@@ -67,12 +71,24 @@ def _sources(sources: "list[SourceStatus]") -> list[Text]:
         ]
         for source in sources
     ]
-    return align(rows, indent=2)
+    lines = align(rows, indent=2)
+    for source in sources:
+        if excluded := (source.model_extra or {}).get("excluded"):
+            lines.append(
+                text(("    excluded", DIM), f" {reason_counts(excluded)}", (f" in {one_line(source.name)}", DIM))
+            )
+    return lines
 
 
 def _reason(source: "SourceStatus") -> str:
     extra = source.model_extra or {}
     return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+
+
+def reason_counts(counts: "Mapping[str, int]") -> str:
+    """3 no text, 1 too large: the largest first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count:,} {one_line(reason)}" for reason, count in ordered)
 
 
 def room_words(use: "MemoryUse") -> str:

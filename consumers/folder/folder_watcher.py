@@ -14,6 +14,7 @@ from consumers.folder.inotify_events import FileHint, apply_event
 from consumers.folder.inotify_watches import Watches, WatchEvent, WatchLimitError
 from consumers.folder.reconciler import Reconciler
 from consumers.folder.settings import FolderSettings, FolderState, StateName
+from consumers.folder.tree.hardlinks import HardLinks
 from consumers.folder.tree.root import check_root
 from consumers.folder.tree.walk import Inode
 from consumers.types import FileEvent, Fingerprint
@@ -61,12 +62,20 @@ class FolderWatcher:
         on_state: Callable[[FolderState], None] | None = None,
         touched: Callable[[str, Fingerprint], None] | None = None,
         documents: Callable[[str], int] = lambda _uri: 1,
+        hard_links: HardLinks | None = None,
     ) -> None:
-        """`known` is what was committed for this source, `documents` how many documents there are in a file. Raises ValueError
-        for an invalid glob."""
+        """`known` is what was committed for this source, `documents` how many documents there are in a file. Folders that share
+        `hard_links` read a file once that has names in several of them. Raises ValueError for an invalid glob."""
+        self._hard_links = hard_links or HardLinks()
         self._reconciler = Reconciler(
-            settings, emit, touched or (lambda _uri, _fingerprint: None), self._watch_directory, documents
+            settings,
+            emit,
+            touched or (lambda _uri, _fingerprint: None),
+            self._watch_directory,
+            documents,
+            self._hard_links,
         )
+        self._hard_links.join(settings.root, lambda path: self._put_hint(FileHint(path, look=True)))
         self._reconciler.load(known)
         self._settings = settings
         self._on_state = on_state
@@ -77,7 +86,7 @@ class FolderWatcher:
         self._watches: Watches | None = None
         self._overflowed = False
         self._trusted_root: Inode | None = None
-        self._loss_logged = 0
+        self._loss_logged = (0, 0)
         self._requests: deque[_ScanRequest] = deque()
         self._end_lock = threading.Lock()
         self._ended = False
@@ -101,7 +110,9 @@ class FolderWatcher:
             pending=len(self._reconciler.debounce) + len(self._reconciler.pending_removals) + self._reconciler.reading,
             watches=len(watches) if watches else 0,
             last_scan_at=self._last_scan_at,
-            unconfirmed=self._reconciler.loss.lost if self._reconciler.loss else 0,
+            unconfirmed=self._reconciler.loss.waiting,
+            newly_excluded=self._reconciler.loss.excluded,
+            excluded=self._reconciler.excluded(),
         )
 
     def start(self) -> None:
@@ -123,7 +134,8 @@ class FolderWatcher:
         on_done(False)
 
     def confirm(self) -> int:
-        """Has what a scan did not find any more forgotten; returns how many documents these are. 0: nothing waits."""
+        """Has the documents forgotten that a scan missed, or that a new default exclusion leaves out; returns how many. 0:
+        nothing waits."""
         waiting = self.state.unconfirmed
         if waiting:
             self._reconciler.loss.confirm()
@@ -258,6 +270,7 @@ class FolderWatcher:
             return
         had_scanned, self._trusted_root = self._trusted_root is not None, root.inode
         self._last_scan_at = time.time()
+        self._hard_links.scanned(reconciler.root)
         polling = self._watches is None
         now = time.monotonic()
         pause = max(self._settings.poll_interval_s, MIN_POLL_PAUSE_RATIO * (now - began))
@@ -270,14 +283,19 @@ class FolderWatcher:
             self._open_requests.append(request)
 
     def _settle_losses(self, had_scanned: bool) -> None:
-        """What was just deleted is told by events too, where the folder was watched, and they may be on their way still."""
+        """Logs what waits to be confirmed. What was just deleted in a watched folder is told by events too, which may be on
+        their way."""
         loss = self._reconciler.loss
-        if loss and self._watches is not None and had_scanned:
+        if loss.missed and self._watches is not None and had_scanned:
             self._stopping.wait(EVENTS_DELAY_S)
             self._drain()
-        if loss and loss.lost != self._loss_logged:
-            log.warning("loss_held", source=self._settings.source, documents=loss.lost, of=loss.known)
-        self._loss_logged = loss.lost if loss else 0
+        missed, excluded = loss.missed, loss.excluded
+        waiting = (missed, sum(excluded.values()))
+        if missed and missed != self._loss_logged[0]:
+            log.warning("loss_held", source=self._settings.source, documents=missed, of=loss.known)
+        if excluded and waiting[1] != self._loss_logged[1]:
+            log.warning("exclusion_held", source=self._settings.source, documents=waiting[1], reasons=excluded)
+        self._loss_logged = waiting
 
     def _incomplete_because(self) -> str:
         """Why the folder is not followed completely or not as configured; "" where it is."""
@@ -287,15 +305,23 @@ class FolderWatcher:
             for path in sorted(self._reconciler.drives.absent)
         ]
         loss = self._reconciler.loss
-        if loss:
+        if loss.missed:
             away.append(
                 f"{loss.lost:,} of {loss.known:,} documents are not there any more; they are kept until `hippoctl confirm "
                 f"{self._settings.source}` says that they are gone: else mount the drive, or correct path, include and exclude"
+            )
+        if excluded := loss.excluded:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(excluded.items()))
+            away.append(
+                f"new default exclusions leave out documents that are in the memory ({reasons}), such as "
+                f"{os.fsdecode(loss.excluded_example)!r}; they are kept until `hippoctl confirm {self._settings.source}` "
+                "forgets them; to follow them, add a `!` pattern to exclude"
             )
         return "; ".join([self._polling_reason, *away] if self._polling_reason else away)
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:
         """The folder is missing: keeps all that is known, and waits until it is back."""
+        self._hard_links.scanned(self._reconciler.root)
         self._reconciler.debounce.clear()
         self._reconciler.pending_removals.clear()
         self._reconciler.loss.take_back()

@@ -14,10 +14,12 @@ from consumers.types import Fingerprint
 
 @dataclass(frozen=True, slots=True)
 class FileHint:
-    """What the daemon says about a file: that it was committed, or that it is to be read again."""
+    """What the daemon says about a file: that it was committed, or that it is to be read again. `look`: another folder has
+    found or lost a name of it."""
 
     path: bytes
     committed: bool = False
+    look: bool = False
     fingerprint: Fingerprint | None = None
 
 
@@ -26,6 +28,8 @@ def apply_event(item: WatchEvent | FileHint, watches: Watches | None, reconciler
     if isinstance(item, FileHint):
         if item.committed:
             reconciler.committed(item.path, item.fingerprint)
+        elif item.look:
+            reconciler.metadata_changed(item.path)
         else:
             reconciler.recheck(item.path)
         return False

@@ -1,11 +1,12 @@
-"""Keeps a scan from forgetting most of a folder at once: a drive that is mounted empty, a path or a pattern that is wrong.
+"""Keeps documents that a scan would forget until somebody confirms it.
 
-What one event after the other says to be gone is gone. What a scan alone does not find any more, and is more than half of the
-documents, waits until somebody says that it is so. Nothing of this is written down: the next scan, also after a restart,
-finds the same.
+Two causes are guarded. A scan misses more than half of a folder's documents: a drive that is mounted empty, a path or a pattern
+that is wrong. Or a default exclusion that is newer than the document leaves it out: after an upgrade of hippod. What events say
+to be gone is gone. Nothing of this is stored: the next scan, also after a restart, finds the same.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 from consumers.folder.ledger import Ledger
 from consumers.folder.pending_removals import PendingRemovals
@@ -28,12 +29,32 @@ class LossGuard:
         self._enabled = enabled
         self._confirmed = False
         self._held: set[bytes] = set()
+        self._excluded: dict[bytes, str] = {}
         self.lost = self.known = 0
-        """Documents that wait, and documents of the whole folder, as of the last scan that held any."""
+        """Documents that a scan missed and that wait, and documents of the whole folder, as of the last scan that held any."""
 
-    def __bool__(self) -> bool:
-        """Whether anything waits."""
-        return bool(self._held)
+    @property
+    def missed(self) -> int:
+        """Documents that wait because a scan missed them."""
+        return self.lost if self._held else 0
+
+    @property
+    def excluded(self) -> dict[str, int]:
+        """Documents that wait because a new default exclusion leaves them out, by its reason. In any thread."""
+        counts: Counter[str] = Counter()
+        for path, reason in list(self._excluded.items()):
+            counts[reason] += self._documents(path)
+        return dict(counts)
+
+    @property
+    def excluded_example(self) -> bytes:
+        """One of the files that wait because of an exclusion."""
+        return min(self._excluded, default=b"")
+
+    @property
+    def waiting(self) -> int:
+        """Documents that wait."""
+        return self.missed + sum(self.excluded.values())
 
     def confirm(self) -> None:
         """The next whole scan may forget what it does not find."""
@@ -46,15 +67,22 @@ class LossGuard:
     def found(self, path: bytes) -> None:
         """The file is there, or its removal was told by an event: it does not wait any more."""
         self._held.discard(path)
+        self._excluded.pop(path, None)
 
-    def forgettable(self, missing: list[bytes], elsewhere: Iterable[object], *, whole: bool) -> list[bytes]:
+    def forgettable(
+        self, missing: list[bytes], elsewhere: Iterable[object], excluded: Mapping[bytes, str], *, whole: bool
+    ) -> list[bytes]:
         """Those of `missing` that may be forgotten. `elsewhere`: stamps of files that are new, which may be missing ones that
-        moved. `whole`: the scan was of the whole folder."""
+        moved. `excluded`: those of `missing` that a new default exclusion leaves out. `whole`: the scan was of the whole
+        folder."""
         if whole:
             self._held.clear()
+            self._excluded.clear()
         confirmed, self._confirmed = whole and self._confirmed, self._confirmed and not whole
         if not self._enabled or confirmed or not missing:
             return missing
+        self._excluded |= excluded
+        missing = [path for path in missing if path not in self._excluded]
         stamps = set(elsewhere)
         gone = [path for path in missing if path not in self._vanished and self._counts(path, stamps)]
         candidates = self._held.union(gone)

@@ -1,11 +1,15 @@
+# ruff: noqa: PTH120
+# Paths are bytes here, which pathlib does not take.
 """Follows one tree: takes hints about paths, looks at what is there, and has the differences emitted. One thread owns it.
 
 An inotify event, a poll or a scan only says where to look. What the daemon is told follows from comparing the file with the
 ledger. So events that are lost, late, doubled or out of order cost time, never correctness.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from consumers.failure_codes import FailureCode
 from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPath
@@ -15,10 +19,10 @@ from consumers.folder.ledger import Entry
 from consumers.folder.loss_guard import LossGuard
 from consumers.folder.settings import FolderSettings
 from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
-from consumers.folder.tree.globs import GlobRules
-from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, HardLinks
+from consumers.folder.tree.follow_rules import FollowRules
+from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, READ_ELSEWHERE, HardLinks
 from consumers.folder.tree.walk import Inode, Walker
-from consumers.types import FileEvent, Fingerprint
+from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
 REMOVAL_GRACE_S = 0.1
 """How long a vanished file may take to come back (an editor's save) or to turn up elsewhere before it is removed."""
@@ -26,6 +30,8 @@ REMOVAL_GRACE_S = 0.1
 REMOVAL_EXTENSION_S = 1.0
 """How much longer it may take, each time, while a file that looks the same has not been read yet."""
 
+LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
+"""How long a hard link waits for its other names to be found in other folders, and how often it is looked at meanwhile."""
 
 SCAN_MANY_FILES = 16
 """A scan that finds more differences is a first index or a return after long: its files may wait for what is saved now.
@@ -42,8 +48,9 @@ class Reconciler:
         touched: Callable[[str, Fingerprint], None],
         watch_directory: Callable[[bytes, Inode, bool], None],
         documents: Callable[[str], int] = lambda _uri: 1,
+        hard_links: HardLinks | None = None,
     ) -> None:
-        """`documents`: how many there are in a file, by its URI."""
+        """`documents`: how many there are in a file, by its URI. `hard_links`: shared with other folders."""
         self.root = settings.root
         self.debounce = DebounceQueue()
         self.polling = settings.polling
@@ -54,16 +61,17 @@ class Reconciler:
         self._follow = settings.follow_symlinks
         self._settle_s = settings.settle_ms / 1000
         self._watch_directory = watch_directory
-        self._rules = GlobRules(self.root, settings.include, settings.exclude)
-        self._walker = Walker(
-            self._rules, follow=self._follow, max_bytes=settings.max_bytes, watch_directory=watch_directory
-        )
+        self._rules = FollowRules(self.root, settings.include, settings.exclude)
+        self._max_bytes = settings.max_bytes
+        self._walker = Walker(self._rules, follow=self._follow, watch_directory=watch_directory)
         self.drives = self._walker.drives
         self._events = FileEventEmitter(self.root, settings.source, emit, touched, self._walker)
         self.ledger = self._events.ledger
         self.pending_removals = self._events.pending_removals
         self.resolved = self._events.resolved
-        self._hard_links = HardLinks()
+        self._hard_links = hard_links or HardLinks()
+        self._marker_checks: set[bytes] = set()
+        """Directories in `debounce` in which a marker of a default exclusion came or went."""
         self.loss = LossGuard(
             self.ledger, self.pending_removals, lambda path: documents(file_uri(path)), enabled=settings.confirm_loss
         )
@@ -73,19 +81,27 @@ class Reconciler:
         inside = self.root.rstrip(b"/") + b"/"
         for uri, fingerprint in known.items():
             path = path_of(uri)
+            if not fingerprint.reads_as_far(self._max_bytes):
+                fingerprint = replace(fingerprint, digest=None)
             self.ledger.put(path, Entry(fingerprint, committed=True))
             if not path.startswith(inside):
                 self.pending_removals.put(path, 0, None)
+
+    def excluded(self) -> dict[str, int]:
+        """How many files and directories are excluded, by reason. In any thread."""
+        return self._walker.excluded()
 
     # Hints: where to look.
 
     def file_saved(self, path: bytes) -> None:
         """A program closed the file after writing, or moved it into place: it is complete."""
+        self._check_marker(path, 0)
         if self._may_follow(path):
             self.debounce.put(path, time.monotonic(), 0, content=True)
 
     def file_written(self, path: bytes) -> None:
         """The file is new or being written: wait until it is quiet."""
+        self._check_marker(path, 0)
         if self._may_follow(path):
             now = time.monotonic()
             self.debounce.put(path, now, now + self._settle_s, content=True)
@@ -98,6 +114,7 @@ class Reconciler:
 
     def directory_appeared(self, path: bytes) -> None:
         """A directory is new, was moved here, or can be listed now."""
+        self._check_marker(path, 0)
         if self._rules.enters(path):
             found = self._walker.status_of(path)
             if found.kind == "directory":
@@ -107,6 +124,7 @@ class Reconciler:
 
     def path_vanished(self, path: bytes) -> None:
         """A file, or a directory with all below it, was deleted or moved away."""
+        self._check_marker(path, REMOVAL_GRACE_S)
         due = time.monotonic() + REMOVAL_GRACE_S
         for vanished in self.drives.on_present_drives(self.ledger.below(path)):
             self.loss.found(vanished)
@@ -142,7 +160,7 @@ class Reconciler:
         """Compares the whole tree with the ledger. `top` is the root; returned with the reason if it cannot be listed."""
         self.links_need_rescan = False
         self._walker.forget_all()
-        self._hard_links.forget()
+        self._hard_links.forget(self.root)
         return self._compare(self.root, top, scanning=True)
 
     def check_drives(self) -> None:
@@ -170,6 +188,10 @@ class Reconciler:
 
     def _settle(self, path: bytes, waiting: WaitingPath, now: float) -> None:
         self.resolved.append(path)
+        if path in self._marker_checks:
+            self._marker_checks.discard(path)
+            self._compare_if_markers_changed(path)
+            return
         found = self._walker.status_of(path)
         if found.kind == "gone" or not self._events.is_reachable(path):
             self.path_vanished(path)
@@ -201,6 +223,7 @@ class Reconciler:
             self._put_off_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_absent_drive(path):
             self._events.removed(path)
+            self._hard_links.removed(path, self.root)
 
     # Helpers.
 
@@ -216,7 +239,8 @@ class Reconciler:
                     return found
             self._hard_links.add(path, found.stat)
             entry = self._mark_found(path)
-            if entry is not None and entry.refused is None and (found.unknown or entry.matches(found)):
+            as_known = entry is not None and entry.refused is None and (found.unknown or entry.matches(found))
+            if as_known and not self._is_shared(found):
                 self.pending_removals.discard(path)
                 self.resolved.append(path)
             else:
@@ -224,9 +248,40 @@ class Reconciler:
             self._watch_target(path, found)
         missing = self.drives.on_present_drives(path for path in self.ledger.below(top) if self._is_missing(path))
         new = [found.stamp for path, found in differing if found.kind == "file" and path not in self.ledger]
-        missing = self.loss.forgettable(missing, new, whole=scanning)
+        missing = self.loss.forgettable(missing, new, self._newly_excluded(missing), whole=scanning)
         self._queue_differences(differing, missing, scanning and self._are_many(differing))
         return None
+
+    def _newly_excluded(self, missing: list[bytes]) -> dict[bytes, str]:
+        """The files among `missing` that only a default exclusion leaves out that is newer than their reading; with its
+        reason."""
+        found = {}
+        for path in missing:
+            entry = self.ledger.get(path)
+            if entry is None or entry.refused is not None or entry.fingerprint.exclusions >= EXCLUSIONS_VERSION:
+                continue
+            exclusion = self._rules.exclusion(path, folder=False)
+            is_newer = exclusion is not None and exclusion.since > entry.fingerprint.exclusions
+            if exclusion is not None and is_newer and self._walker.status_of(path).kind == "file":
+                found[path] = exclusion.reason
+        return found
+
+    def _check_marker(self, path: bytes, wait_s: float) -> None:
+        """`path` came or went: a directory may be excluded now, or not any more."""
+        if self._rules.is_marker(path):
+            now = time.monotonic()
+            directory = os.path.dirname(path)
+            self._marker_checks.add(directory)
+            self.debounce.put(directory, now, now + wait_s)
+
+    def _compare_if_markers_changed(self, directory: bytes) -> None:
+        """Compares `directory` if a marker in it excludes other directories than at the last look."""
+        above = os.path.dirname(directory)
+        if directory != self.root and (not self._rules.enters(above) or self._rules.of_entry(directory, folder=True)):
+            return
+        found = self._walker.status_of(directory)
+        if found.kind == "directory" and self._walker.marks_changed(directory):
+            self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
         """Whether more than a few are new or look different; others are only looked at again, as they are too young."""
@@ -265,8 +320,9 @@ class Reconciler:
         self.pending_removals.discard(path)
         self.loss.found(path)
         self._watch_target(path, found)
-        elsewhere = self._refuse_linked_elsewhere(path, found, entry)
-        if elsewhere or (entry is not None and not waiting.content and entry.matches(found)):
+        if self._belongs_elsewhere(path, waiting, found, entry, now) or (
+            entry is not None and not waiting.content and entry.matches(found)
+        ):
             return
         overdue = now - waiting.since >= MAX_UNSETTLED_S
         stamp = found.stamp
@@ -274,7 +330,9 @@ class Reconciler:
             self.debounce.put_back(path, waiting, now + self._settle_s, stamp)
             return
         try:
-            fingerprint, steady = read_fingerprint(path, self.root, follow=self._follow, seen=found.stat)
+            fingerprint, steady = read_fingerprint(
+                path, self.root, follow=self._follow, seen=found.stat, max_bytes=self._max_bytes
+            )
         except SwappedError:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
             return
@@ -289,26 +347,50 @@ class Reconciler:
         else:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
-    def _refuse_linked_elsewhere(self, path: bytes, found: FileStatus, entry: Entry | None) -> bool:
-        """Refuses a file that also has a name outside of the folder, as a symbolic link out of it is refused.
+    def _is_shared(self, found: FileStatus) -> bool:
+        """Whether the file may have names in other followed folders: which of them reads it may have changed."""
+        return self._hard_links.are_shared() and found.stat is not None and found.stat.st_nlink > 1
 
-        A file that was reported before stays: a backup that links a whole drive must not empty the memory.
-        `consumers.openat` checks the same again when the file is opened.
+    def _belongs_elsewhere(
+        self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
+    ) -> bool:
+        """Refuses a file that also has a name outside of the followed folders, as a symbolic link out of them is refused, and
+        one that another folder reads. True also if that cannot be decided yet, and `path` waits again.
+
+        A file that was read before stays if it gets a name outside: a backup that links a whole drive must not empty the
+        memory. `consumers.openat` checks the names again when the file is opened.
         """
         assert found.stat is not None
-        if self._follow:
+        if self._follow or found.stat.st_nlink <= 1:
             return False
-        if self._hard_links.has_other_names(path, found.stat, self.ledger.with_inode(found.stat.st_ino)):
-            known = entry is not None and entry.was_read and entry.fingerprint.inode == found.stat.st_ino
-            if not known:
-                reason = LINKED_ELSEWHERE.format(count=found.stat.st_nlink)
-                self._events.refused(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))
-            return not known
-        for other in self._hard_links.names_besides(path, found.stat):
+        names = self._hard_links.names(path, found.stat, self.ledger.with_inode(found.stat.st_ino))
+        if len(names) < found.stat.st_nlink:
+            if entry is not None and entry.was_read and entry.fingerprint.inode == found.stat.st_ino:
+                return False
+            if (entry is None or entry.refused is None) and self._may_learn_names(now - waiting.since):
+                self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)
+                return True
+            self._refuse_link(path, found, LINKED_ELSEWHERE.format(count=found.stat.st_nlink))
+            return True
+        self._hard_links.tell(found.stat, names, self.root)
+        first = min(names)
+        if not first.startswith(self.root.rstrip(b"/") + b"/"):
+            self._refuse_link(path, found, READ_ELSEWHERE.format(name=os.fsdecode(first)))
+            return True
+        for other in names - {path}:
             before = self.ledger.get(other)
             if before is not None and before.refused is not None:
                 self.debounce.put(other, time.monotonic(), 0)
         return False
+
+    def _may_learn_names(self, waited_s: float) -> bool:
+        """Whether another folder may still tell of further names of a file."""
+        if not self._hard_links.are_shared() or waited_s >= MAX_UNSETTLED_S:
+            return False
+        return waited_s < LINK_GRACE_S or not self._hard_links.are_known(self.root)
+
+    def _refuse_link(self, path: bytes, found: FileStatus, reason: str) -> None:
+        self._events.refused(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))
 
     def _watch_target(self, path: bytes, found: FileStatus) -> None:
         if found.link and found.kind == "file" and found.stat is not None:

@@ -3,30 +3,10 @@
 """What a followed folder is configured with, and what it says about itself."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-
-DEFAULT_EXCLUDE = (
-    ".*",  # hidden files and folders: .git, .DS_Store, .~lock.*#, .#emacs, .name.swp, rsync's .name.AbC123
-    "~$*",  # an office file that is open
-    "*~",
-    "\\#*#",
-    "*.swp",
-    "*.swx",
-    "*.tmp",
-    "*.temp",
-    "*.part",
-    "*.partial",
-    "*.crdownload",
-    "*.download",
-    "Thumbs.db",
-    "desktop.ini",
-    "__pycache__/",
-    "node_modules/",
-    "lost+found/",
-)
-"""Always left out, before a folder's own `exclude`, which can take one back: `!.*` follows hidden files."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +16,13 @@ class FolderSettings:
     `include` and `exclude` are globs as in a .gitignore file, relative to the folder: `*.md` at any depth, `/notes/` at
     the top only, `**` for any folders; the last pattern that matches decides, `!` takes back. Upper and lower case
     differ, as they do for the file system. A file is followed if `include` matches it, and neither it nor a folder
-    above it is excluded.
+    above it is excluded. `consumers.folder.tree.default_exclusions` is excluded too, if no pattern of `exclude` matches it:
+    `!.*` follows hidden files.
 
     `polling` compares the tree every `poll_interval_s` seconds (more for a tree that takes long to walk): network drives
     tell of no change. `follow_symlinks` follows links out of the folder too; a directory is followed under one name.
     `settle_ms`: how long a file must be unchanged before it is read when nobody said that it is complete.
-    `max_bytes`: a larger file is skipped. `name` is the events' `source`; the path where it is empty.
+    `max_bytes`: of a larger file only the beginning is read. `name` is the events' `source`; the path where it is empty.
     `confirm_loss`: a scan that would forget more than half of the documents waits for `FolderWatcher.confirm`.
     """
 
@@ -85,4 +66,9 @@ class FolderState:
     watches: int = 0
     last_scan_at: float | None = None
     unconfirmed: int = 0
-    """Documents that a scan did not find any more, and that wait to be confirmed as gone."""
+    """Documents that a scan did not find any more, or that a new default exclusion leaves out, and that are kept until
+    somebody confirms it."""
+    newly_excluded: Mapping[str, int] = field(default_factory=dict)
+    """Those of them that a new default exclusion leaves out, by its reason."""
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    """Files and directories that are not followed, by reason; what is in such a directory is not counted."""

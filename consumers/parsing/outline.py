@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
-from consumers.parsing.limits import NotADocument
+from consumers.omissions import OmissionKind, Omissions
 from consumers.splitting import TextBlock
 
 _LONGEST_HEADING = 300
@@ -57,10 +55,8 @@ class Outline:
             return
         self._room -= len(text)
         if self._room < 0:
-            raise NotADocument(
-                f"more than {self._limit:,} characters of text, the most that one document may have; split it up",
-                FailureCode.TOO_LARGE,
-            )
+            self.omissions.add(OmissionKind.TOO_LARGE, f"text after the first {self._limit:,} characters")
+            return
         self._bare = None
         self.blocks.append(TextBlock(text, self.headings, joint, page, line, sheet, row))
 

@@ -4,7 +4,8 @@ A file never makes `parse_file` raise: what cannot be read becomes a document wi
 read a document with `error` and `skipped`. What a limit of the process stops (time, memory) is the worker pool's to report.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_line
@@ -19,11 +20,16 @@ from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
+from consumers.parsing.repeated_failures import with_summarised_failures
 from consumers.splitting import SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
 _MESSAGE_NAME = b"message.eml"
+LONGEST_CHARACTER = 4
+"""Bytes of one character, in any encoding that is read."""
+READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
+"""How zip, OLE and gzip files begin: what tells their format may stand at their end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
 
@@ -37,20 +43,32 @@ def parse_file(
     name: bytes | None = None,
     root: bytes | None = None,
     checked_inode: int | None = None,
+    max_bytes: int | None = None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """The documents of a file, and last a summary of what was read (none where the file was not opened or is too large).
+    """The documents of a file, and last a summary of what was read (none if the file was not opened).
 
     `name` decides the format in place of the path, for content that is kept under another name. `root` and `checked_inode`
-    keep what is opened within a folder, see `consumers.openat`.
+    keep what is opened within a folder, see `consumers.openat`. Of a file that is larger than `max_bytes` the beginning is
+    read, if its format can be cut.
     """
     name = path if name is None else name
+    open_file = partial(
+        OpenFile, path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode, max_bytes=max_bytes
+    )
+    yield from with_summarised_failures(_parse(open_file, name, uri, settings, limits), uri, stem_of(name))
+
+
+def _parse(
+    open_file: Callable[[], OpenFile], name: bytes, uri: str, settings: SplitSettings, limits: Limits
+) -> Iterator[ParsedDocument | ParseSummary]:
     try:
-        with OpenFile(path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode) as file:
+        with open_file() as file:
             modified_at = file.status.st_mtime_ns / 1e9
             if ending_of(name) in JSON_LINES.endings:
                 yield from _parse_lines(file, name, uri, settings, limits, modified_at)
             else:
-                yield from parse_data(file.read_all(limits.file_bytes), name, uri, settings, limits, modified_at)
+                data = file.read_all(_most_bytes(file, limits))
+                yield from parse_data(data, name, uri, settings, limits, modified_at, is_cut=file.is_cut)
             yield file.summary()
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, None)
@@ -63,11 +81,18 @@ def parse_data(
     settings: SplitSettings,
     limits: Limits = DEFAULT_LIMITS,
     modified_at: float | None = None,
+    *,
+    is_cut: bool = False,
 ) -> Iterator[ParsedDocument]:
-    """The documents of a file's content; `name` decides the format where the content does not."""
+    """The documents of a file's content; `name` decides the format where the content does not. `is_cut`: `data` is only the
+    beginning of the content."""
     try:
         _refuse_blank(data)
+        if is_cut and data.startswith(READ_AS_A_WHOLE):
+            raise _too_large(len(data))
         format = detect_format(name, data)
+        if is_cut:
+            data = _cut(data, format)
         if format is GZIP:
             name, data = _unpacked(name, data, limits)
             format = detect_format(name, data)
@@ -80,10 +105,55 @@ def parse_data(
         documents = read_collection(format, data, name, uri, settings, modified_at, parse_message)
         if documents is not None:
             yield from documents
+            if is_cut:
+                yield _rest_of_collection(uri, name, len(data), modified_at)
             return
-        yield _document(data, format, name, uri, settings, limits, modified_at)
+        yield _document(data, format, name, uri, settings, limits, modified_at, is_cut)
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, modified_at)
+
+
+def _most_bytes(file: OpenFile, limits: Limits) -> int:
+    """How much is read of a file. One that is cut is read no further than a text of `text_chars` may reach."""
+    if file.status.st_size <= limits.file_bytes:
+        return limits.file_bytes
+    return min(limits.file_bytes, LONGEST_CHARACTER * limits.text_chars)
+
+
+def _cut(data: bytes, format: DocumentFormat) -> bytes:
+    """The content up to the last place where its format can be cut. Raises NotADocument for one that cannot be cut."""
+    if format.cut_at is None:
+        raise _too_large(len(data))
+    if b"\0" in data[:256]:  # UTF-16 or UTF-32: an end of a line may not lie between two characters
+        return data[: len(data) // LONGEST_CHARACTER * LONGEST_CHARACTER]
+    return data[: data.rfind(format.cut_at) + 1] or data
+
+
+def _rest(size: int) -> str:
+    return f"the file after its first {size:,} bytes"
+
+
+def _too_large(size: int) -> NotADocument:
+    return NotADocument(
+        f"larger than {size:,} bytes, and it can be read only as a whole; raise max_bytes, or exclude it",
+        FailureCode.TOO_LARGE,
+    )
+
+
+def _rest_of_collection(uri: str, name: bytes, size: int, modified_at: float | None) -> ParsedDocument:
+    """Stands for what a cut file with several documents has after them."""
+    rest = Omissions()
+    rest.add(OmissionKind.TOO_LARGE, _rest(size))
+    error = f"read up to its first {size:,} bytes: what follows is left out; raise max_bytes, or split it up"
+    return ParsedDocument(
+        uri,
+        stem_of(name),
+        modified_at=modified_at,
+        error=error,
+        skipped=True,
+        code=FailureCode.TOO_LARGE,
+        left_out=rest.done(),
+    )
 
 
 def _refuse_blank(data: bytes) -> None:
@@ -113,9 +183,12 @@ def _document(
     settings: SplitSettings,
     limits: Limits,
     modified_at: float | None,
+    is_cut: bool,
 ) -> ParsedDocument:
     parse = format.load_parser(ending_of(name))
     omissions = Omissions()
+    if is_cut:
+        omissions.add(OmissionKind.TOO_LARGE, _rest(len(data)))
     try:
         parsed = parse(data, limits, omissions)
     except (NotADocument, Unreadable, MemoryError):
@@ -151,6 +224,8 @@ def _parse_lines(
     number = 0
     found = False
     while (read := file.read_line(limits.json_line_bytes)) is not None:
+        if file.is_cut and file.ended_in_line:
+            break
         number += 1
         line, whole = read
         if number == 1:
@@ -171,7 +246,9 @@ def _parse_lines(
             )
             continue
         yield read_json_line(line, number, f"{uri}#", settings, modified_at)
-    if not found:
+    if file.is_cut:
+        yield _rest_of_collection(uri, name, file.read_bytes, modified_at)
+    elif not found:
         reason = "empty: there is nothing in it to index"
         yield ParsedDocument(
             uri, stem_of(name), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NO_TEXT

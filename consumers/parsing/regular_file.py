@@ -9,6 +9,7 @@ from hashlib import blake2b
 from consumers.failure_codes import FailureCode
 from consumers.openat import has_unchecked_links, open_file
 from consumers.parsing.limits import NotADocument, Unreadable
+from consumers.types import content_digest
 
 _CHUNK = 1 << 20
 _KINDS = (
@@ -22,7 +23,8 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class ParseSummary:
-    """What was read of a file: its BLAKE2b-128 in hex over the very bytes that were parsed, and its state when opened.
+    """What was read of a file: its digest (`consumers.types.content_digest`) over the very bytes that were parsed, and its
+    state when opened.
 
     `changed` is true where size or mtime moved while it was read: what came out may be half old, half new, and the file
     has to be read again.
@@ -39,11 +41,17 @@ class OpenFile:
     """A regular file that is read from start to end once. A context manager; every error is one a person can act on.
 
     `root` is the followed folder that the path must not lead out of, `checked_inode` the inode whose names its reconciler knows
-    (see `consumers.openat`).
+    (see `consumers.openat`). Of a file that is larger than `max_bytes`, only its beginning is read.
     """
 
     def __init__(
-        self, path: bytes, *, follow_symlinks: bool, root: bytes | None = None, checked_inode: int | None = None
+        self,
+        path: bytes,
+        *,
+        follow_symlinks: bool,
+        root: bytes | None = None,
+        checked_inode: int | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         try:
             self._fd = open_file(path, root=root, follow=follow_symlinks)
@@ -63,6 +71,16 @@ class OpenFile:
         self._rest = b""
         self._size = 0
         self._at_end = False
+        self._max_bytes = max_bytes
+        self.is_cut = max_bytes is not None and self.status.st_size > max_bytes
+        """Whether only its beginning is read."""
+        self.ended_in_line = False
+        """Whether the last line of `read_line` had no end: that of a file that is cut is a part of a line."""
+
+    @property
+    def read_bytes(self) -> int:
+        """How much of it was read so far."""
+        return self._size
 
     def __enter__(self) -> "OpenFile":
         return self
@@ -71,15 +89,13 @@ class OpenFile:
         os.close(self._fd)
 
     def read_all(self, limit: int) -> bytes:
-        """The whole content. Raises NotADocument for more than `limit` bytes."""
-        if self.status.st_size > limit:
-            raise _too_large(self.status.st_size, limit)
+        """The content, at most `limit` bytes of it."""
         parts = []
-        while chunk := self._read():
+        while self._size < limit and (chunk := self._read()):
             parts.append(chunk)
-            if self._size > limit:
-                raise _too_large(self._size, limit)
-        return b"".join(parts)
+        if self._size > limit or self.status.st_size > limit:
+            self.is_cut = True
+        return b"".join(parts)[:limit]
 
     def read_line(self, limit: int) -> tuple[bytes, bool] | None:
         """The next line without its end and whether it was within `limit` bytes (else its beginning); None at the end."""
@@ -98,24 +114,30 @@ class OpenFile:
             if not self._rest:
                 if not length:
                     return None
+                self.ended_in_line = True
                 break
         line = b"".join(parts)
         return (line[:limit], length <= limit)
 
     def summary(self) -> ParseSummary:
-        """Of what was read; whatever is left is read to its end first, so that the digest is that of the whole file."""
+        """Of what was read; the rest is read first, so that the digest is that of the whole file, or of its beginning up to
+        `max_bytes`."""
         while self._read():
             pass
         before, after = self.status, os.fstat(self._fd)
-        changed = (before.st_size, before.st_mtime_ns) != (
-            after.st_size,
-            after.st_mtime_ns,
-        ) or self._size != before.st_size
-        return ParseSummary(self._digest.hexdigest(), before.st_size, before.st_mtime_ns, before.st_ino, changed)
+        size = before.st_size
+        digest = content_digest(self._digest.hexdigest(), size, self._max_bytes)
+        if self._max_bytes is not None and size > self._max_bytes:
+            # A log that grows beyond what is read of it: other changes show in its mtime at the next look.
+            changed = after.st_size < size
+        else:
+            changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self._size != size
+        return ParseSummary(digest, size, before.st_mtime_ns, before.st_ino, changed)
 
     def _read(self) -> bytes:
+        left = _CHUNK if self._max_bytes is None else min(_CHUNK, self._max_bytes - self._size)
         try:
-            chunk = os.read(self._fd, _CHUNK)
+            chunk = os.read(self._fd, left) if left > 0 else b""
         except OSError as error:
             raise _refusal(error) from error
         self._digest.update(chunk)
@@ -150,10 +172,3 @@ def _refusal(error: OSError) -> Exception:
             return Unreadable(
                 f"it could not be read: {error.strerror or error}; check the disk or the mount", FailureCode.UNREADABLE
             )
-
-
-def _too_large(size: int, limit: int) -> NotADocument:
-    return NotADocument(
-        f"{size:,} bytes, more than the {limit:,} that are read at most; exclude it, or split it up",
-        FailureCode.TOO_LARGE,
-    )

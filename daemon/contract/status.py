@@ -133,7 +133,8 @@ class MemoryUse(Response):
 
 
 class Status(Response):
-    """`pending` and `failed` count documents. `left_out` counts, by kind, content of the files that no passage contains.
+    """`pending` and `failed` count documents; `skipped` counts documents that are not read on purpose, by reason. `left_out`
+    counts, by kind, content of the files that no passage contains.
 
     `llm`: the model that answers `ask`, left out where none is configured.
 
@@ -156,6 +157,7 @@ class Status(Response):
     openie: str
     llm: str | None = Field(default=None, exclude_if=is_empty)
     left_out: dict[str, int] = Field(default_factory=dict)
+    skipped: dict[str, int] = Field(default_factory=dict)
     sources: list[SerializeAsAny[SourceStatus]]
     uptime_s: float
     rss_bytes: int

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import overload
 
 from consumers.failure_codes import FailureCode
@@ -26,10 +27,12 @@ def to_store_document(
     read: ParsedDocument, source: str, attempts: int = 0, payload: str | None = None
 ) -> tuple[Document, list[PassageText]]:
     """The store's record of a document and the texts of its passages."""
+    left_out = tuple(Omission(each.kind.value, each.count, storable(each.text)) for each in read.left_out)
     if read.error is not None:
-        return failed_document(
+        failed = failed_document(
             read.uri, source, read.error, read.code or FailureCode.OTHER, attempts, read.skipped, payload, read.title
-        ), []
+        )
+        return replace(failed, left_out=left_out), []
     texts: list[PassageText] = []
     refs: list[PassageRef] = []
     for passage in read.passages:
@@ -45,7 +48,7 @@ def to_store_document(
         modified_at=read.modified_at,
         metadata=dict(read.metadata),
         passages=tuple(refs),
-        left_out=tuple(Omission(each.kind.value, each.count, storable(each.text)) for each in read.left_out),
+        left_out=left_out,
     )
     return document, texts
 

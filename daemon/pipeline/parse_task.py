@@ -42,10 +42,11 @@ NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow t
 
 @dataclass(frozen=True, slots=True)
 class FolderAccess:
-    """A folder that may be read: its root, and whether links may lead out of it."""
+    """A folder that may be read: its root, whether links may lead out of it, and how much is read of one file."""
 
     root: bytes
     follow_symlinks: bool
+    max_bytes: int | None = None
 
 
 class DocumentReader:
@@ -92,6 +93,7 @@ class DocumentReader:
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
                 checked_inode=task.fingerprint.inode,
+                max_bytes=folder.max_bytes,
                 source=work.source,
                 fresh=work.urgency is Urgency.FRESH,
                 slow=work.slow,

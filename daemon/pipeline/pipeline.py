@@ -130,13 +130,20 @@ class Pipeline:
     # What comes in.
 
     def follow_folder(
-        self, source: str, root: bytes, follow_symlinks: bool, known: Iterable[str], committed: PositionCommitted
+        self,
+        source: str,
+        root: bytes,
+        follow_symlinks: bool,
+        known: Iterable[str],
+        committed: PositionCommitted,
+        max_bytes: int | None = None,
     ) -> None:
-        """Files below `root` may be read; `committed` is called with the position of each once that is in the store.
+        """Files below `root` may be read, each up to `max_bytes`; `committed` is called with the position of each once that is
+        in the store.
 
         Called before `start`. `known`: the files below `root` that the store knows, whichever folder they were read for.
         """
-        self._reader.follow_folder(FolderAccess(root, follow_symlinks))
+        self._reader.follow_folder(FolderAccess(root, follow_symlinks, max_bytes))
         self.file_events.listen(source, committed)
         self.file_events.take_over(source, known)
 

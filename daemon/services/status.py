@@ -197,6 +197,7 @@ class StatusService:
             pending=counts.pending,
             failed=counts.failed,
             left_out=counts.left_out,
+            skipped=counts.skipped,
             documents=counts.indexed,
             passages=snapshot.living_passages,
             phrases=snapshot.living_phrases,

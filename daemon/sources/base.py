@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -10,6 +10,7 @@ from daemon.config_types.section import Section
 from daemon.contract.status import SourceStatus
 
 if TYPE_CHECKING:  # the configuration imports this file, and needs none of these
+    from consumers.folder import HardLinks
     from consumers.splitting import SplitSettings
     from daemon.contract.finding import Finding
     from daemon.pipeline.ownership import Claim
@@ -98,6 +99,8 @@ class SourceParts:
     pipeline: "Pipeline"
     pool: "WorkerPool"
     split: "SplitSettings"
+    hard_links: "dict[object, HardLinks]" = field(default_factory=dict)
+    """What the folders with the same labels know of the names of their files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,20 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from consumers.folder import FolderSettings, FolderWatcher, file_uri
-from consumers.types import EMPTY, Fingerprint
+from consumers.folder import FolderSettings, FolderWatcher, HardLinks, file_uri
+from consumers.types import EMPTY, EXCLUSIONS_VERSION, Fingerprint
 from daemon.config_types.path_validators import existing_directory
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import AnyPath, Globs, Labels
 from daemon.config_types.values import Size as Bytes
+from daemon.contract.base import is_empty
 from daemon.contract.status import SourceStatus
 from daemon.pipeline.ownership import Claim, OwnerKind
 from daemon.sources.base import Source, SourceKind, SourceParts
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from daemon.pipeline.pipeline import Pipeline
     from store.store import Store
 
-UNREAD = Fingerprint(0, 0, 0)
+UNREAD = Fingerprint(0, 0, 0, exclusions=0)
 """Stands for a file that the memory does not hold as it was read: it is read again, or removed if it is gone."""
 
 
@@ -39,7 +41,8 @@ class FolderSection(Section):
     include: Annotated[Globs, Field(min_length=1)] = ("**",)
     """Patterns as in a .gitignore file, relative to `path`: which files are read."""
     exclude: Globs = ()
-    """Patterns of what is left out, whatever `include` says; `!` takes one back."""
+    """Patterns of what is left out, whatever `include` says; `!` takes one back, also of the default exclusions
+    (docs/reference/exclusions.md)."""
     settle_ms: Annotated[int, Field(ge=0, le=600_000)] = 200
     """How long a file must have been quiet before it is read."""
     polling: bool = False
@@ -48,9 +51,10 @@ class FolderSection(Section):
     """How often to look."""
     follow_symlinks: bool = False
     max_bytes: Bytes = 64 * MiB
-    """Larger files are listed as skipped."""
+    """How much is read of one file; a larger one that can be read only as a whole is listed as skipped."""
     confirm_loss: bool = True
-    """Whether a scan that would forget more than half of the documents waits for `hippoctl confirm`."""
+    """Whether a scan that would forget more than half of the documents, or any because of a new default exclusion, waits for
+    `hippoctl confirm`."""
 
     @property
     def source_name(self) -> str:
@@ -65,12 +69,16 @@ class FolderSection(Section):
 
 class FolderStatus(SourceStatus):
     """`files`: how many are followed; `last_scan_at`: when the folder was last compared with the memory, in seconds;
-    `unconfirmed`: documents that were not found any more, and are kept until `hippoctl confirm`."""
+    `unconfirmed`: documents that were not found any more, or that a new default exclusion leaves out, and that are kept until
+    `hippoctl confirm`; `newly_excluded`: the latter, by reason. `excluded`: files and directories that are left out, by reason
+    (docs/reference/exclusions.md); what is in such a directory is not counted."""
 
     detail: str | None
     files: int
     last_scan_at: float | None
     unconfirmed: int = 0
+    newly_excluded: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
+    excluded: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
 
 
 class FolderSource(Source):
@@ -79,7 +87,9 @@ class FolderSource(Source):
     kind = "folder"
     redelivers = True
 
-    def __init__(self, folder: FolderSection, pipeline: "Pipeline", store: "Store") -> None:
+    def __init__(
+        self, folder: FolderSection, pipeline: "Pipeline", store: "Store", hard_links: HardLinks | None = None
+    ) -> None:
         settings = FolderSettings(
             path=folder.path,
             include=tuple(folder.include),
@@ -100,9 +110,11 @@ class FolderSource(Source):
             pipeline.file_events.emit,
             touched=pipeline.file_events.touched,
             documents=lambda uri: max(documents.count(uri), 1),
+            hard_links=None if folder.follow_symlinks else hard_links,
         )
         root = os.fsencode(folder.path)
-        pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, self._source.committed)
+        committed = self._source.committed
+        pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, committed, folder.max_bytes)
 
     def start(self) -> None:
         self._source.start()
@@ -127,6 +139,8 @@ class FolderSource(Source):
             files=state.files,
             last_scan_at=state.last_scan_at,
             unconfirmed=state.unconfirmed,
+            newly_excluded=dict(state.newly_excluded),
+            excluded=dict(sorted(state.excluded.items())),
         )
 
     def unread(self) -> str | None:
@@ -160,12 +174,18 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
         found = (store.document(each) for each in uris)
         return all(each is None or each.source.startswith("/") for each in found)
 
+    def has_passages(uri: str) -> bool:
+        found = (store.document(each) for each in documents.of(uri))
+        return any(each is not None and each.passages for each in found)
+
     known = {}
     for uri in dict.fromkeys(uri for uri in (*documents, *store.positions) if uri.startswith(prefix)):
         if pipeline.owners.owns(source, uri):
             position = store.positions.get(uri)
             read = position is not None and is_as_read(uri, position)
-            known[uri] = Fingerprint.from_json(position) if position is not None and read else UNREAD
+            fingerprint = Fingerprint.from_json(position) if position is not None and read else UNREAD
+            # Of a file without passages nothing is lost if an exclusion leaves it out: nobody has to confirm that.
+            known[uri] = fingerprint if has_passages(uri) else replace(fingerprint, exclusions=EXCLUSIONS_VERSION)
     return known
 
 
@@ -175,7 +195,9 @@ def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    return FolderSource(folder, parts.pipeline, parts.store)
+    # Whoever may link files from one folder into another must not choose who sees them.
+    labels = (frozenset(folder.labels), folder.labels_from_documents)
+    return FolderSource(folder, parts.pipeline, parts.store, parts.hard_links.setdefault(labels, HardLinks()))
 
 
 def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:

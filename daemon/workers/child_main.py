@@ -153,6 +153,7 @@ def answer(request: Mapping[str, Any]) -> Iterator[Message]:
                 name=None if request["name"] is None else os.fsencode(request["name"]),
                 root=None if request["root"] is None else os.fsencode(request["root"]),
                 checked_inode=request["checked_inode"],
+                max_bytes=request["max_bytes"],
             )
             yield from _batches(found)
         case "json":

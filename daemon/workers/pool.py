@@ -113,6 +113,7 @@ class WorkerPool:
         name: bytes | None = None,
         root: bytes | None = None,
         checked_inode: int | None = None,
+        max_bytes: int | None = None,
         source: str = "",
         fresh: bool = False,
         slow: bool | None = None,
@@ -121,7 +122,8 @@ class WorkerPool:
 
         `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
         were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`. `root` and
-        `checked_inode` keep what is opened within a folder, see `consumers.openat`. `fresh`: long documents that are being
+        `checked_inode` keep what is opened within a folder, see `consumers.openat`. Of a file that is larger than `max_bytes`
+        the beginning is read. `fresh`: long documents that are being
         parsed are not waited for. `slow`: whether it is expected to take long; with False it raises SetAside where it proves to
         and others need its place, with None it is parsed again here.
         """
@@ -135,6 +137,7 @@ class WorkerPool:
             "name": None if name is None else os.fsdecode(name),
             "root": None if root is None else os.fsdecode(root),
             "checked_inode": checked_inode,
+            "max_bytes": max_bytes,
         }
         async with aclosing(self._documents(request, uri, source, fresh, slow)) as items:
             async for item in items:

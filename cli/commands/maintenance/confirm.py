@@ -1,4 +1,4 @@
-"""confirm: saying that what a source did not find any more is gone."""
+"""confirm: forget the documents that a folder keeps until somebody confirms it."""
 
 import click
 
@@ -12,10 +12,10 @@ from daemon.contract.http.routes import Route
 @json_option
 @pass_invocation
 def confirm(invocation: Invocation, source: str) -> None:
-    """Forget the documents that a folder did not find any more. SOURCE is its name, as `status` shows it.
+    """Forget the documents that a folder keeps until you confirm it. SOURCE is its name, as `status` shows it.
 
-    A scan that would forget more than half of a folder's documents at once keeps them: the drive may be mounted empty, or the
-    path wrong. `status` and `doctor` say so.
+    hippod keeps documents that a scan missed, if they are more than half of the folder's: the drive may be mounted empty, or
+    the path wrong. After an upgrade it keeps documents that a new default exclusion leaves out. `status` and `doctor` say so.
     """
     with invocation.client() as client:
         answer = client.call("POST", Route.CONFIRM, {"source": source})

@@ -11,7 +11,7 @@ from typing import Literal
 
 from consumers.failure_codes import FailureCode
 from consumers.openat import open_file
-from consumers.types import Fingerprint, Stamp
+from consumers.types import Fingerprint, Stamp, content_digest
 
 _BLOCK = 1 << 20
 _SPECIAL = {
@@ -47,7 +47,7 @@ class FileStatus:
 GONE = FileStatus("gone")
 
 
-def file_status(path: bytes, *, follow: bool, max_bytes: int) -> FileStatus:
+def file_status(path: bytes, *, follow: bool) -> FileStatus:
     """What is at `path`. A symbolic link counts as its target if `follow` is set, else it is refused."""
     try:
         found = os.lstat(path)
@@ -67,7 +67,7 @@ def file_status(path: bytes, *, follow: bool, max_bytes: int) -> FileStatus:
         return refused_status(error)
     except _BrokenLinkError as error:
         return FileStatus("refused", link=True, reason=str(error), failed=True, code=FailureCode.LINK)
-    return _classify(found, link, max_bytes)
+    return _classify(found, link)
 
 
 def refused_status(error: OSError, what: str = "file") -> FileStatus:
@@ -92,9 +92,10 @@ class SwappedError(Exception):
 
 
 def read_fingerprint(
-    path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None
+    path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None, max_bytes: int | None = None
 ) -> tuple[Fingerprint, bool]:
-    """The file's fingerprint with its digest, and whether the file did not change while it was read. Raises OSError.
+    """The file's fingerprint with its digest, and whether the file did not change while it was read. Raises OSError. Of a file
+    that is larger than `max_bytes` the beginning counts: such a file may grow meanwhile.
 
     Unless `follow` is set, it must be the file that was `seen`, with the same number of names; else SwappedError is raised.
     The check of a file's names says nothing about another file, and the inode in a fingerprint allows reading it.
@@ -107,7 +108,8 @@ def read_fingerprint(
         if not stat.S_ISREG(before.st_mode):
             return Fingerprint(before.st_size, before.st_mtime_ns, before.st_ino), False
         digest = blake2b(digest_size=16)
-        left = before.st_size
+        is_cut = max_bytes is not None and before.st_size > max_bytes
+        left = before.st_size if max_bytes is None else min(before.st_size, max_bytes)
         # No further than the size at the start: a file may grow as fast as it is read.
         while left > 0 and (block := os.read(handle, min(left, _BLOCK))):
             digest.update(block)
@@ -115,8 +117,13 @@ def read_fingerprint(
         after = os.fstat(handle)
     finally:
         os.close(handle)
-    steady = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) and left == 0
-    return Fingerprint(after.st_size, after.st_mtime_ns, after.st_ino, digest.hexdigest()), steady
+    same = after.st_size >= before.st_size if is_cut else _version(before) == _version(after)
+    content = content_digest(digest.hexdigest(), after.st_size, max_bytes)
+    return Fingerprint(after.st_size, after.st_mtime_ns, after.st_ino, content), same and left == 0
+
+
+def _version(found: os.stat_result) -> tuple[int, int]:
+    return found.st_size, found.st_mtime_ns
 
 
 def _link_state(found: os.stat_result) -> tuple[int, ...]:
@@ -135,7 +142,7 @@ def _target(path: bytes) -> os.stat_result:
         raise _BrokenLinkError("a symbolic link to nothing; restore its target or remove the link") from error
 
 
-def _classify(found: os.stat_result, link: bool, max_bytes: int) -> FileStatus:
+def _classify(found: os.stat_result, link: bool) -> FileStatus:
     if stat.S_ISDIR(found.st_mode):
         return FileStatus("directory", found, link)
     if not stat.S_ISREG(found.st_mode):
@@ -147,7 +154,4 @@ def _classify(found: os.stat_result, link: bool, max_bytes: int) -> FileStatus:
             f"{special}, not a regular file; move it elsewhere or exclude it",
             code=FailureCode.NOT_A_FILE,
         )
-    if found.st_size > max_bytes:
-        reason = f"larger than max_bytes ({max_bytes}); raise max_bytes or exclude it"
-        return FileStatus("refused", found, link, reason, code=FailureCode.TOO_LARGE)
     return FileStatus("file", found, link)

@@ -1,44 +1,121 @@
 # Paths are bytes here, which pathlib does not take.
-"""Hard links: the names that a file has in the folder. A file that also has a name elsewhere does not belong to the folder."""
+"""Hard links: the names of a file in the followed folders. A file that also has a name elsewhere does not belong to them."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from threading import Lock
 
 from consumers.folder.tree.walk import Inode
 
 LINKED_ELSEWHERE = (
-    "a hard link: not all of its {count} names are followed here; copy the file, or set follow_symlinks = true"
+    "a hard link: not all of its {count} names are in followed folders with the same labels; copy the file, or set "
+    "follow_symlinks = true"
 )
+READ_ELSEWHERE = "a hard link to {name!r}, which is followed already"
 
 
 class HardLinks:
-    """The names that a walk found of files with several. A file with one name takes no memory here."""
+    """The names that walks found of files with several. A file with one name takes no memory here.
+
+    Folders whose documents have the same labels may share one: a file with names in several of them is read in the folder of
+    its first name, in the order of paths. In any thread.
+    """
 
     def __init__(self) -> None:
         self._names: dict[Inode, set[bytes]] = {}
+        self._inodes: dict[bytes, Inode] = {}
+        self._told: dict[Inode, frozenset[bytes]] = {}
+        """The names of a file when the folders were last told to look at them."""
+        self._folders: dict[bytes, Callable[[bytes], None]] = {}
+        self._unscanned: set[bytes] = set()
+        self._lock = Lock()
 
-    def forget(self) -> None:
-        """To be called before a walk of the whole tree, which finds all names anew."""
-        self._names.clear()
+    def join(self, root: bytes, look: Callable[[bytes], None]) -> None:
+        """Adds a folder. `look(path)` has it look at one of its files; called in any thread."""
+        self._folders[_below(root)] = look
+        self._unscanned.add(_below(root))
+
+    def scanned(self, root: bytes) -> None:
+        """The names in the folder are known, or cannot be known for now."""
+        self._unscanned.discard(_below(root))
+
+    def are_known(self, root: bytes) -> bool:
+        """Whether all other folders were scanned."""
+        return not self._unscanned - {_below(root)}
+
+    def are_shared(self) -> bool:
+        """Whether more than one folder is here."""
+        return len(self._folders) > 1
+
+    def forget(self, root: bytes) -> None:
+        """To be called before a walk of a whole folder, which finds its names anew."""
+        with self._lock:
+            for path in [path for path in self._inodes if path.startswith(_below(root))]:
+                self._drop(path)
 
     def add(self, path: bytes, found: os.stat_result | None) -> None:
         """`path` is a name of the file `found`."""
         if found is not None and found.st_nlink > 1:
-            self._names.setdefault((found.st_dev, found.st_ino), set()).add(path)
+            with self._lock:
+                self._record(path, (found.st_dev, found.st_ino))
 
-    def has_other_names(self, path: bytes, found: os.stat_result, known: Iterable[bytes]) -> bool:
-        """Whether the file at `path` has a name that is neither recorded here nor in `known`. Stale names are forgotten."""
-        if found.st_nlink <= 1:
-            return False
+    def names(self, path: bytes, found: os.stat_result, known: Iterable[bytes]) -> frozenset[bytes]:
+        """The names of the file at `path`: recorded ones and those in `known`, as far as they still lead to it."""
         self.add(path, found)
         inode = (found.st_dev, found.st_ino)
-        living = {name for name in self._names[inode].union(known) if _leads_to(name, inode)}
-        self._names[inode] = living
-        return len(living) < found.st_nlink
+        with self._lock:
+            recorded = set(self._names.get(inode, ()))
+        living = frozenset(name for name in recorded.union(known) if _leads_to(name, inode))
+        with self._lock:
+            for name in recorded - living:
+                if self._inodes.get(name) == inode:
+                    self._drop(name)
+            for name in living:
+                self._record(name, inode)
+        return living
 
-    def names_besides(self, path: bytes, found: os.stat_result) -> Iterable[bytes]:
-        """The file's recorded names other than `path`."""
-        return self._names.get((found.st_dev, found.st_ino), set()) - {path} if found.st_nlink > 1 else ()
+    def tell(self, found: os.stat_result, names: frozenset[bytes], root: bytes) -> None:
+        """Has the other folders look at the file's names, if these are others than before."""
+        inode = (found.st_dev, found.st_ino)
+        with self._lock:
+            before, self._told[inode] = self._told.get(inode), names
+        if before != names:
+            self._look_at(names, root)
+
+    def removed(self, path: bytes, root: bytes) -> None:
+        """`path` is not followed any more. Has the other folders look at the file's other names."""
+        with self._lock:
+            inode = self._inodes.get(path)
+            self._drop(path)
+            left = set(self._names.get(inode, ())) if inode is not None else set()
+            if inode is not None:
+                self._told.pop(inode, None)
+        self._look_at(left, root)
+
+    def _look_at(self, names: Iterable[bytes], root: bytes) -> None:
+        for prefix, look in self._folders.items():
+            if prefix != _below(root):
+                for name in names:
+                    if name.startswith(prefix):
+                        look(name)
+
+    def _record(self, path: bytes, inode: Inode) -> None:
+        if self._inodes.get(path) != inode:
+            self._drop(path)
+            self._inodes[path] = inode
+            self._names.setdefault(inode, set()).add(path)
+
+    def _drop(self, path: bytes) -> None:
+        inode = self._inodes.pop(path, None)
+        if inode is not None:
+            self._names[inode].discard(path)
+            if not self._names[inode]:
+                del self._names[inode]
+                self._told.pop(inode, None)
+
+
+def _below(root: bytes) -> bytes:
+    return root.rstrip(b"/") + b"/"
 
 
 def _leads_to(path: bytes, inode: Inode) -> bool:

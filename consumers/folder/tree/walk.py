@@ -1,13 +1,14 @@
-# ruff: noqa: PTH118
+# ruff: noqa: PTH118, PTH208
 # Paths are bytes here, which pathlib does not take.
 """Walks a directory tree. Each directory is watched before it is listed, so that no file slips in between."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from consumers.failure_codes import FailureCode
 from consumers.folder.tree.file_status import FileStatus, file_status, refused_status
-from consumers.folder.tree.globs import GlobRules
+from consumers.folder.tree.follow_rules import FollowRules
 from consumers.folder.tree.mounts import MountedDrives
 
 Inode = tuple[int, int]
@@ -18,19 +19,23 @@ class Walker:
     """Walks one folder. `watch_directory(path, inode, is_link)` is called before a directory is listed."""
 
     def __init__(
-        self, rules: GlobRules, *, follow: bool, max_bytes: int, watch_directory: Callable[[bytes, Inode, bool], None]
+        self, rules: FollowRules, *, follow: bool, watch_directory: Callable[[bytes, Inode, bool], None]
     ) -> None:
         self._rules = rules
         self._follow = follow
-        self._max_bytes = max_bytes
         self._watch_directory = watch_directory
         self.drives = MountedDrives()
+        self.marked: set[bytes] = set()
+        """Directories that the last look excluded because of a marker."""
+        self._excluded: dict[bytes, Counter[str]] = {}
+        """By directory: how many of its entries are excluded, by reason."""
         # Directories visited, by inode and by path. Only if links are followed: a link to a visited one is left out.
         self._visited: dict[Inode, bytes] = {}
         self._inodes: dict[bytes, Inode] = {}
 
     def walk(self, top: bytes, first: FileStatus) -> Iterator[tuple[bytes, FileStatus]]:
-        """Everything followed at and below the directory `top`: files and what is refused, but no directories.
+        """Everything followed at and below the directory `top`: files and what is refused, but no directories. Counts what is
+        excluded. `top` must not be excluded by its name, by a marker beside it, or by a directory above it.
 
         Directories come before the links that lead to them. So each is followed once, and no link leads in a circle. A
         directory that cannot be listed is refused, and worth another try.
@@ -62,19 +67,48 @@ class Walker:
             except OSError as error:
                 yield path, refused_status(error, "directory")
                 continue
+            self._excluded.pop(path, None)
+            self.marked.discard(path)
+            if (exclusion := self._rules.of_listing(path, names)) is not None:
+                self._excluded[path] = Counter((exclusion.reason,))
+                self.marked.add(path)
+                continue
             for name in names:
                 child = os.path.join(path, name)
                 found = self.status_of(child)
-                if found.kind != "directory":
-                    if found.kind != "gone" and self._rules.follows(child):
-                        yield child, found
-                elif self._rules.enters(child):
+                if found.kind == "gone":
+                    continue
+                exclusion = self._rules.of_entry(child, folder=found.kind == "directory", siblings=names)
+                if exclusion is not None:
+                    self._excluded.setdefault(path, Counter())[exclusion.reason] += 1
+                    if exclusion.needs_marker:
+                        self.marked.add(child)
+                elif found.kind == "directory":
                     assert found.stat is not None
                     self.drives.record(child, found.stat.st_dev, directory.stat.st_dev)
                     (links if found.link else stack).append((child, found))
+                else:
+                    yield child, found
+
+    def marks_changed(self, directory: bytes) -> bool:
+        """Whether markers exclude other directories than at the last look: `directory` itself, or directories in it."""
+        marked = self._rules.of_listing(directory) is not None
+        if marked or directory in self.marked:
+            return marked != (directory in self.marked)
+        try:
+            names = os.listdir(directory)
+        except OSError:
+            return False
+        children = (os.path.join(directory, name) for name in names if self._rules.may_be_marked(name))
+        return any(self._rules.is_marked(child) != (child in self.marked) for child in children)
+
+    def excluded(self) -> dict[str, int]:
+        """How many files and directories are excluded, by reason; what is in an excluded directory is not counted. In any
+        thread."""
+        return dict(sum(list(self._excluded.values()), Counter()))
 
     def status_of(self, path: bytes) -> FileStatus:
-        return file_status(path, follow=self._follow, max_bytes=self._max_bytes)
+        return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
         """`top` is gone. Returns whether other links to what it held may have to be followed now."""
@@ -91,6 +125,8 @@ class Walker:
         """To be called before a walk of the whole tree."""
         self._visited.clear()
         self._inodes.clear()
+        self._excluded.clear()
+        self.marked.clear()
 
     def _followed_already(self, path: bytes, found: FileStatus) -> FileStatus | None:
         if not found.link or found.stat is None:

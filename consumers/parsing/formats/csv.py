@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
@@ -38,7 +38,7 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter, quoting=dialect.quoting)
     try:
         skipped = bool(stated)
-        for (line, number), text in named_rows(_rows(reader, limits)):
+        for (line, number), text in named_rows(_rows(reader, limits, omissions)):
             outline.text(text, "\n", line=line + skipped, row=number + skipped)
     except csv.Error as error:
         raise Unreadable(
@@ -47,7 +47,7 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     return ParsedText(outline.done())
 
 
-def _rows(reader: Any, limits: Limits) -> Iterator[tuple[tuple[int, int], list[str]]]:
+def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[tuple[int, int], list[str]]]:
     """Rows with their line and number, within the limits of a table."""
     cells = 0
     for number, row in enumerate(reader, 1):
@@ -59,7 +59,8 @@ def _rows(reader: Any, limits: Limits) -> Iterator[tuple[tuple[int, int], list[s
             )
         cells += len(row)
         if cells > limits.cells:
-            raise NotADocument(f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE)
+            omissions.add(OmissionKind.TOO_LARGE, f"rows after row {number - 1:,}")
+            return
         yield (reader.line_num, number), row
 
 

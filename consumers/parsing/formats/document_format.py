@@ -39,6 +39,8 @@ class DocumentFormat:
     """The name of a stream that an OLE file of this format has, and no other one."""
     text_sign: re.Pattern[bytes] | None = None
     """What its content matches at the beginning. Without it a file of its endings is plain text: `.1` ends logs too."""
+    cut_at: bytes | None = None
+    """Where a file that is too large may be cut: after the first byte of this. None: it can be read only as a whole."""
     takes_ending: bool = False
     """Its parser takes the ending of the file's name too, which says in what language it is."""
     libraries: tuple[str, ...] = ()

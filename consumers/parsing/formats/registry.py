@@ -23,6 +23,7 @@ FORMATS = (
         ("text/plain",),
         "text.parse_text",
         libraries=("charset_normalizer",),
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "markdown",
@@ -32,6 +33,7 @@ FORMATS = (
         ("text/markdown",),
         "markup.markdown.parse_markdown",
         libraries=("markdown_it",),
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "html",
@@ -41,6 +43,7 @@ FORMATS = (
         ("text/html",),
         "markup.html.parse_html",
         libraries=("lxml",),
+        cut_at=b">",
     ),
     DocumentFormat(
         "web_archive",
@@ -59,6 +62,7 @@ FORMATS = (
         ("text/x-rst",),
         "markup.restructured_text.parse_restructured_text",
         libraries=("docutils",),
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "latex",
@@ -68,6 +72,7 @@ FORMATS = (
         ("text/x-tex", "application/x-tex", "application/x-latex"),
         "markup.latex.parse_latex",
         libraries=("pylatexenc",),
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "org",
@@ -76,6 +81,7 @@ FORMATS = (
         ("org",),
         ("text/x-org",),
         "markup.org.parse_org",
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "man",
@@ -85,6 +91,7 @@ FORMATS = (
         ("text/troff",),
         "markup.man.pages.parse_man",
         text_sign=re.compile(rb"""\s*[.'](?:\\?\\"|[ \t]*(?:[A-Za-z][A-Za-z0-9]|mso)\b)"""),
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "xml",
@@ -94,6 +101,7 @@ FORMATS = (
         ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml"),
         "markup.xml.parse_xml",
         libraries=("lxml",),
+        cut_at=b">",
     ),
     DocumentFormat(
         "notebook",
@@ -113,6 +121,7 @@ FORMATS = (
         "source_code.parse_source",
         takes_ending=True,
         libraries=("pygments",),
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "pdf",
@@ -195,6 +204,7 @@ FORMATS = (
         ("csv", "tsv", "tab"),
         ("text/csv", "text/tab-separated-values"),
         "csv.parse_csv",
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "mail",
@@ -203,6 +213,7 @@ FORMATS = (
         ("eml", "emlx"),
         ("message/rfc822",),
         "mail.internet_message.parse_mail",
+        cut_at=b"\n",
     ),
     DocumentFormat(
         "mailbox",
@@ -212,6 +223,7 @@ FORMATS = (
         ("application/mbox",),
         None,
         text_sign=re.compile(MAILBOX_LINE),
+        cut_at=b"\nFrom ",
     ),
     DocumentFormat(
         "outlook",

@@ -10,7 +10,7 @@ from pygments.util import ClassNotFound
 from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
-from consumers.parsing.formats.text import check_lines
+from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
@@ -39,8 +39,7 @@ def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str)
             f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that somebody writes; exclude it",
             FailureCode.TOO_LARGE,
         )
-    text = decode(data)
-    check_lines(text, limits)
+    text = within_limits(decode(data), limits, omissions)
     if _GENERATED.search(text[:_GENERATED_WITHIN]):
         raise NotADocument("source code that a program wrote; exclude it", FailureCode.NOT_A_DOCUMENT)
     try:

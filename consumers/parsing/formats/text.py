@@ -3,7 +3,7 @@
 import re
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.hyphenation import join_broken_words
 from consumers.parsing.limits import Limits, NotADocument
@@ -15,33 +15,34 @@ _INITIALS = re.compile(r"\b[A-Z]\.(?:[A-Z]\.)+\Z")
 _NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
 
 
-def parse_text(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedText:
-    text = decode(data)
-    check_lines(text, limits)
-    if len(text) > limits.text_chars:
-        raise NotADocument(
-            f"{len(text):,} characters, more than the {limits.text_chars:,} of one document; split it up",
-            FailureCode.TOO_LARGE,
-        )
+def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    text = within_limits(decode(data), limits, omissions)
     title, blocks = take_title(list(paragraphs(join_broken_words(text))))
     return ParsedText(tuple(blocks), title)
 
 
-def check_lines(text: str, limits: Limits) -> None:
-    """Raises NotADocument for a line too long to be meant for reading."""
-    number, start = 1, 0
-    while len(text) - start > limits.line_chars:
-        end = text.find("\n", start)
-        if (len(text) if end < 0 else end) - start > limits.line_chars:
-            length = (len(text) if end < 0 else end) - start
-            raise NotADocument(
-                f"line {number} has {length:,} characters, more than the {limits.line_chars:,} of a text meant to be read; "
-                "exclude the file, or break it into lines",
-                FailureCode.TOO_LARGE,
-            )
-        if end < 0:
-            return
-        number, start = number + 1, end + 1
+def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
+    """The beginning of the text, as far as one document may be long, without lines that are too long to be meant for reading;
+    each leaves an empty line. Raises NotADocument if such lines are all there is."""
+    if len(text) > limits.text_chars:
+        text = text[: text.rfind("\n", 0, limits.text_chars) + 1] or text[: limits.text_chars]
+        omissions.add(OmissionKind.TOO_LARGE, f"text after the first {len(text):,} characters")
+    if len(text) <= limits.line_chars:
+        return text
+    lines = text.split("\n")
+    if max(map(len, lines)) <= limits.line_chars:
+        return text
+    for number, line in enumerate(lines):
+        if len(line) > limits.line_chars:
+            omissions.add(OmissionKind.TOO_LARGE, f"line {number + 1}, which has {len(line):,} characters")
+            lines[number] = ""
+    if not any(line.strip() for line in lines):
+        raise NotADocument(
+            f"its only text is in lines of more than {limits.line_chars:,} characters, which nobody is meant to read; exclude "
+            "it, or break it into lines",
+            FailureCode.TOO_LARGE,
+        )
+    return "\n".join(lines)
 
 
 def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:

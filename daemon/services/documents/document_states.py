@@ -5,12 +5,13 @@ failed, though the store has it indexed. Everything that counts or lists documen
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from consumers.failure_codes import FAILS_AGAIN
+from consumers.failure_codes import FAILS_AGAIN, FailureCode
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry
@@ -33,6 +34,8 @@ class DocumentCounts:
     failed: int
     left_out: dict[str, int]
     """Omitted content of all documents, by kind."""
+    skipped: dict[str, int]
+    """Skipped documents, by reason."""
 
 
 class DocumentStates:
@@ -103,6 +106,7 @@ class CurrentStates:
             len(self._pending),
             stored.get(State.FAILED, 0) - again + unread,
             self._store.omissions(),
+            self._count_skipped(self._store.skipped()),
         )
 
     def coming(self, uri: str) -> Document:
@@ -120,7 +124,13 @@ class CurrentStates:
             len(pending),
             len(failed - pending),
             count_omissions(seen),
+            self._count_skipped(document for document in seen if document.state is State.SKIPPED),
         )
+
+    def _count_skipped(self, documents: Iterable[Document]) -> dict[str, int]:
+        """By reason, without documents that are being read again."""
+        counts = Counter(each.code or FailureCode.OTHER.value for each in documents if each.uri not in self._pending)
+        return dict(sorted(counts.items()))
 
     def _is_new(self, uri: str, holds: Callable[[Document], bool]) -> bool:
         return self._store.document(uri) is None and holds(self.coming(uri))

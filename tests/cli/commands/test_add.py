@@ -102,6 +102,14 @@ def test_bad_lines_are_named_and_the_good_ones_are_sent(here: Here, scripted: Sc
     assert "7 documents could not be added." in ended.err
 
 
+def test_many_rejected_lines_are_counted(here: Here, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/documents"] = accept
+    ended = here("--json", "add", "-", stdin=b'{"id": 5, "title": "no text"}\n' * 2_000 + b'{"id": 1, "text": "good"}')
+    assert (ended.code, len(ended.json["rejected"])) == (1, 2_000)
+    assert len(ended.err.splitlines()) == 22
+    assert "2,000 documents could not be added." in ended.err
+
+
 def test_bad_files_are_named_and_the_good_ones_are_sent(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     scripted.answers["POST /v1/documents"] = accept
     (tmp_path / "good.json").write_text('{"id": "a", "text": "One."}')

@@ -54,6 +54,26 @@ def test_a_source_in_error_and_failed_documents_are_reported_with_what_to_do(her
     assert {line.split()[0] for line in lines} == {"ok", "warn", "fail"}
 
 
+def test_skipped_documents_and_exclusions_are_counted_by_reason(here: Here, scripted: Scripted) -> None:
+    """`none failed` would hide them."""
+    folder = {"kind": "folder", "name": "/drive", "state": "watching", "lag": 0, "excluded": {"hidden": 3, "build": 1}}
+    status = STATUS | {"failed": 0, "skipped": {"no text": 2, "too large": 9}, "sources": [folder]}
+    scripted.answers |= {"GET /v1/status": status, "GET /v1/documents": LIST}
+    checks = by_name(here("--json", "doctor"))
+    assert checks["documents"] == {
+        "name": "documents",
+        "status": "ok",
+        "detail": "61 documents, 2 pending, 0 failed, 11 skipped (9 too large, 2 no text)",
+        "hint": "`hippoctl ls --state skipped` says why",
+    }
+    assert checks["folder /drive"]["detail"] == "watching, up to date, 4 excluded (3 hidden, 1 build)"
+    scripted.answers["GET /v1/status"] = status | {"failed": 1}
+    checks = by_name(here("--json", "doctor"))
+    assert (
+        "1 failed, 11 skipped (9 too large, 2 no text), such as file:///drive/cut.pdf" in checks["documents"]["detail"]
+    )
+
+
 @pytest.mark.parametrize("state", BAD_SOURCE_STATES)
 def test_a_source_that_reads_nothing_has_failed(state: str) -> None:
     assert daemons.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"

@@ -139,6 +139,14 @@ def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scr
     )
 
 
+def test_status_counts_what_is_skipped_and_excluded_by_reason(hippoctl: Shell, scripted: Scripted) -> None:
+    folder = {"kind": "folder", "name": "/drive", "state": "watching", "lag": 0, "excluded": {"hidden": 12, "build": 1}}
+    scripted.answers["GET /v1/status"] = STATUS | {"skipped": {"link": 1, "no text": 2}, "sources": [folder]}
+    lines = hippoctl("status").out.splitlines()
+    assert "  documents  61 (2 pending, 1 failed, 3 skipped: 2 no text, 1 link)" in lines
+    assert lines[-1] == "    excluded 12 hidden, 1 build in /drive"
+
+
 def test_ls_is_a_table_whose_uris_are_whole(hippoctl: Shell, scripted: Scripted) -> None:
     long = "file:///drive/" + "deep/" * 60 + "end.md"
     scripted.answers["GET /v1/documents"] = {"documents": [LIST["documents"][0], LIST["documents"][1] | {"uri": long}]}

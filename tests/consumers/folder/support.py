@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from consumers.folder import FolderSettings, FolderState, FolderWatcher, file_uri
+from consumers.folder import FolderSettings, FolderState, FolderWatcher, HardLinks, file_uri
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 
 PATIENCE_S = 90.0
@@ -101,7 +101,7 @@ class Folder:
         self.daemon = Daemon()
         self.source: FolderWatcher | None = None
 
-    def start(self, **settings: Any) -> Daemon:
+    def start(self, hard_links: HardLinks | None = None, **settings: Any) -> Daemon:
         given = {"settle_ms": 40, "polling": self.polling, "poll_interval_s": 0.05, **settings}
         self.daemon.refused.clear()
         self.source = FolderWatcher(
@@ -110,6 +110,7 @@ class Folder:
             self.daemon.emit,
             self.daemon.on_state,
             self.daemon.touch,
+            hard_links=hard_links,
         )
         self.source.start()
         return self.daemon
@@ -145,10 +146,15 @@ class Folder:
         return self.source.state
 
     def on_disk(self) -> dict[str, str]:
-        """Digests by URI of the files that are followed by default, links and special files left out."""
+        """Digests by URI of the files that are followed by default, links and special files left out. Of the default
+        exclusions it knows hidden and temporary files, virtual environments, and what Cargo builds."""
         found = {}
         for top, names, files in os.walk(os.fsencode(self.root)):
-            names[:] = [name for name in names if not name.startswith(b".")]
+            if b"pyvenv.cfg" in (*names, *files) and top != os.fsencode(self.root):
+                names.clear()
+                continue
+            unwanted = {b"target"} if b"Cargo.toml" in (*names, *files) else set()
+            names[:] = [name for name in names if not name.startswith(b".") and name not in unwanted]
             for name in files:
                 path = os.path.join(top, name)
                 if (

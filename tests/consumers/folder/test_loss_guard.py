@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from consumers.folder import FolderSettings, FolderWatcher
-from consumers.types import FileMoved, FileRemoved, Fingerprint
+from consumers.folder.tree.file_status import read_fingerprint
+from consumers.types import EXCLUSIONS_VERSION, FileMoved, FileRemoved, Fingerprint
 from tests.e2e.real_hippod import until
 
 
@@ -135,6 +137,58 @@ def test_a_pattern_that_leaves_most_out_waits_too(folder: Folder) -> None:
     with folder.followed(exclude=("*.txt",)) as watcher:
         assert watcher.state.unconfirmed == 8
     assert folder.removed == 0
+
+
+def read_before(folder: Folder, *names: str, exclusions: int = 1) -> None:
+    """Writes files, and has the memory know them as read under an earlier version of the default exclusions."""
+    for name in names:
+        (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.path / name).write_text(name)
+        found, _ = read_fingerprint(bytes(folder.path / name), bytes(folder.path), follow=False)
+        folder.known[(folder.path / name).as_uri()] = replace(found, exclusions=exclusions)
+
+
+@pytest.mark.parametrize("polling", [True, False])
+def test_a_new_default_exclusion_forgets_nothing_before_it_is_confirmed(folder: Folder, polling: bool) -> None:
+    """However few they are, over restarts, and whatever happens to the files meanwhile."""
+    read_before(folder, "#recycle/old.txt", "p/target/built.txt", "#recycle/later.txt")
+    (folder.path / "p" / "Cargo.toml").write_text("[package]")
+    for _ in range(2):
+        with folder.followed(polling=polling) as watcher:
+            assert watcher.state.unconfirmed == 3
+            assert watcher.state.newly_excluded == {"recycle bin": 2, "build": 1}
+            assert "(build 1, recycle bin 2), such as" in watcher.state.detail
+            assert f"`hippoctl confirm {folder.path}`" in watcher.state.detail
+            (folder.path / "#recycle" / "new.txt").write_text("never read before")
+            watcher.rescan()
+            until(lambda: not watcher.state.pending, "it is scanned again")
+        assert folder.removed == 0
+    (folder.path / "#recycle" / "later.txt").unlink()
+    with folder.followed(polling=polling) as watcher:
+        until(lambda: folder.removed == 1, "what is not there any more is forgotten")
+        assert watcher.confirm() == 2
+        until(lambda: folder.removed == 3, "they are forgotten")
+        until(lambda: not watcher.state.unconfirmed and not watcher.state.detail, "it says nothing more")
+    assert len(folder.known) == 9
+    assert not any("new.txt" in uri for uri in folder.known)
+
+
+def test_documents_that_an_exclamation_mark_takes_back_stay_without_a_question(folder: Folder) -> None:
+    read_before(folder, "#recycle/old.txt")
+    with folder.followed(exclude=("!\\#recycle/",)) as watcher:
+        assert watcher.state.unconfirmed == 0
+    assert folder.removed == 0
+
+
+@pytest.mark.parametrize(
+    ("exclusions", "settings"),
+    [(EXCLUSIONS_VERSION, {}), (1, {"confirm_loss": False})],
+    ids=["known rule", "switched off"],
+)
+def test_what_an_exclusion_leaves_out_is_forgotten(folder: Folder, exclusions: int, settings: dict[str, Any]) -> None:
+    read_before(folder, "#recycle/old.txt", exclusions=exclusions)
+    with folder.followed(**settings):
+        until(lambda: folder.removed == 1, "it is forgotten")
 
 
 def test_what_events_say_to_be_gone_is_gone(folder: Folder) -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from consumers.types import FileChanged, FileMoved, FileRemoved
 from tests.consumers.folder.support import Folder, until
 
-DIRECTORIES = ("", "d", "d/e", "f")
-NAMES = ("a", "b", "c", "x.tmp")
+DIRECTORIES = ("", "d", "d/target", "f", "target")
+"""Two of them are excluded while there is a `Cargo.toml` beside them."""
+NAMES = ("a", "b", "c", "x.tmp", "Cargo.toml", "pyvenv.cfg")
 directory = st.sampled_from(DIRECTORIES)
 name = st.sampled_from(NAMES)
 followed = st.sampled_from(NAMES[:3])

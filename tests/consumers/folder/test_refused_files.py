@@ -6,33 +6,40 @@ import subprocess
 
 import pytest
 
-from consumers.types import FileRefused
+from consumers.types import FileChanged
 from tests.consumers.folder.support import Folder, digest, until, uri
 
 
-def test_a_file_above_max_bytes_is_skipped_with_the_reason_until_it_shrinks(folder: Folder) -> None:
-    path = folder.root / "big"
-    path.write_bytes(b"x" * 101)
-    daemon = folder.scanned(max_bytes=100)
-    folder.rescan()
-    (event,) = daemon.events
-    assert isinstance(event, FileRefused)
-    assert not event.failed
-    assert "max_bytes (100)" in event.reason
+def test_of_a_file_above_max_bytes_the_beginning_counts(folder: Folder) -> None:
+    """A log that grows beyond the limit stays as it was read; what is written over the beginning is read."""
+    path = folder.root / "log"
     path.write_bytes(b"x" * 100)
-    until(lambda: daemon.digests == {uri(path): digest(b"x" * 100)})
-    path.write_bytes(b"x" * 101)
-    until(lambda: uri(path) in daemon.refused)
-    path.unlink()
-    until(lambda: not daemon.refused)
-
-
-def test_a_file_that_a_higher_limit_allows_is_reported_after_a_restart(folder: Folder) -> None:
-    path = folder.root / "big"
-    path.write_bytes(b"x" * 101)
     daemon = folder.scanned(max_bytes=100)
-    daemon.positions[uri(path)] = daemon.refused[uri(path)].fingerprint
-    assert folder.restart(max_bytes=200).digests == folder.on_disk()
+    assert daemon.digests == {uri(path): digest(b"x" * 100)}
+    path.write_bytes(b"x" * 100 + b"y")
+    cut = f"{digest(b'x' * 100)}:100"
+    until(lambda: daemon.digests == {uri(path): cut})
+    folder.commit()
+    daemon.forget_events()
+    with path.open("ab") as log:
+        log.write(b"more")
+    until(lambda: daemon.touched == [uri(path)], "its position moves along")
+    assert (daemon.events, daemon.digests) == ([], {uri(path): cut})
+    path.write_bytes(b"z" * 200)
+    until(lambda: daemon.digests == {uri(path): f"{digest(b'z' * 100)}:100"})
+
+
+@pytest.mark.parametrize(("before", "after"), [(100, 200), (200, 100), (100, 150)])
+def test_a_file_is_read_again_if_the_limit_reaches_further_or_less_far(folder: Folder, before: int, after: int) -> None:
+    path = folder.root / "big"
+    path.write_bytes(b"x" * 160)
+    os.utime(path, (1_000_000, 1_000_000))  # long ago: a file that was written just now is looked at again
+    (folder.root / "small").write_bytes(b"x" * 99)
+    os.utime(folder.root / "small", (1_000_000, 1_000_000))
+    folder.scanned(max_bytes=before)
+    assert folder.restart(max_bytes=before).events == []
+    daemon = folder.restart(max_bytes=after)
+    assert [event.uri for event in daemon.kinds(FileChanged)] == [uri(path)]
 
 
 def test_fifos_and_sockets_are_skipped_and_never_opened(folder: Folder) -> None:

@@ -379,10 +379,12 @@ def test_children_go_when_their_parent_is_killed() -> None:
 
 def test_limits_are_passed_on(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    path.write_text("x" * 100)
+    path.write_text("word " * 20)
 
     async def work(pool: WorkerPool) -> None:
-        assert "more than the 50 that are read" in ((await only(pool, path)).error or "")
+        assert [each.text for each in (await only(pool, path)).left_out] == [
+            "1 part beyond a limit of size: the file after its first 50 bytes"
+        ]
 
     run(work, limits=Limits(file_bytes=50))
 

@@ -14,7 +14,7 @@ from pylatexenc.latex2text import (
 
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.formats.text import check_lines
+from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
@@ -35,8 +35,7 @@ _HEAD = re.compile(r"\\(title|author|date)\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{
 
 
 def parse_latex(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = decode(data)
-    check_lines(text, limits)
+    text = within_limits(decode(data), limits, omissions)
     found = _DOCUMENT.search(text)
     head = {name: " ".join(_plain(value).split()) for name, value in _HEAD.findall(text)}
     outline = Outline(limits.text_chars, omissions)

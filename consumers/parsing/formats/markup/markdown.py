@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.embedded_data import without_embedded_data
-from consumers.parsing.formats.text import check_lines
+from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
@@ -35,7 +35,7 @@ def _parser() -> MarkdownIt:
 
 def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = without_embedded_data(decode(data), omissions)
-    check_lines(text, limits)
+    text = within_limits(text, limits, omissions)
     metadata, body, above = front_matter(text)
     outline = Outline(limits.text_chars, omissions)
     read_markdown(body, outline, above=above)

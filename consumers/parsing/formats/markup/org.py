@@ -4,7 +4,7 @@ import re
 
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
-from consumers.parsing.formats.text import check_lines
+from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
@@ -25,8 +25,7 @@ _COMMENTS = frozenset(("comment", "export"))
 
 
 def parse_org(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = decode(data)
-    check_lines(text, limits)
+    text = within_limits(decode(data), limits, omissions)
     reader = _Reader(Outline(limits.text_chars, omissions))
     for number, line in enumerate(text.split("\n"), 1):
         reader.line(line, number)

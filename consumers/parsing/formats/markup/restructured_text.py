@@ -13,7 +13,7 @@ from docutils.utils import new_document
 
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.formats.text import check_lines, parse_text
+from consumers.parsing.formats.text import parse_text, within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
@@ -49,9 +49,9 @@ _LEFT_OUT = (
 
 def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
-    check_lines(text, limits)
     if len(text) > _LARGEST:
         return parse_text(data, limits, omissions)
+    text = within_limits(text, limits, omissions)
     _learn_names(text)
     document = new_document("document", _settings().copy())
     Parser().parse(text, document)

@@ -1,11 +1,20 @@
-"""A file with a name outside of the folder is refused; several names inside are several documents."""
+"""A file with a name outside of the followed folders is refused; several names in one folder are several documents, names in
+two folders are one."""
 
+import contextlib
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
+from consumers.folder import HardLinks
 from consumers.folder.tree.file_status import SwappedError, read_fingerprint
+from consumers.types import FileRefused
 from tests.consumers.folder.support import Folder, digest, until, uri
 
 
@@ -60,6 +69,136 @@ def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folde
     folder.rescan()
     daemon = folder.restart()
     assert daemon.digests == {uri(folder.root / "a"): digest(b"kept")}
+
+
+class Pair:
+    """Two folders on one disk that share what they know of hard links."""
+
+    def __init__(self, top: Path, polling: bool) -> None:
+        self.links = HardLinks()
+        self.folders = []
+        for name in ("a", "b"):
+            (top / name).mkdir()
+            folder = Folder(top / name, polling)
+            (folder.root / "own").write_bytes(name.encode())
+            self.folders.append(folder)
+
+    def start(self) -> None:
+        for folder in self.folders:
+            folder.start(hard_links=self.links)
+
+    def stop(self) -> None:
+        for folder in self.folders:
+            folder.stop()
+        self.links = HardLinks()
+
+    def rescan(self) -> None:
+        """Until a scan of both emits nothing new: each tells the other of the names that it found."""
+        before = None
+        while before != (now := [list(folder.daemon.events) for folder in self.folders]):
+            before = now
+            for folder in self.folders:
+                folder.rescan()
+
+    def read(self) -> list[tuple[str, str]]:
+        return sorted(
+            (Path(unquote(urlsplit(name).path)).relative_to(folder.root.parent).as_posix(), str(found))
+            for folder in self.folders
+            for name, found in folder.daemon.digests.items()
+        )
+
+    def expected(self) -> list[tuple[str, str]]:
+        """As a fresh build has it: of a file with names in both folders, the names in the folder of the first one."""
+        out = []
+        paths = sorted(path for folder in self.folders for path in folder.root.iterdir())
+        for path in paths:
+            names = [each for each in paths if each.samefile(path)]
+            if len(names) == path.stat().st_nlink and names[0].parent == path.parent:
+                out.append((f"{path.parent.name}/{path.name}", digest(path.read_bytes())))
+        return out
+
+
+@pytest.fixture(params=[False, True], ids=["inotify", "polling"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    pair = Pair(tmp_path, request.param)
+    yield pair
+    pair.stop()
+
+
+def test_a_file_with_names_in_two_followed_folders_is_read_once(pair: Pair) -> None:
+    first, second = (folder.root / "shared" for folder in pair.folders)
+    second.write_bytes(b"one file")
+    os.link(second, first)
+    pair.start()
+    pair.rescan()
+    assert pair.read() == pair.expected()
+    assert ("a/shared", digest(b"one file")) in pair.read()
+    one, other = (folder.daemon for folder in pair.folders)
+    assert one.refused == {} and one.kinds(FileRefused) == [], "a first scan waits for that of the other folder"
+    assert other.refused[uri(second)].reason == f"a hard link to {str(first)!r}, which is followed already"
+    first.unlink()
+    until(lambda: ("b/shared", digest(b"one file")) in pair.read(), "the name that is left is read, without a scan")
+    os.link(second, first)
+    until(lambda: pair.read() == pair.expected(), "the first name is read again, and the second one is not")
+
+
+def test_a_name_outside_of_both_folders_is_still_refused(pair: Pair, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    for folder in pair.folders:
+        os.link(tmp_path / "secret", folder.root / "linked")
+    pair.start()
+    pair.rescan()
+    assert digest(b"secret") not in dict(pair.read()).values()
+    assert all(
+        "a hard link: not all of its 3 names" in folder.daemon.refused[uri(folder.root / "linked")].reason
+        for folder in pair.folders
+    )
+
+
+SIDE = st.integers(0, 1)
+NAME = st.sampled_from(("x", "y"))
+STEP = st.one_of(
+    st.tuples(st.just("write"), SIDE, NAME, st.binary(min_size=1, max_size=2)),
+    st.tuples(st.just("link"), SIDE, NAME, SIDE, NAME),
+    st.tuples(st.just("move"), SIDE, NAME, SIDE, NAME),
+    st.tuples(st.just("delete"), SIDE, NAME),
+    st.tuples(st.just("restart")),
+    st.tuples(st.just("settle")),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(STEP, min_size=2, max_size=10))
+def test_two_folders_agree_on_who_reads_a_file_whatever_happens(steps: list[tuple[object, ...]]) -> None:
+    with tempfile.TemporaryDirectory() as top:
+        pair = Pair(Path(top).resolve(), polling=False)
+        pair.start()
+        try:
+            for step in steps:
+                with contextlib.suppress(OSError):
+                    apply(pair, step)
+            pair.rescan()
+            assert pair.read() == pair.expected()
+        finally:
+            pair.stop()
+
+
+def apply(pair: Pair, step: tuple[object, ...]) -> None:
+    match step:
+        case ("write", int(side), str(name), bytes(content)):
+            (pair.folders[side].root / name).write_bytes(content)
+        case ("link", int(side), str(name), int(other), str(new)):
+            os.link(pair.folders[side].root / name, pair.folders[other].root / new)
+        case ("move", int(side), str(name), int(other), str(new)):
+            (pair.folders[side].root / name).rename(pair.folders[other].root / new)
+        case ("delete", int(side), str(name)):
+            (pair.folders[side].root / name).unlink()
+        case ("settle",):
+            pair.rescan()
+        case ("restart",):
+            pair.stop()
+            pair.start()
 
 
 def test_another_file_that_takes_the_name_after_the_check_is_refused(tmp_path: Path) -> None:

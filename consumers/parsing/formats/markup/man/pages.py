@@ -7,7 +7,7 @@ from consumers.omissions import Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.markup.man.mdoc import Mdoc
 from consumers.parsing.formats.markup.man.roff import Escapes, arguments, control, lines, without_programs
-from consumers.parsing.formats.text import check_lines
+from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import is_header, row_text
@@ -22,8 +22,7 @@ _BULLETS = frozenset("•*-–—·o+□○")
 
 
 def parse_man(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = decode(data)
-    check_lines(text, limits)
+    text = within_limits(decode(data), limits, omissions)
     page = _Page(limits, omissions)
     page.read(text)
     blocks = page.outline.done()

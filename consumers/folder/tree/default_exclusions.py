@@ -1,0 +1,159 @@
+"""What a followed folder leaves out by default: one table, each row with its reason.
+
+A row excludes the files and folders with its `names`. A row with markers excludes only folders where one of the markers
+exists: `beside` the folder, or `inside` it. A name that people use for their own folders, such as `target`, is never enough.
+"""
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from consumers.types import EXCLUSIONS_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """One row. Names and markers are shell patterns. Upper and lower case differ in markers only."""
+
+    reason: str
+    """What `status` counts it under."""
+    names: tuple[str, ...] = ("*/",)
+    """Names of files and folders; of folders only, if a name ends in "/"."""
+    beside: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    since: int = EXCLUSIONS_VERSION
+    """The version of the table that has the row first."""
+
+    @property
+    def needs_marker(self) -> bool:
+        return bool(self.beside or self.inside)
+
+
+HIDDEN, TEMPORARY, THUMBNAILS = "hidden", "temporary", "thumbnails and indexes"
+RECYCLE_BIN, SNAPSHOTS, SYSTEM = "recycle bin", "snapshots", "system"
+VIRTUAL_ENVIRONMENT, CACHE, DEPENDENCIES, BUILD = "virtual environment", "cache", "dependencies", "build"
+
+CACHE_TAG = "CACHEDIR.TAG"
+CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How the file `CACHE_TAG` must begin (https://bford.info/cachedir/)."""
+
+EXCLUSIONS = (
+    # Hidden files and folders: .git, .~lock.*#, .name.swp of vim, .name.AbC123 of rsync.
+    Exclusion(HIDDEN, (".*",), since=1),
+    # Files that a program has open, or has not finished writing.
+    Exclusion(
+        TEMPORARY,
+        ("~$*", "*~", "#*#", "*.swp", "*.swx", "*.tmp", "*.temp", "*.part", "*.partial", "*.crdownload", "*.download"),
+        since=1,
+    ),
+    # Pictures and indexes that file managers and network drives make of the files.
+    Exclusion(THUMBNAILS, ("Thumbs.db", "desktop.ini"), since=1),
+    Exclusion(
+        THUMBNAILS,
+        (
+            ".DS_Store",
+            "ehthumbs.db",
+            "ehthumbs_vista.db",
+            "@eaDir/",
+            "*@SynoEAStream",
+            "*@SynoResource",
+            "@__thumb/",
+            ".@__thumb/",
+            ".thumbnails/",
+            "__MACOSX/",
+            "Icon\r",
+        ),
+    ),
+    # Deleted files. `Trash` of the XDG specification has the folder `info`.
+    Exclusion(
+        RECYCLE_BIN,
+        ("$RECYCLE.BIN/", "#recycle/", "@Recycle/", ".Trash/", ".Trash-*/", ".Trashes/", "Network Trash Folder/"),
+    ),
+    Exclusion(RECYCLE_BIN, ("Trash/",), inside=("info",)),
+    # Earlier states of the same files.
+    Exclusion(SNAPSHOTS, ("#snapshot/", "@Recently-Snapshot/", "~snapshot/", ".snapshot/", ".zfs/", ".stversions/")),
+    Exclusion(SYSTEM, ("lost+found/",), since=1),
+    Exclusion(SYSTEM, ("System Volume Information/",)),
+    # Python's, and those of conda.
+    Exclusion(VIRTUAL_ENVIRONMENT, inside=("pyvenv.cfg", "conda-meta")),
+    Exclusion(CACHE, ("__pycache__/",), since=1),
+    Exclusion(CACHE, inside=(CACHE_TAG,)),
+    # Libraries of others, which a package manager put there.
+    Exclusion(
+        DEPENDENCIES,
+        ("node_modules/",),
+        beside=("package.json",),
+        inside=(".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".modules.yaml"),
+        since=1,
+    ),
+    Exclusion(DEPENDENCIES, ("vendor/",), beside=("composer.json",), inside=("modules.txt",)),
+    Exclusion(DEPENDENCIES, ("deps/",), beside=("mix.exs",)),
+    Exclusion(DEPENDENCIES, ("bower_components/",), beside=("bower.json",)),
+    Exclusion(DEPENDENCIES, ("Pods/",), beside=("Podfile",)),
+    Exclusion(DEPENDENCIES, ("*.egg-info/",), inside=("PKG-INFO",)),
+    # What programs made of a project's sources.
+    Exclusion(BUILD, ("target/",), beside=("Cargo.toml", "pom.xml", "build.sbt", "project.clj")),
+    Exclusion(
+        BUILD,
+        ("build/",),
+        beside=(
+            "package.json",
+            "pyproject.toml",
+            "setup.py",
+            "build.gradle",
+            "build.gradle.kts",
+            "CMakeLists.txt",
+            "pubspec.yaml",
+        ),
+    ),
+    Exclusion(BUILD, ("dist/",), beside=("package.json", "pyproject.toml", "setup.py")),
+    Exclusion(BUILD, ("dist-newstyle/",), beside=("*.cabal", "cabal.project")),
+    Exclusion(BUILD, ("_build/",), beside=("conf.py", "mix.exs", "dune-project", "rebar.config")),
+    Exclusion(BUILD, ("_site/",), beside=("_config.yml", "_config.yaml")),
+    Exclusion(BUILD, ("site/",), beside=("mkdocs.yml", "mkdocs.yaml")),
+    Exclusion(BUILD, ("bin/", "obj/"), beside=("*.csproj", "*.fsproj", "*.vbproj")),
+    Exclusion(BUILD, ("zig-out/", "zig-cache/"), beside=("build.zig",)),
+    Exclusion(BUILD, inside=("CMakeCache.txt", "meson-private")),
+)
+
+
+def _pattern(names: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(name.removesuffix("/")) for name in names) or r"(?!)", flags)
+
+
+def _by_row(*, folders: bool) -> re.Pattern[str]:
+    """One expression for the names of all rows without markers; the group that matched names the row."""
+    parts = []
+    # The last row comes first: the reason of `.Trash-1000` is "recycle bin", not "hidden".
+    for number, row in reversed(list(enumerate(EXCLUSIONS))):
+        names = [each for each in row.names if folders or not each.endswith("/")]
+        if names and not row.needs_marker:
+            parts.append(f"(?P<row{number}>{_pattern(names).pattern})")
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+_FILES, _FOLDERS = _by_row(folders=False), _by_row(folders=True)
+_MARKED = [(row, _pattern(row.names, re.IGNORECASE)) for row in EXCLUSIONS if row.needs_marker]
+_MARKERS = _pattern(marker for row in EXCLUSIONS for marker in (*row.beside, *row.inside))
+
+
+def by_name(name: str, *, folder: bool) -> Exclusion | None:
+    """The row that excludes everything of this name."""
+    found = (_FOLDERS if folder else _FILES).match(name)
+    return None if found is None or found.lastgroup is None else EXCLUSIONS[int(found.lastgroup.removeprefix("row"))]
+
+
+def by_marker(name: str) -> list[Exclusion]:
+    """The rows that exclude a folder of this name if one of their markers exists."""
+    return [row for row, names in _MARKED if names.match(name)]
+
+
+def is_marker(name: str) -> bool:
+    """Whether a file or folder of this name may exclude the folder that it is in, or one beside it."""
+    return _MARKERS.match(name) is not None
+
+
+def marker_in(markers: Iterable[str], names: Iterable[str]) -> str | None:
+    """The first of the names that is one of the markers."""
+    return next((name for name in names if any(fnmatch.fnmatchcase(name, marker) for marker in markers)), None)
