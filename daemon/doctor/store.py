@@ -1,4 +1,4 @@
-"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its snapshot is good."""
+"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its checkpoint is usable."""
 
 import os
 import time
@@ -22,8 +22,8 @@ from store.log.log_summary import summarize_log
 from store.log.store_lock import lock_owner
 from store.types import EncoderIdentity, SynonymRule
 
-OLD_SNAPSHOT_COMMITS = 2000
-"""That a start applies after the snapshot: seconds."""
+OLD_CHECKPOINT_COMMITS = 2000
+"""A start applies this many commits after a checkpoint within seconds."""
 
 
 def store(config: Config) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
     yield encoder_of_store(config, log.encoder)
-    yield snapshot(config, folder, log.commit, log.encoder.dim)
+    yield checkpoint(config, folder, log.commit, log.encoder.dim)
 
 
 def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
@@ -131,23 +131,23 @@ def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
     )
 
 
-def snapshot(config: Config, folder: Path, seq: int, dim: int) -> Finding:
+def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
     place = newest(folder)
     if place is None:
-        status = "ok" if seq < OLD_SNAPSHOT_COMMITS else "warn"
+        status = "ok" if seq < OLD_CHECKPOINT_COMMITS else "warn"
         hint = (
             "the next start derives everything from the tables; is [schedule] snapshot off?" if status == "warn" else ""
         )
-        return Finding("snapshot", status, "none yet", hint)  # type: ignore[arg-type]
+        return Finding("checkpoint", status, "none yet", hint)  # type: ignore[arg-type]
     try:
         SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
     except CheckpointUnusable as error:
         hint = f"nothing is lost: the next start is slow and writes a new one; remove {place} if it stays"
-        return Finding("snapshot", "warn", str(error), hint)
+        return Finding("checkpoint", "warn", str(error), hint)
     behind = seq - int(place.name[len(PREFIX) :])
     said = f"of commit {place.name[len(PREFIX) :]}, {behind:,} commits old"
-    if behind > OLD_SNAPSHOT_COMMITS:
+    if behind > OLD_CHECKPOINT_COMMITS:
         return Finding(
-            "snapshot", "warn", said, "starts are slow: look for job_failed in the log, and [schedule] snapshot"
+            "checkpoint", "warn", said, "starts are slow: look for job_failed in the log, and [schedule] snapshot"
         )
-    return Finding("snapshot", "ok", said)
+    return Finding("checkpoint", "ok", said)

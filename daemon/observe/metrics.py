@@ -135,8 +135,8 @@ SOURCE_UP = Gauge(
 )
 STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part.", ["part"], registry=REGISTRY)
 DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.", registry=REGISTRY)
-SNAPSHOT_TIME = Gauge("hippod_snapshot_timestamp_seconds", "When the newest snapshot was written.", registry=REGISTRY)
-SNAPSHOT_COMMIT = Gauge("hippod_snapshot_commit", "The commit that the newest snapshot is of.", registry=REGISTRY)
+CHECKPOINT_TIME = Gauge("hippod_checkpoint_timestamp_seconds", "Time of the newest checkpoint.", registry=REGISTRY)
+CHECKPOINT_COMMIT = Gauge("hippod_checkpoint_commit", "Commit of the newest checkpoint.", registry=REGISTRY)
 SCOPES = Gauge(
     "hippod_scopes", "Scopes that are held in memory because questions are asked of them.", registry=REGISTRY
 )

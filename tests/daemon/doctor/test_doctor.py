@@ -122,19 +122,19 @@ def test_a_clock_that_is_behind_the_last_commit(
     bad(store(configured()), "clock", "timedatectl", status="warn")
 
 
-def test_a_snapshot_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", saved=True)
-    assert named(store(configured()), "snapshot").status == "ok"
+    assert named(store(configured()), "checkpoint").status == "ok"
     [place] = (tmp_path / "store").glob("snapshot-*")
     victim = max(place.glob("*.npy"), key=lambda path: path.stat().st_size)
     victim.write_bytes(victim.read_bytes()[:-1] + b"?")
-    bad(store(configured()), "snapshot", "damaged", "nothing is lost", status="warn")
+    bad(store(configured()), "checkpoint", "damaged", "nothing is lost", status="warn")
 
 
-def test_a_snapshot_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "store", saved=True)
-    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "OLD_SNAPSHOT_COMMITS", -1)
-    bad(store(configured()), "snapshot", "[schedule] snapshot", status="warn")
+    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "OLD_CHECKPOINT_COMMITS", -1)
+    bad(store(configured()), "checkpoint", "[schedule] snapshot", status="warn")
 
 
 def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Configured, tmp_path: Path) -> None:
