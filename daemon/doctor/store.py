@@ -1,4 +1,5 @@
-"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its checkpoint is usable."""
+"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its checkpoint is
+usable."""
 
 import os
 import time

@@ -117,8 +117,8 @@ TOOLS: Mapping[str, MemoryTool] = {
     ),
     "forget": MemoryTool(
         "Forget documents",
-        "Remove documents, with every passage, phrase and triple that only they hold. A file that the memory follows comes "
-        "back when the file changes.",
+        "Remove documents, with all passages, phrases and triples that only these documents contain. A followed file comes "
+        "back when it changes.",
         tool_arguments.Forget,
         TypeAdapter(Forgotten),
         tool_handlers.forget,

@@ -48,7 +48,9 @@ class RetrievalSettings:
         ge=1,
         le=10_000,
     )
-    seed_phrases: int = _setting(5, "Number of phrases, those with the largest weights, that the walk starts from.", ge=1, le=10_000)
+    seed_phrases: int = _setting(
+        5, "Number of phrases, those with the largest weights, that the walk starts from.", ge=1, le=10_000
+    )
     passage_weight: float = _setting(
         0.05,
         "Weight of each passage as a start of the walk, multiplied by its similarity to the query.",
@@ -90,7 +92,9 @@ class RetrievalSettings:
         ge=0,
         le=1,
     )
-    name_share: float = _setting(0.25, "Share of the phrases' weight given to phrases that the query names.", ge=0, le=1)
+    name_share: float = _setting(
+        0.25, "Share of the phrases' weight given to phrases that the query names.", ge=0, le=1
+    )
     hop_share: float = _setting(
         0.4,
         "Largest share of the passages' weight that moves on to the passages that these lead to.",

@@ -12,10 +12,11 @@ from daemon.contract.http.routes import Route
 @json_option
 @pass_invocation
 def confirm(invocation: Invocation, source: str) -> None:
-    """Forget the documents that a folder did not find any more. SOURCE is its name, as `status` shows it.
+    """Remove the documents whose files a scan of the folder SOURCE did not find.
 
-    A scan that would forget more than half of a folder's documents at once keeps them: the drive may be mounted empty, or the
-    path wrong. `status` and `doctor` say so.
+    SOURCE is the folder's name, as `status` shows it. If a scan misses more than half of a folder's documents, hippod keeps them
+    until this command, because the drive may be mounted empty or the path may be wrong. `status` and `doctor` show the number of
+    missing documents.
     """
     with invocation.client() as client:
         answer = client.call("POST", Route.CONFIRM, {"source": source})
