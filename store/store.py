@@ -99,7 +99,7 @@ class Store(StoreReader):
                 raise StoreRefused(f"{said}; {what_to_do}") from error
             raise StoreDamaged(
                 f"the store {folder} cannot be read ({type(error).__name__}: {_short(error)}); "
-                "put a backup in its place with `hippod --restore DIR`"
+                "restore a backup with `hippod --restore DIR`"
             ) from error
         except BaseException:
             self._lock.release()

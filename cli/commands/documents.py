@@ -175,7 +175,7 @@ def rm(
     from cli.terminal_text import uri
 
     for name in answer.get("missing_uris", []):
-        print_note(f"there is no document {uri(name)}")
+        print_note(f"document {uri(name)} does not exist")
 
     removed, missing = int(answer.get("removed", 0)), int(answer.get("missing", 0))
     tail = f"; {missing:,} not there" if missing else ""
@@ -214,7 +214,7 @@ def retry(invocation: Invocation, uris: tuple[str, ...]) -> None:
 
     missing, not_failed = answer.get("missing_uris", []), answer.get("not_failed_uris", [])
     for name in missing:
-        print_note(f"there is no document {uri(name)}")
+        print_note(f"document {uri(name)} does not exist")
     for name in not_failed:
         print_note(f"{uri(name)} has not failed: it is not tried again")
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('requeued', 0)), 'document')} to be tried again")])

@@ -34,7 +34,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     known = [*MODES, NO_RETRIEVAL]
     for mode in modes:
         if mode not in known:
-            raise click.BadParameter(f"{mode!r} is no mode; there are {', '.join(known)}", context, parameter)
+            raise click.BadParameter(f"{mode!r} is not a mode; the modes are {', '.join(known)}", context, parameter)
     return list(dict.fromkeys(modes))
 
 

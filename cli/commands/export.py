@@ -82,7 +82,7 @@ def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes],
     """Writes pieces of UTF-8 to a terminal, with the characters escaped that would act on it. Raises CommandError for a format
     that is no text."""
     if (escape := ESCAPES.get(format)) is None:
-        raise CommandError(f"{format.value} is no text for a terminal: give FILE, or send the output to a program.")
+        raise CommandError(f"{format.value} is not text for a terminal: give FILE, or pipe the output to a program.")
     decoder = getincrementaldecoder("utf-8")("replace")
     return lambda piece: stream.write(escape(decoder.decode(piece)).encode())
 

@@ -79,7 +79,7 @@ def graph(
         return
     neighbourhood = parse_answer(GraphResponse, answer)
     if not neighbourhood.nodes:
-        raise CommandError("the memory holds nothing that the question leads to.", hint=neighbourhood.note)
+        raise CommandError("the memory contains nothing that the question leads to.", hint=neighbourhood.note)
     with progress("drawing"):
         written = _write_file(neighbourhood, page, picture, exchanged)
     summary = {

@@ -227,7 +227,7 @@ def retrieval_fields(chosen: dict[str, Any]) -> dict[str, Any]:
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     if name is not None and not re.fullmatch(SESSION_PATTERN, name):
         rule = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
-        raise click.BadParameter(f"{name!r} is no name; take {rule}", context, parameter)
+        raise click.BadParameter(f"{name!r} is not a session name; use {rule}", context, parameter)
     return name
 
 
@@ -299,7 +299,7 @@ def ask(
         }
     )
     if trace is not None and not trace.absolute().parent.is_dir():
-        raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
+        raise click.UsageError(f"--trace {trace}: there is not a directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer
     from cli.render.answers.ask import answer_lines, evidence_lines
     from daemon.contract.answering.ask import AskResponse

@@ -45,7 +45,7 @@ def _list(invocation: Invocation) -> None:
 def _names(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not re.fullmatch(SESSION_PATTERN, name):
-            raise click.BadParameter(f"{name!r} is no session's name", context, parameter)
+            raise click.BadParameter(f"{name!r} is not a session name", context, parameter)
     return names
 
 
@@ -58,7 +58,7 @@ def remove_sessions(invocation: Invocation, names: tuple[str, ...]) -> None:
     with invocation.client() as client:
         answer = client.call("DELETE", Route.SESSIONS, {"names": list(names)})
     for name in answer.get("missing", []):
-        print_note(f"there is no session {name}")
+        print_note(f"session {name} does not exist")
     from cli.render.lines import text
 
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('removed', 0)), 'session')} removed")])

@@ -122,7 +122,9 @@ def _read_pairs(
         if not equals or not key or not value:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
         if key not in known:
-            raise click.BadParameter(f"{key!r} is no setting; there are {', '.join(known)}", context, parameter)
+            raise click.BadParameter(
+                f"{key!r} is not a setting; the settings are {', '.join(known)}", context, parameter
+            )
         texts[key] = value
     try:
         # Text becomes numbers and truth values here, as the daemon takes them.

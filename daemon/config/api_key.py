@@ -26,7 +26,7 @@ def model_key(llm: LLM) -> str | None:
 
 def _usable(key: str) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ValueError("what is found there is no key: a key has no spaces, line ends or letters beyond ASCII")
+        raise ValueError("the content is not a key: a key has no spaces, line ends or non-ASCII letters")
     return key
 
 

@@ -34,12 +34,12 @@ def store(config: Config) -> Iterator[Finding]:
     yield not_visible("store directory", folder) if others else writable(folder)
     kind = file_system(folder, MOUNTS)
     if kind in NETWORK_FILE_SYSTEMS:
-        hint = "move it to a local disk ([store] path): locks and syncing cannot be trusted there"
+        hint = "move it to a local disk ([store] path): locks and syncing are not reliable there"
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
     if shut is not None:
         return
     if not table_folder(folder, "commits").is_dir():
-        yield Finding("store", "ok", f"{folder} holds no store yet")
+        yield Finding("store", "ok", f"{folder} contains no store yet")
         return
     yield lock(folder)
     if os.access(table_folder(folder, "commits"), os.R_OK | os.X_OK, effective_ids=True):
@@ -104,11 +104,11 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     try:
         log = summarize_log(folder)
     except Exception as error:  # noqa: BLE001 - whatever Lance raises for files that are missing or cut
-        hint = refusal(error) or "put a backup in its place: `hippod --restore DIR`"
+        hint = refusal(error) or "restore a backup: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
     if log.format > FORMAT:
-        hint = "upgrade hippod, or give another [store] path"
+        hint = "upgrade hippod, or set another [store] path"
         yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {FORMAT}", hint)
         return
     when = datetime.fromtimestamp(log.time, UTC).isoformat(timespec="seconds")
@@ -126,7 +126,7 @@ def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
     name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
     if (name, dim) == (encoder.name, encoder.dim):
         return Finding("store encoder", "ok", said)
-    hint = "set [encoder] back, or start a new store with another [store] path"
+    hint = "restore the earlier [encoder], or start a new store with another [store] path"
     return Finding(
         "store encoder", "fail", f"the store was made with {said}, the configuration asks for {name} ({dim})", hint
     )
@@ -137,18 +137,22 @@ def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
     if place is None:
         status = "ok" if seq < OLD_CHECKPOINT_COMMITS else "warn"
         hint = (
-            "the next start derives everything from the tables; is [schedule] snapshot off?" if status == "warn" else ""
+            "the next start is slow, because it derives the index anew; is [schedule] snapshot off?"
+            if status == "warn"
+            else ""
         )
         return Finding("checkpoint", status, "none yet", hint)  # type: ignore[arg-type]
     try:
         SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
     except CheckpointUnusable as error:
-        hint = f"nothing is lost: the next start is slow and writes a new one; remove {place} if it stays"
+        hint = (
+            f"nothing is lost: the next start is slow and writes a new checkpoint; remove {place} if this finding stays"
+        )
         return Finding("checkpoint", "warn", str(error), hint)
     behind = seq - int(place.name[len(PREFIX) :])
     said = f"of commit {place.name[len(PREFIX) :]}, {behind:,} commits old"
     if behind > OLD_CHECKPOINT_COMMITS:
         return Finding(
-            "checkpoint", "warn", said, "starts are slow: look for job_failed in the log, and [schedule] snapshot"
+            "checkpoint", "warn", said, "starts are slow: see job_failed in the log, and [schedule] snapshot"
         )
     return Finding("checkpoint", "ok", said)

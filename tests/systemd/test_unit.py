@@ -162,7 +162,7 @@ def test_credentials_are_read_where_systemd_puts_them_and_an_absent_one_says_wha
         '[llm]\nbase_url = "http://127.0.0.1:8000/v1"\nmodel = "m"\napi_key_file = "$CREDENTIALS_DIRECTORY/llm-key"\n'
     )
     environ = {"HOME": str(tmp_path), "CREDENTIALS_DIRECTORY": str(tmp_path)}
-    with pytest.raises(ConfigError, match=r"systemd has none to give: put it into credentials/\S*token"):
+    with pytest.raises(ConfigError, match=r"systemd provides none: put it into credentials/\S*token"):
         load_config(file, environ)
     (tmp_path / "token").write_text("a-token\n")
     [problem] = unsupported(load_config(file, environ))

@@ -14,9 +14,9 @@ from daemon.contract.http.routes import Route
 def confirm(invocation: Invocation, source: str) -> None:
     """Remove the documents whose files a scan of the folder SOURCE did not find.
 
-    SOURCE is the folder's name, as `status` shows it. If a scan misses more than half of a folder's documents, hippod keeps them
-    until this command, because the drive may be mounted empty or the path may be wrong. `status` and `doctor` show the number of
-    missing documents.
+    SOURCE is the folder's name, as `status` shows it. If a scan misses more than half of a folder's documents, hippod keeps
+    them until this command, because the drive may be mounted empty or the path may be wrong. `status` and `doctor` show the
+    number of missing documents.
     """
     with invocation.client() as client:
         answer = client.call("POST", Route.CONFIRM, {"source": source})

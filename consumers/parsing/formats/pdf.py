@@ -52,7 +52,7 @@ def parse_pdf(data: bytes, limits: Limits) -> ParsedText:
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
-        raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
     try:
         count = len(document)
         if count > limits.pages:
@@ -66,10 +66,11 @@ def parse_pdf(data: bytes, limits: Limits) -> ParsedText:
     if not any(line.text for line in lines):
         if broken == count:
             raise Unreadable(
-                f"damaged: none of its {count} pages can be read; copy it again, or save it anew", FailureCode.DAMAGED
+                f"damaged: none of its {count} pages can be read; copy it again, or save it again", FailureCode.DAMAGED
             )
         raise NotADocument(
-            "no text layer: its pages are pictures; run OCR over it (ocrmypdf, say), or exclude it", FailureCode.NO_TEXT
+            "no text layer: its pages are pictures; run OCR over it (for example, ocrmypdf), or exclude it",
+            FailureCode.NO_TEXT,
         )
     outline = Outline(limits.text_chars)
     _fill(outline, _without_running_heads(lines, count))

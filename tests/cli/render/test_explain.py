@@ -101,7 +101,7 @@ def test_settings_reach_the_daemon_as_numbers_and_truth_values(
     [
         ("damping", "is not KEY=VALUE"),
         ("=1", "is not KEY=VALUE"),
-        ("damp=1", "is no setting; there are top_triples"),
+        ("damp=1", "is not a setting; the settings are top_triples"),
         ("damping=2", "damping: input should be less than or equal to 0.99"),
         ("passage_nodes=perhaps", "passage_nodes: input should be a valid boolean"),
         ("top_triples=1.5", "top_triples: input should be a valid integer"),

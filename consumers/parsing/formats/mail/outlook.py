@@ -32,7 +32,7 @@ def parse_msg(data: bytes, limits: Limits) -> ParsedText:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             return _Message(file, limits).read()
     except (OSError, olefile.OleFileError) as error:
-        raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 
 
 class _Message:

@@ -61,7 +61,7 @@ def _tree(data: bytes) -> Element:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise Unreadable(f"damaged: content.xml is not XML ({error}); save it anew", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: content.xml is not XML ({error}); save it again", FailureCode.DAMAGED) from error
 
 
 def _properties(data: bytes) -> tuple[str, dict[str, str]]:
