@@ -19,7 +19,7 @@ def model_key(llm: LLM) -> str | None:
         if not key:
             raise ValueError(f"{llm.api_key_file} is empty; write the key to it")
         if key.startswith(ABSENT):
-            raise ValueError(f"systemd has no key to give: {key.removeprefix(ABSENT)}")
+            raise ValueError(f"systemd provides no key: {key.removeprefix(ABSENT)}")
         return _usable(key)
     return None
 

@@ -81,7 +81,9 @@ SPOILS = {
     "the document d9 differs from the tables": lambda index: index.documents.update(
         d9=replace(index.documents["d9"], title="Another")
     ),
-    "according to the tables in": lambda index: index.holders.__setitem__(a_passage(index), {"d9": None, "other": None}),
+    "according to the tables in": lambda index: index.holders.__setitem__(
+        a_passage(index), {"d9": None, "other": None}
+    ),
     "was read by": lambda index: index.extraction_states.clear(),
 }
 
