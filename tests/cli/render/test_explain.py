@@ -66,8 +66,8 @@ def test_each_passage_says_what_its_score_is_made_of_and_the_strongest_way(hippo
     out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())
     assert scripted.asked[0].body == {"query": "Who built it?", "k": 5, "explain": True}
     assert (
-        "why similarity 0.612 · 34 % from it · 50 % from “emil strand” · 16 % from other passages (Minutes) "
-        "way e strand ≈ 0.91 ≈ emil strand — built (Minutes) → rain gauge in Emil Strand 25 % of the score"
+        "why similarity 0.612 · 34 % from the passage itself · 50 % from “emil strand” · 16 % from other passages (Minutes) "
+        "path e strand ≈ 0.91 ≈ emil strand — built (Minutes) → rain gauge in Emil Strand 25 % of the score"
     ) in out
     assert "Time encode 7.0 ms · walk 3.2 ms" in out
 
