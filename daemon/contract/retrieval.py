@@ -11,7 +11,7 @@ from memory.retrieval.settings import Setting
 
 
 class Mode(StrEnum):
-    """How a query finds passages."""
+    """The retrieval mode."""
 
     _ignore_ = ["name"]  # noqa: RUF012 (the enum module's own name)
     for name in MODES:
