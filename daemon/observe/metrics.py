@@ -82,7 +82,7 @@ TOKENS = Counter(
     ["purpose", "kind"],
     registry=REGISTRY,
 )
-MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model's server.", registry=REGISTRY)
+MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model server.", registry=REGISTRY)
 WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.", registry=REGISTRY)
 
 MEMORY = Gauge("hippod_memory_items", "Size of the memory, by kind.", ["kind"], registry=REGISTRY)
