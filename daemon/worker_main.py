@@ -26,14 +26,15 @@ log = structlog.get_logger()
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="Configuration file (TOML).")
-@click.option("--check", is_flag=True, help="Check the configuration, print it resolved, and exit with 0 or 2.")
+@click.option(
+    "--check", is_flag=True, help="Check the configuration, print all settings in force, and exit with 0 or 2."
+)
 @click.version_option(version("hippod"), prog_name="hippod-worker")
 def main(file: Path | None, check: bool) -> None:
-    """Reads articles from Kafka and sends them as records, which any number of hippod take without reading them again.
+    """Read articles from Kafka and send them as records, which hippod commits without parsing, extracting or encoding.
 
-    It keeps nothing, so any number may run in one group, on any machines. Its section is [worker]; [passages], [parsing],
-    [openie], [llm] and [encoder] say how it reads. Without --config: as hippod. Exit codes: 0 clean stop, 2 bad
-    configuration, 1 anything else.
+    hippod-worker stores nothing; any number may run in one group, on any machines. It uses [worker], [passages], [parsing],
+    [openie], [llm] and [encoder]. Without --config: as hippod. Exit codes: 0 clean stop, 2 bad configuration, 1 anything else.
     """
     try:
         config = load_config(file)

@@ -10,7 +10,7 @@ REFUSALS = {
     errno.EACCES: "give the folder and all in it to the user that hippod runs as: `chown -R USER:GROUP FOLDER`",
     errno.EPERM: "give the folder and all in it to the user that hippod runs as: `chown -R USER:GROUP FOLDER`",
     errno.EROFS: "it is read-only here: mount it writable, or name it in ReadWritePaths= of hippod's unit",
-    errno.EIO: "the disk cannot be read: the system's log (dmesg) says more",
+    errno.EIO: "the disk cannot be read: the system's log (dmesg) has details",
 }
 """What to do where the system refuses; the store is not damaged by it."""
 
@@ -40,7 +40,7 @@ class StoreFolderLost(StoreError, OSError):
     def __init__(self, folder: Path, why: str) -> None:
         super().__init__(
             f"{folder} is not the folder that hippod opened ({why}): it was deleted, renamed or unmounted while hippod runs. "
-            "Nothing is written until it is back; put it back, or restart hippod"
+            "hippod writes nothing until it is back; restore it, or restart hippod"
         )
         self.folder, self.why = folder, why
         self.errno = errno.ESTALE

@@ -40,7 +40,7 @@ def file_system(url: str) -> tuple[fs.FileSystem, str]:
         return _s3(), path
     if parts.scheme == "file" and not parts.netloc and path.startswith("/"):
         return fs.LocalFileSystem(), path
-    raise ValueError(f'"{url}" is no such place; write s3://bucket/prefix, or file:///folder')
+    raise ValueError(f'"{url}" is not a valid target; write s3://bucket/prefix, or file:///folder')
 
 
 def again(once: Callable[[], Result]) -> Result:
@@ -67,7 +67,7 @@ def explained(error: OSError, url: str) -> str:
         return f"{url}: {said}"
     bucket = urlsplit(url).netloc
     if "NO_SUCH_BUCKET" in said:
-        return f'{url}: there is no bucket "{bucket}"; make it first, hippod makes none'
+        return f'{url}: there is no bucket "{bucket}"; create it first; hippod creates none'
     if any(word in said for word in ("ACCESS_DENIED", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT", "HTTP status 403")):
         if not _credentials_found():
             return (

@@ -90,7 +90,7 @@ class Sessions:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise SessionDamaged(
                 f'the session "{name}" cannot be read ({type(error).__name__}: {error}); '
-                f"remove it (hippoctl sessions rm {name}) and begin anew"
+                f"remove it (hippoctl sessions rm {name}) and start a new one"
             ) from error
 
     def save(

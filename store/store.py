@@ -99,7 +99,7 @@ class Store(StoreReader):
                 raise StoreRefused(f"{said}; {what_to_do}") from error
             raise StoreDamaged(
                 f"the store {folder} cannot be read ({type(error).__name__}: {_short(error)}); "
-                "put a backup in its place with `hippod --restore DIR`"
+                "restore a backup with `hippod --restore DIR`"
             ) from error
         except BaseException:
             self._lock.release()
@@ -137,8 +137,8 @@ class Store(StoreReader):
             index = load_index(self._tables, dim, self.rule)
             # No later start may use it either: numbers of purged rows are used again from here on.
             discard(self.folder)
-            return index, f"rebuilt from the tables; no snapshot was used: {reason}", None
-        return index, f"snapshot of commit {commit}, and the commits after it", commit
+            return index, f"rebuilt from the tables; no checkpoint was used: {reason}", None
+        return index, f"checkpoint of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
         """Makes all synonym edges anew, in a commit of its own: an earlier release's rules made them, or its triples."""

@@ -78,7 +78,7 @@ def read_config(path: Path) -> dict[str, Any]:
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CommandError(
-            f"{path} cannot be read for the socket's place: {error}.", hint="Mend it, or use --socket PATH."
+            f"{path} cannot be read for the socket's place: {error}.", hint="Correct the file, or use --socket PATH."
         ) from None
 
 
@@ -92,7 +92,7 @@ def _at_home(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError as error:
-        raise CommandError(f"{text}: {error}", Exit.USAGE, "Write the path whole, or use --socket PATH.") from None
+        raise CommandError(f"{text}: {error}", Exit.USAGE, "Write the full path, or use --socket PATH.") from None
 
 
 def _expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:

@@ -136,7 +136,7 @@ class Client:
         except ConnectionRefused as error:
             raise no_daemon(self.address, str(error)) from None
         except RequestsNotTaken:
-            raise CommandError(f"no hippod answers on {path}: it takes no requests.", Exit.NO_DAEMON) from None
+            raise CommandError(f"no hippod answers on {path}: it accepts no requests.", Exit.NO_DAEMON) from None
         except AnswerTooLate:
             raise CommandError(f"hippod on {path} has not answered in time.", Exit.TIMED_OUT) from None
         except ConnectionLost as error:
@@ -167,6 +167,6 @@ def no_daemon(address: Address, reason: str) -> CommandError:
     hint = (
         f"Start it with `{start_command(address)}`, or name another socket with --socket (this one: {address.origin})."
     )
-    why = "" if "No such file" in reason else " (a socket is there, and nobody listens)"
+    why = "" if "No such file" in reason else "  (the socket exists, but no process listens on it)"
     why = why if "refused" in reason or not why else f" ({reason})"
     return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)

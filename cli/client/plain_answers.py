@@ -86,5 +86,5 @@ def not_understood(what: str) -> CommandError:
     """The answer lacks what the contract promises; `what` begins with the field."""
     return CommandError(
         f"hippod's answer is not understood: {what}.",
-        hint="hippoctl and hippod are probably of different versions; --json prints the answer as it is.",
+        hint="hippoctl and hippod probably have different versions; --json prints the unchanged answer.",
     )

@@ -39,7 +39,7 @@ def record_files(place: str) -> Iterator[RecordFile]:
     except OSError as error:
         raise CommandError(f"{place} cannot be read: {error.strerror or error}.") from None
     if not found:
-        raise CommandError(f"{place} holds no files of records (*{PARQUET}).")
+        raise CommandError(f"{place} contains no files of records (*{PARQUET}).")
 
 
 def _remote(url: str) -> Iterator[RecordFile]:
@@ -48,7 +48,7 @@ def _remote(url: str) -> Iterator[RecordFile]:
     parts = urlsplit(url)
     path = (parts.netloc + parts.path).rstrip("/")
     if parts.scheme not in ("s3", "file") or not path:
-        raise CommandError(f"{url} is no place of files of records; write a path, or s3://bucket/prefix.")
+        raise CommandError(f"{url} is not a location of record files; write a path, or s3://bucket/prefix.")
     try:
         files = _s3() if parts.scheme == "s3" else fs.LocalFileSystem()
         about = files.get_file_info(path)
@@ -62,7 +62,7 @@ def _remote(url: str) -> Iterator[RecordFile]:
     except OSError as error:
         raise CommandError(f"{url} cannot be read: {error}.") from None
     if not found:
-        raise CommandError(f"{url} holds no files of records (*{PARQUET}).")
+        raise CommandError(f"{url} contains no files of records (*{PARQUET}).")
 
 
 def _s3() -> "fs.FileSystem":

@@ -31,9 +31,9 @@ REJECTED_SHOWN = 20
 def add(invocation: Invocation, files: tuple[Path, ...]) -> None:
     """Add documents: files of any known format, or JSON lines on standard input (-).
 
-    A .json file holds one document or an array of them (a HippoRAG corpus is one), a .jsonl file one a line:
-    {"id", "title", "text", …}. Once the command returns, a crash does not lose what it names as added. What cannot be a
-    document is reported with its line while all others are sent; the exit code is then 1.
+    A .json file contains one document or an array of documents (such as a HippoRAG corpus), a .jsonl file one document a line:
+    {"id", "title", "text", …}. After the command returns, a crash does not lose the documents that it names as added. Invalid
+    documents are reported with their lines and the others are added; the exit code is then 1.
     """
     from cli.client.batching import batches, send  # loaded only by commands that ask the daemon
 
@@ -92,11 +92,11 @@ def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
 @json_option
 @pass_invocation
 def import_(invocation: Invocation, place: str) -> None:
-    """Take in files of records (Parquet), one or all of a folder or an s3:// prefix; or a HippoRAG OpenIE results file.
+    """Import records (a Parquet file, a folder of them, or an s3:// prefix), or a HippoRAG OpenIE results file.
 
-    Records are documents that hippod-worker or hippod-backfill read elsewhere: nothing of them is extracted or encoded again.
-    Of a HippoRAG file the passages become documents, and the triples are used as they are. Whoever imports a file again
-    changes nothing.
+    Records are documents that hippod-worker or hippod-backfill has parsed, extracted and encoded; hippod does not repeat that
+    work. The passages of a HippoRAG file become documents, and its triples are used unchanged. A second import of the same
+    file changes nothing.
     """
     from cli.client.typed_answers import parse_answer
 

@@ -16,9 +16,9 @@ from daemon.contract.finding import Finding, guarded
 @json_option
 @pass_invocation
 def doctor(invocation: Invocation) -> None:
-    """Check this machine, the configuration, the socket, and what the daemon says of itself.
+    """Check this machine, the configuration, the socket, and the state of the daemon.
 
-    One line each: ok, warn or fail, and what to do. The exit code is that of the worst failure.
+    Each check prints one line: ok, warn or fail, and what to do. The exit code is that of the worst failure.
     """
     from cli.render.doctor import finding_lines
 

@@ -32,14 +32,14 @@ LIST_PAGE_DOCUMENTS = 2_000
 @click.option(
     "--state",
     type=click.Choice([state.value for state in DocumentState]),
-    help="Only those in this state. Removed ones are never listed: `watch` tells of them.",
+    help="Only documents in this state. Removed documents are never listed; `watch` reports removals.",
 )
-@click.option("--prefix", metavar="P", help="Only those whose URI begins with P; P may be a path.")
+@click.option("--prefix", metavar="P", help="Only documents whose URI begins with P; P may be a path.")
 @scope_options
 @json_option
 @pass_invocation
 def list_documents(invocation: Invocation, state: str | None, prefix: str | None, scope: dict[str, Any] | None) -> None:
-    """List documents with their state, in order of URI; of failed and skipped ones, why."""
+    """List documents by URI with their state, and the reason if a document failed or was skipped."""
     begins = as_uri(prefix) if prefix else None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
         begins += "/"  # a folder's, and not that of its neighbours whose names begin so
@@ -79,15 +79,15 @@ def all_documents(client: "Client", params: Mapping[str, str]) -> list[DocumentE
     "--html",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     metavar="OUT",
-    help="URI-OR-ID is a file that `ask --trace` wrote: draw it as a page that needs no network.",
+    help="URI-OR-ID is a file that `ask --trace` wrote: draw it as a page that works offline.",
 )
 @scope_options
 @json_option
 @pass_invocation
 def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, Any] | None) -> None:
-    """Show a document, passage, phrase or triple with what it is connected to; or draw the steps of an answer.
+    """Show a document, passage, phrase or triple with its connections, or draw the steps of an answer.
 
-    Named by a document's URI or path, a passage's id, a phrase, or a triple as '["subject", "predicate", "object"]'.
+    URI-OR-ID is a document's URI or path, a passage's id, a phrase, or a triple as '["subject", "predicate", "object"]'.
     """
     if html is not None:
         _draw_trace(invocation, Path(key), html)
@@ -144,24 +144,23 @@ def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
 
 @click.command()
 @click.argument("uris", nargs=-1, metavar="[URI…]")
-@click.option("--source", metavar="NAME", help="Remove what this source has committed; `status` names the sources.")
+@click.option("--source", metavar="NAME", help="Remove what this source has committed. `status` names the sources.")
 @click.option(
     "--committed-since",
     type=Timestamp(),
     metavar="TIME",
-    help="With --source: only what it has committed since then, documents that it has replaced since included.",
+    help="With --source: only what it has committed since TIME, including documents that it has replaced since.",
 )
-@click.option("--yes", is_flag=True, help="With --source: remove the documents. Without it they are only listed.")
+@click.option("--yes", is_flag=True, help="With --source: remove the documents instead of listing them.")
 @json_option
 @pass_invocation
 def rm(
     invocation: Invocation, uris: tuple[str, ...], source: str | None, committed_since: str | None, yes: bool
 ) -> None:
-    """Remove documents, with every passage, phrase and triple that only they hold.
+    """Remove documents, with all passages, phrases and triples that only these documents contain.
 
-    A file that a source follows comes back when it changes: remove the file instead. Naming a document that is not
-    there is no failure. With --source, what a topic or `added` has brought in is removed, such as after wrong messages;
-    followed folders are refused.
+    A followed file comes back when it changes: remove the file instead. An unknown URI is not an error. With --source, removes
+    what a topic, or `added`, has brought in, for example after wrong messages; followed folders are refused.
     """
     if (source is None) == (not uris):
         raise click.UsageError("name documents, or a source with --source")
@@ -176,7 +175,7 @@ def rm(
     from cli.terminal_text import uri
 
     for name in answer.get("missing_uris", []):
-        print_note(f"there is no document {uri(name)}")
+        print_note(f"document {uri(name)} does not exist")
 
     removed, missing = int(answer.get("removed", 0)), int(answer.get("missing", 0))
     tail = f"; {missing:,} not there" if missing else ""
@@ -206,7 +205,7 @@ def _remove_source(invocation: Invocation, source: str, committed_since: str | N
 @json_option
 @pass_invocation
 def retry(invocation: Invocation, uris: tuple[str, ...]) -> None:
-    """Try failed documents again now: those named, or all. Exits with 1 where there is no document of a name."""
+    """Try failed documents again now: those named, or all. Exits with 1 if a named document does not exist."""
     body = {"uris": [as_uri(name) for name in uris]} if uris else {}
     with invocation.client() as client:
         answer = client.call("POST", Route.RETRY, body)
@@ -215,7 +214,7 @@ def retry(invocation: Invocation, uris: tuple[str, ...]) -> None:
 
     missing, not_failed = answer.get("missing_uris", []), answer.get("not_failed_uris", [])
     for name in missing:
-        print_note(f"there is no document {uri(name)}")
+        print_note(f"document {uri(name)} does not exist")
     for name in not_failed:
         print_note(f"{uri(name)} has not failed: it is not tried again")
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('requeued', 0)), 'document')} to be tried again")])

@@ -34,7 +34,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     known = [*MODES, NO_RETRIEVAL]
     for mode in modes:
         if mode not in known:
-            raise click.BadParameter(f"{mode!r} is no mode; there are {', '.join(known)}", context, parameter)
+            raise click.BadParameter(f"{mode!r} is not a mode; the modes are {', '.join(known)}", context, parameter)
     return list(dict.fromkeys(modes))
 
 
@@ -48,18 +48,18 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     "modes",
     metavar="MODE,…",
     callback=_modes,
-    help="Measure several modes side by side, and how far each differs from the first.",
+    help="Measure several modes, and the difference of each to the first.",
 )
-@click.option("--answers", is_flag=True, help="Have the model answer too: exact match and F1. Needs a model.")
+@click.option("--answers", is_flag=True, help="Also let the model answer: exact match and F1.")
 @click.option(
     "--judge",
     is_flag=True,
-    help="Have the model judge the answers: comprehensiveness, diversity, whether they are right. Means --answers.",
+    help="Let the model judge the answers: comprehensiveness, diversity, correctness. Implies --answers.",
 )
 @click.option(
     "--answerer",
     type=click.Choice([each.value for each in Answerer]),
-    help="Who answers, as `ask` does: single, iterative (--steps), or deep (--deep). Means --answers.",
+    help="How to answer, as in `ask`: single, iterative (--steps), or deep (--deep). Implies --answers.",
 )
 @click.option(
     "--read",
@@ -67,7 +67,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     default=5,
     show_default=True,
     metavar="K",
-    help="Passages that an answer reads; `ask` calls it -k.",
+    help="Number of passages for an answer (-k of `ask`).",
 )
 @form_options
 @step_options
@@ -76,7 +76,7 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     "count",
     type=click.IntRange(2, 100),
     metavar="N",
-    help="Cut the memory into N segments as they came; ask the first one's questions after each.",
+    help="Divide the memory into N segments by arrival; after each, ask the questions of the first.",
 )
 @settings_option
 @scope_options
@@ -101,12 +101,12 @@ def evaluate(
     reason: bool,
     **steps: Any,
 ) -> None:
-    """Measure recall, and with --answers exact match and F1, with a file of QUESTIONS whose answers are known.
+    """Measure recall (and, with --answers, exact match and F1) on a file of QUESTIONS with known answers.
 
-    Reads the files of the usual data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
-    share of gold found among the first k passages, all@k the share of questions with all of it; with --steps of what all
-    steps found. Times are the daemon's own, one query at a time; with --compare they leave out encoding the question, which
-    the daemon then remembers.
+    Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
+    share of gold passages among the first k, all@k the share of questions with all of them there; with --steps, among the
+    passages of all steps. Times are the daemon's, for one query at a time; with --compare they do not include encoding the
+    question.
     """
     if mode and modes:
         raise click.UsageError("--mode and --compare exclude each other.")

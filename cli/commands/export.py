@@ -33,17 +33,17 @@ READ_TIMEOUT_S = 300.0
     "--format",
     "format_",
     type=click.Choice([format.value for format in ExportFormat]),
-    help="Without it FILE's ending decides: .graphml, .graphmlz or .graphml.gz (igraph), else jsonl.",
+    help="Default: by FILE's ending: .graphml, .graphmlz or .graphml.gz (igraph), otherwise jsonl.",
 )
 @scope_options
 @json_option
 @pass_invocation
 def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[str, Any] | None) -> None:
-    """Write the memory as JSON lines to FILE, or to standard output (-); or its graph, as GraphML. Of all, or of a scope.
+    """Export the memory as JSON lines, or its graph as GraphML, to FILE or to standard output (-).
 
-    `graphml` is read by igraph, networkx and Gephi; `igraph` is the same packed by gzip, for igraph.Graph.Read_GraphMLz.
-    The order depends on content alone. FILE appears when it is complete, or not at all. With `-`, standard output holds
-    the export and nothing else, with or without --json. On a terminal, characters that would act on it are escaped.
+    igraph, networkx and Gephi read `graphml`; `igraph` is the same with gzip, for igraph.Graph.Read_GraphMLz. The order
+    depends on content alone. FILE is written completely or not at all. Scope options limit the export. With `-`, standard
+    output contains only the export, with or without --json. On a terminal, control characters are escaped.
     """
     wanted = ExportFormat(format_) if format_ else export_format_of(file)
     if wanted is None:
@@ -82,7 +82,7 @@ def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes],
     """Writes pieces of UTF-8 to a terminal, with the characters escaped that would act on it. Raises CommandError for a format
     that is no text."""
     if (escape := ESCAPES.get(format)) is None:
-        raise CommandError(f"{format.value} is no text for a terminal: give FILE, or send the output to a program.")
+        raise CommandError(f"{format.value} is not text for a terminal: give FILE, or pipe the output to a program.")
     decoder = getincrementaldecoder("utf-8")("replace")
     return lambda piece: stream.write(escape(decoder.decode(piece)).encode())
 

@@ -26,15 +26,19 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command()
 @click.argument("text", nargs=-1, required=True, metavar="TEXT")
-@click.option("--html", "page", type=OUTPUT_FILE, metavar="FILE", help="A page to look at: one file, needs no network.")
+@click.option("--html", "page", type=OUTPUT_FILE, metavar="FILE", help="A page: one file that works offline.")
 @click.option("--png", "picture", type=OUTPUT_FILE, metavar="FILE", help="A picture, 1600 x 1200.")
 @click.option("--graphml", "exchanged", type=OUTPUT_FILE, metavar="FILE", help="For igraph, networkx or Gephi.")
 @click.option(
-    "--nodes", type=click.IntRange(1, NODES_MAX), default=DEFAULT_NODES, show_default=True, help="Most nodes."
+    "--nodes",
+    type=click.IntRange(1, NODES_MAX),
+    default=DEFAULT_NODES,
+    show_default=True,
+    help="Largest number of nodes.",
 )
 @click.option("-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages.")
 @mode_option
-@click.option("--as-of", type=Moment(), help="The memory as it was then: a time, or the number of a commit.")
+@click.option("--as-of", type=Moment(), help="Use an earlier state of the memory: a time, or the number of a commit.")
 @scope_options
 @json_option
 @pass_invocation
@@ -50,10 +54,10 @@ def graph(
     as_of: str | int | None,
     scope: dict[str, Any] | None,
 ) -> None:
-    """Write the graph around the question TEXT to files: its passages, the phrases they hold, and what joins them.
+    """Write the graph around the question TEXT to files: passages, their phrases, and the edges between them.
 
-    The nodes are those of most PageRank from the phrases that the question is linked to, with the strongest path to each
-    passage. Several files may be asked for at once; without any, --json prints the graph itself.
+    The nodes are those with the highest PageRank from the phrases that the question is linked to, with the strongest path to
+    each passage. Give one or more files, or --json to print the graph.
     """
     query = " ".join(text).strip()
     if not query or len(query) > QUERY_CHARS_MAX:
@@ -75,7 +79,7 @@ def graph(
         return
     neighbourhood = parse_answer(GraphResponse, answer)
     if not neighbourhood.nodes:
-        raise CommandError("the memory holds nothing that the question leads to.", hint=neighbourhood.note)
+        raise CommandError("the memory contains nothing that the question leads to.", hint=neighbourhood.note)
     with progress("drawing"):
         written = _write_file(neighbourhood, page, picture, exchanged)
     summary = {

@@ -17,14 +17,14 @@ CONFIG_VARIABLE = "HIPPOD_MCP__WRITE"
     "--write/--read-only",
     "write",
     default=None,
-    help="Whether to serve the tools that add and forget. Default: write in [mcp] of the configuration, else not.",
+    help="Whether to offer the tools that add and forget documents. Default: [mcp] write of the configuration.",
 )
 @pass_invocation
 def mcp(invocation: Invocation, write: bool | None) -> None:
     """Serve the memory to an agent over the Model Context Protocol, on standard input and output.
 
-    For the configuration of an agent's host, which starts this command itself. It ends when its input does, and waits for
-    nothing: while no daemon answers, each call says so.
+    Name this command in the configuration of an agent's host, which starts it. It ends when its input ends. While no daemon
+    answers, each call returns an error that says so.
     """
     address = invocation.address()
     chosen = write if write is not None else configured(address)

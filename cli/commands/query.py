@@ -78,21 +78,21 @@ def question_options(command: Command) -> Command:
 @question_options
 @mode_option
 @filter_option
-@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
 @click.option(
     "--after",
     multiple=True,
     metavar="POSITION=N",
     callback=_positions,
-    help="Only once the memory has this: added=N (what `add` said), TOPIC/PARTITION=OFFSET, or URI=OFFSET. Repeatable.",
+    help="Wait until the memory contains added=N (from `add`), TOPIC/PARTITION=OFFSET, or URI=OFFSET. Repeatable.",
 )
 @click.option(
     "--after-timeout",
     type=click.FloatRange(0, AFTER_TIMEOUT_MAX_S),
     metavar="S",
-    help="How long --after waits; 10 by default.",
+    help="How long --after waits. Default: 10.",
 )
-@click.option("--explain", is_flag=True, help="Say of each passage what brought it there.")
+@click.option("--explain", is_flag=True, help="Show how each passage was found.")
 @settings_option
 @scope_options
 @json_option
@@ -110,7 +110,7 @@ def query(
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
 ) -> None:
-    """Find the passages that answer TEXT, and show the triples that led there."""
+    """Find the passages that answer TEXT, and show the triples that led to them."""
     chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
     chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
@@ -134,32 +134,37 @@ def step_options(command: Command) -> Command:
                 "--steps",
                 type=click.IntRange(1, STEPS_MAX),
                 metavar="N",
-                help="The last step of --deep, counted from 0 (3 by default); else most steps of retrieving again by one "
-                "thought after the other.",
+                help="With --deep: number of the last step, from 0 (default: 3). Otherwise: largest number of retrievals, each "
+                "with the model's last thought as its query.",
             ),
             click.option(
                 "--only",
                 type=click.Choice([each.value for each in Investigation]),
-                help="Of --deep: one kind of concern.",
+                help="With --deep: raise one kind of concern only.",
             ),
             click.option(
-                "--quick", is_flag=True, help="Of --deep: judge, concerns and subqueries in one call of the model."
+                "--quick",
+                is_flag=True,
+                help="With --deep: judge, raise concerns and write subqueries in one model call.",
             ),
-            click.option("--each-step", is_flag=True, help="Of --deep: an answer after every step too, for curves."),
+            click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
             deep_settings_option,
-            click.option("--no-update", is_flag=True, help="Of --deep: points stay as they were inserted."),
-            click.option("--no-merge", is_flag=True, help="Of --deep: points are not merged."),
+            click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
+            click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
             click.option(
-                "--max-calls", type=click.IntRange(1), metavar="N", help="Most requests to the model a question."
+                "--max-calls", type=click.IntRange(1), metavar="N", help="Largest number of model calls per question."
             ),
             click.option(
-                "--max-tokens", type=click.IntRange(1), metavar="N", help="Most tokens a question, answer included."
+                "--max-tokens",
+                type=click.IntRange(1),
+                metavar="N",
+                help="Largest number of tokens per question, including the answer.",
             ),
             click.option(
                 "--timeout",
                 type=PositiveSeconds,
                 metavar="S",
-                help="Most seconds a question; a fifth is for the answer.",
+                help="Largest time per question; a fifth is reserved for the answer.",
             ),
         )
     ):
@@ -201,14 +206,14 @@ def answer_timeout_s(chosen: dict[str, Any]) -> float:
 
 def form_options(command: Command) -> Command:
     """Gives the command `length` and `reason`: what answer is asked for."""
-    command = click.option("--reason", is_flag=True, help="Have the model write down its reasoning before it answers.")(
+    command = click.option("--reason", is_flag=True, help="Let the model write its reasoning before the answer.")(
         command
     )
     return click.option(
         "--length",
         type=click.IntRange(1, LENGTH_MAX),
         metavar="WORDS",
-        help="About how long the answer should be; by default one to four sentences.",
+        help="Approximate length of the answer. Default: one to four sentences.",
     )(command)
 
 
@@ -222,28 +227,34 @@ def retrieval_fields(chosen: dict[str, Any]) -> dict[str, Any]:
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     if name is not None and not re.fullmatch(SESSION_PATTERN, name):
         rule = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
-        raise click.BadParameter(f"{name!r} is no name; take {rule}", context, parameter)
+        raise click.BadParameter(f"{name!r} is not a session name; use {rule}", context, parameter)
     return name
 
 
 @click.command()
 @question_options
-@click.option("--deep", is_flag=True, help="Work on a memory of points, in steps (docs/explanation/working-memory.md).")
+@click.option(
+    "--deep", is_flag=True, help="Answer in steps with a working memory (docs/explanation/working-memory.md)."
+)
 @step_options
 @answer_mode_option
 @filter_option
 @settings_option
-@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask the memory as it was then.")
+@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
 @form_options
 @click.option("--verify", is_flag=True, help="TEXT is a claim: the short answer is true or false.")
 @click.option(
-    "--session", "name", metavar="NAME", callback=_session, help="Of --deep: go on from this session's points."
+    "--session",
+    "name",
+    metavar="NAME",
+    callback=_session,
+    help="With --deep: continue with the points of this session.",
 )
 @click.option(
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     metavar="FILE",
-    help="Keep the whole answer with its steps as JSON; `show FILE --html OUT` draws it.",
+    help="Write the answer with its steps to FILE as JSON; `show FILE --html OUT` draws it.",
 )
 @scope_options
 @json_option
@@ -265,10 +276,10 @@ def ask(
     verify: bool,
     **chosen: Any,
 ) -> None:
-    """Answer TEXT from the memory, with citations. Needs a language model: exits with 4 where none is configured.
+    """Answer TEXT from the memory, with citations. Needs a language model; exits with 4 if none is configured.
 
-    By itself one retrieval and one answer; in several steps with --steps or --deep. On a terminal the steps appear as
-    they happen. Where a budget is reached, or the model fails in a step, the answer is made of what there is and says so.
+    Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
+    happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
     """
     if name is not None and as_of is not None:
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
@@ -288,7 +299,7 @@ def ask(
         }
     )
     if trace is not None and not trace.absolute().parent.is_dir():
-        raise click.UsageError(f"--trace {trace}: there is no directory {trace.absolute().parent}.")
+        raise click.UsageError(f"--trace {trace}: there is not a directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer
     from cli.render.answers.ask import answer_lines, evidence_lines
     from daemon.contract.answering.ask import AskResponse

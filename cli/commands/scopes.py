@@ -10,7 +10,7 @@ from daemon.contract.http.routes import Route
 @json_option
 @pass_invocation
 def scopes(invocation: Invocation) -> None:
-    """List sources, labels and folders, with how many documents each holds: what a question can be limited to."""
+    """List the sources, labels and folders that a question can be limited to, with their document counts."""
     with invocation.client() as client:
         answer = client.call("GET", Route.SCOPES)
     from cli.client.typed_answers import parse_answer

@@ -17,9 +17,9 @@ from daemon.contract.limits import SESSION_PATTERN
 @pass_invocation
 @click.pass_context
 def sessions(context: click.Context, invocation: Invocation) -> None:
-    """List the sessions of `ask --deep --session NAME`, with their questions and points; remove some with `rm`.
+    """List the sessions of `ask --deep --session NAME` with their questions and points; `rm` removes sessions.
 
-    A session goes by itself once nobody has asked in it for as long as [retrieval] keep_sessions says.
+    hippod deletes a session that was not used for [retrieval] keep_sessions.
     """
     if context.invoked_subcommand is None:
         _list(invocation)
@@ -29,7 +29,7 @@ def sessions(context: click.Context, invocation: Invocation) -> None:
 @json_option
 @pass_invocation
 def list_sessions(invocation: Invocation) -> None:
-    """List them, as `sessions` alone does."""
+    """List sessions, like `sessions` alone."""
     _list(invocation)
 
 
@@ -45,7 +45,7 @@ def _list(invocation: Invocation) -> None:
 def _names(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not re.fullmatch(SESSION_PATTERN, name):
-            raise click.BadParameter(f"{name!r} is no session's name", context, parameter)
+            raise click.BadParameter(f"{name!r} is not a session name", context, parameter)
     return names
 
 
@@ -54,11 +54,11 @@ def _names(context: click.Context, parameter: click.Parameter, names: tuple[str,
 @json_option
 @pass_invocation
 def remove_sessions(invocation: Invocation, names: tuple[str, ...]) -> None:
-    """Remove sessions with their points. Naming one that is not there is no failure."""
+    """Remove sessions with their points. An unknown name is not an error."""
     with invocation.client() as client:
         answer = client.call("DELETE", Route.SESSIONS, {"names": list(names)})
     for name in answer.get("missing", []):
-        print_note(f"there is no session {name}")
+        print_note(f"session {name} does not exist")
     from cli.render.lines import text
 
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('removed', 0)), 'session')} removed")])

@@ -35,7 +35,7 @@ class _Seconds(click.FloatRange):
 @json_option
 @pass_invocation
 def status(invocation: Invocation) -> None:
-    """Show the daemon's state, what the memory holds, and each source with its lag."""
+    """Show the daemon's state, the size of the memory, and each source with its lag."""
     with invocation.client() as client:
         _emit_status(invocation, client.call("GET", Route.STATUS))
 
@@ -47,9 +47,9 @@ def status(invocation: Invocation) -> None:
 @json_option
 @pass_invocation
 def wait(invocation: Invocation, timeout_s: float | None) -> None:
-    """Wait until all that the sources hold now is committed or failed.
+    """Wait until everything that the sources contain now is committed or failed.
 
-    Exits with 5 when that takes longer than the timeout.
+    Exits with 5 if that takes longer than the timeout.
     """
     began = time.monotonic()
     with invocation.client() as client, daemon_progress(invocation, "waiting", ("index", "extract")):
@@ -74,7 +74,7 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
 @json_option
 @pass_invocation
 def watch(invocation: Invocation) -> None:
-    """Print what happens, one event a line, until hippod stops or you interrupt it."""
+    """Print events, one per line, until hippod stops or you interrupt the command."""
     with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM, timeout_s=None) as response:
         invocation.stdout_taken = True
         stream = EventStream()

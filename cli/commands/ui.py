@@ -13,16 +13,15 @@ from daemon.contract.http.routes import Route
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Listen on this port. Default: a free one."
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on. Default: a free one."
 )
-@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 @json_option
 @pass_invocation
 def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
-    """Open the page that shows the memory grow.
+    """Open hippod's page in a browser.
 
-    It is served on 127.0.0.1 until the command ends (Ctrl-C). The address that is printed works once, in the browser that
-    opens it first, and for no other site.
+    The command serves the page on 127.0.0.1 until Ctrl-C. The printed address works once, in the browser that opens it first.
     """
     from cli.ui.server import PageServer  # the HTTP client is loaded where it is needed
 

@@ -76,10 +76,12 @@ def socket(address: Address) -> Finding:
             hint = f"its directory is closed to this user: {ASK_ROOT}"
         return Finding("socket", "fail", f"{where}: {error.strerror}", hint, Exit.NO_DAEMON)
     if not stat.S_ISSOCK(status.st_mode):
-        return Finding("socket", "fail", f"{where} is no socket", "name hippod's socket with --socket", Exit.NO_DAEMON)
+        return Finding(
+            "socket", "fail", f"{where}  is not a socket", "name hippod's socket with --socket", Exit.NO_DAEMON
+        )
     if _stale(address.connectable):
         hint = "start hippod, which replaces it; the one that made it has ended"
-        return Finding("socket", "fail", f"{where}: nobody listens on it", hint, Exit.NO_DAEMON)
+        return Finding("socket", "fail", f"{where}: no process listens on it", hint, Exit.NO_DAEMON)
     rights = f"{stat.S_IMODE(status.st_mode):04o}, group {_group(path)}"
     if not os.access(path, os.R_OK | os.W_OK):
         hint = f"join group {_group(path)}, or run this as hippod's user"
@@ -111,7 +113,7 @@ def answering(status: Status) -> Finding:
 def commits(status: Status) -> Iterator[Finding]:
     """Why nothing that is new can be committed, where that is so."""
     if status.trouble is not None:
-        hint = "mend what it names: new documents wait until then, queries go on; the log of hippod says more"
+        hint = "correct the cause named here: new documents wait until then, queries continue; hippod's log has details"
         yield Finding("commits", "fail", one_line(status.trouble), hint)
 
 
@@ -162,11 +164,11 @@ def extraction(status: Status) -> Iterator[Finding]:
         return
     detail = f"{count(found.waiting, 'passage')} waiting, {found.failed:,} failed"
     if found.waiting_for:
-        hint = "start the model's server, or check [llm] base_url, model and key; passages go on waiting"
+        hint = "start the model server, or check [llm] base_url, model and key; passages go on waiting"
         yield Finding("model", "warn", f"{detail}: {one_line(found.waiting_for)}", hint)
     elif found.failed:
         yield Finding(
-            "model", "warn", detail, "`hippoctl ls --state failed` says why, `hippoctl retry` tries them again"
+            "model", "warn", detail, "`hippoctl ls --state failed` shows the reasons, `hippoctl retry` tries again"
         )
     else:
         yield Finding("model", "ok", detail)
@@ -179,7 +181,7 @@ def source(each: SourceStatus) -> Finding:
     detail = next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
     why = f": {detail}" if detail else ""
     if each.state in BAD_SOURCE_STATES or extra.get("error"):
-        hint = "make it readable and reachable for hippod; its log says more"
+        hint = "make it readable and reachable for hippod; the log has details"
         if each.kind == "folder" and each.state in ("missing", "error") and os.access(each.name, os.R_OK | os.X_OK):
             hint = (
                 "this user sees it and hippod does not: the unit hides it (ProtectHome=, BindReadOnlyPaths=), AppArmor or "

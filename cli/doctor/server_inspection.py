@@ -19,8 +19,8 @@ INSPECT_TIMEOUT_S = 150.0
 def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
     """Its findings on the configuration `file`, None for the one that `hippod` finds itself."""
     if hippod is None:
-        hint = "install hippod here, or run this where it is"
-        yield Finding("inspection", "warn", "nothing was inspected: there is no hippod beside hippoctl", hint)
+        hint = "install hippod here, or run this command on the machine where hippod is"
+        yield Finding("inspection", "warn", "nothing was inspected: hippod is not installed next to hippoctl", hint)
         return
     command = [hippod, *([] if file is None else ["--config", str(file)]), "--inspect"]
     detail = "it cannot be run"
@@ -28,13 +28,13 @@ def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
         done = subprocess.run(  # noqa: S603 - the program installed beside this one, no shell
             command, capture_output=True, timeout=INSPECT_TIMEOUT_S, check=False
         )
-        detail = one_line(done.stderr.decode("utf-8", "replace")) or "it says nothing"
+        detail = one_line(done.stderr.decode("utf-8", "replace")) or "it prints nothing"
         found = [_finding(each) for each in json.loads(done.stdout)["findings"]]
     except subprocess.TimeoutExpired:
         hint = "something it looked at hangs: a drive, or a server; run `hippod --inspect` to see how far it comes"
         yield Finding("inspection", "fail", f"not finished within {INSPECT_TIMEOUT_S:g} s", hint)
     except (OSError, ValueError, KeyError, TypeError):
-        yield Finding("inspection", "fail", truncate(detail, 400), "install hippod anew")
+        yield Finding("inspection", "fail", truncate(detail, 400), "install hippod again")
     else:
         yield from found
 

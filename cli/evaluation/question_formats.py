@@ -101,12 +101,12 @@ def paragraphs_of(entry: dict[str, Any]) -> list[str]:
     if key is None:
         return []
     if not isinstance(entry[key], list):
-        raise BadEntry(f"has `{key}` that are no list")
+        raise BadEntry(f"has `{key}` that is not a list")
     found = []
     for at, each in enumerate(entry[key]):
         where = f"{key}[{at}]"
         if not isinstance(each, dict):
-            raise BadEntry(f"has {where}, which is no object")
+            raise BadEntry(f"has {where}, which is not an object")
         # As HippoRAG reads them: a paragraph that does not say is a supporting one.
         if each.get("is_supporting", True):
             text = "text" if "text" in each else "paragraph_text"
@@ -142,7 +142,7 @@ def documents_of(entry: dict[str, Any]) -> list[str]:
         or not paths
         or not all(isinstance(path, str) and path.strip("/. ") for path in paths)
     ):
-        raise BadEntry("has `documents` that are no list of paths")
+        raise BadEntry("has `documents` that is not a list of paths")
     return [path.removeprefix("./").lstrip("/") for path in paths]
 
 

@@ -66,10 +66,10 @@ def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}.") from None
+        raise CommandError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start:,}.") from None
     entries = _entries(text, path) if text.strip() else []
     if not entries:
-        raise CommandError(f"{path} holds no questions: it must be a JSON array with one object a question.")
+        raise CommandError(f"{path} contains no questions: it must be a JSON array with one object per question.")
     return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path, judged)]
 
 
@@ -79,7 +79,7 @@ def _entries(text: str, path: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2 or not lines[0].lstrip().startswith("{"):
-            raise CommandError(f"{path} is no JSON: {error}.") from None
+            raise CommandError(f"{path} is not JSON: {error}.") from None
         return [_line(line, number, path) for number, line in enumerate(lines, 1)]
     if isinstance(whole, dict) and isinstance(whole.get("questions"), list):
         whole = whole["questions"]
@@ -92,14 +92,14 @@ def _line(line: str, number: int, path: Path) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path}[{number}] is no JSON: {error}.") from None
+        raise CommandError(f"{path}[{number}] is not JSON: {error}.") from None
 
 
 def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQuestion]:
     """One, or the two of a pair of claims."""
     try:
         if not isinstance(entry, dict):
-            raise BadEntry("is no JSON object")
+            raise BadEntry("is not a JSON object")
         claims = claims_of(entry)
         paragraphs = paragraphs_of(entry) if claims is None else []
         gold: dict[str, Any] = {

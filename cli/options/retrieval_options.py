@@ -24,9 +24,9 @@ class _ModeChoice(click.Choice[str]):
 
 def mode_option(command: Command) -> Command:
     """Gives the command `mode`, the name of a retrieval mode or None."""
-    return click.option(
-        "--mode", type=_ModeChoice(list(MODES)), help="How passages are found; the configured way by default."
-    )(command)
+    return click.option("--mode", type=_ModeChoice(list(MODES)), help="Retrieval mode. Default: the configured one.")(
+        command
+    )
 
 
 def answer_mode_option(command: Command) -> Command:
@@ -34,7 +34,7 @@ def answer_mode_option(command: Command) -> Command:
     return click.option(
         "--mode",
         type=_ModeChoice([*MODES, NO_RETRIEVAL]),
-        help=f"How passages are found; {NO_RETRIEVAL}: not at all, the model answers from what it knows.",
+        help=f"Retrieval mode. {NO_RETRIEVAL}: no retrieval; the model answers from its own knowledge.",
     )(command)
 
 
@@ -44,7 +44,7 @@ def filter_option(command: Command) -> Command:
         "--filter",
         "filter_",
         type=click.Choice([each.value for each in Filter]),
-        help="Who filters the linked triples.",
+        help="What filters the linked triples (recognition memory).",
     )(command)
 
 
@@ -57,7 +57,7 @@ def settings_option(command: Command) -> Command:
         metavar="KEY=VALUE",
         callback=_read,
         shell_complete=_complete,
-        help="Use another setting of [retrieval], such as passage_weight=0.1 or passage_nodes=false. Repeatable.",
+        help="Change a setting of [retrieval], such as passage_weight=0.1 or passage_nodes=false. Repeatable.",
     )(command)
 
 
@@ -70,7 +70,7 @@ def deep_settings_option(command: Command) -> Command:
         metavar="KEY=VALUE",
         callback=_read_deep,
         shell_complete=_complete_deep,
-        help="Of --deep: use another setting of [deep], such as n_v=10. Repeatable.",
+        help="With --deep: change a setting of [deep], such as n_v=10. Repeatable.",
     )(command)
 
 
@@ -122,7 +122,9 @@ def _read_pairs(
         if not equals or not key or not value:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
         if key not in known:
-            raise click.BadParameter(f"{key!r} is no setting; there are {', '.join(known)}", context, parameter)
+            raise click.BadParameter(
+                f"{key!r} is not a setting; the settings are {', '.join(known)}", context, parameter
+            )
         texts[key] = value
     try:
         # Text becomes numbers and truth values here, as the daemon takes them.

@@ -82,7 +82,7 @@ _OPTIONS = (
         multiple=True,
         metavar="PREFIX",
         callback=_prefixes,
-        help="Only documents below this folder, in this file, or whose URI begins so. Repeatable.",
+        help="Only documents below this folder, in this file, or with a URI that begins with PREFIX. Repeatable.",
     ),
     click.option("--source", metavar="NAME", help="Only documents of this source, as `status` names it."),
     click.option(
@@ -97,12 +97,18 @@ _OPTIONS = (
         multiple=True,
         metavar="KEY=VALUE",
         callback=_conditions,
-        help="Only documents whose metadata say so. Repeatable: all of them.",
+        help="Only documents with this value in their metadata. Repeatable: all of them.",
     ),
     click.option(
-        "--since", type=Timestamp(), metavar="TIME", help="Only documents published, or else changed, since then."
+        "--since",
+        type=Timestamp(),
+        metavar="TIME",
+        help="Only documents published (otherwise changed) at or after TIME.",
     ),
     click.option(
-        "--until", type=Timestamp(), metavar="TIME", help="Only those published, or else changed, until then."
+        "--until",
+        type=Timestamp(),
+        metavar="TIME",
+        help="Only documents published (otherwise changed) at or before TIME.",
     ),
 )

@@ -16,7 +16,7 @@ class Timestamp(click.ParamType["str"]):
         try:
             return datetime.fromisoformat(value).astimezone().isoformat()
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; write {self.known}", param, ctx)
+            self.fail(f"{value!r} is not a time; write {self.known}", param, ctx)
 
 
 class Moment(click.ParamType["str | int"]):
@@ -32,5 +32,7 @@ class Moment(click.ParamType["str | int"]):
             return Timestamp().convert(value, param, ctx)
         except click.BadParameter:
             self.fail(
-                f"{value!r} is no time; write {Timestamp.known.replace(' or ', ', ')} or a commit's number", param, ctx
+                f"{value!r} is not a time; write {Timestamp.known.replace(' or ', ', ')} or a commit's number",
+                param,
+                ctx,
             )

@@ -22,7 +22,7 @@ def scope_lines(found: ScopeList) -> list[Text]:
     ]
     if len(folders) > SHOWN_FOLDERS:
         lines.append(text((f"  and {count(len(folders) - SHOWN_FOLDERS, 'folder')} more; --json lists them", DIM)))
-    return lines or [text("The memory holds no documents, and follows no source.")]
+    return lines or [text("The memory contains no documents and follows no source.")]
 
 
 def _group(option: str, counts: Sequence[ScopeCount]) -> list[Text]:

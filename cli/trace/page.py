@@ -60,10 +60,10 @@ def read_trace(path: Path) -> AskResponse:
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path} is no JSON: {error}.") from None
+        raise CommandError(f"{path} is not JSON: {error}.") from None
     if not isinstance(value, dict) or "steps" not in value or "question" not in value:
         raise CommandError(
-            f"{path} is no trace: it has no question with steps.", hint="`ask --deep --trace FILE` writes one."
+            f"{path} is not a trace: it contains no question with steps.", hint="`ask --deep --trace FILE` writes one."
         )
     answer = parse_answer(AskResponse, value)
     if not answer.steps:
@@ -136,7 +136,7 @@ def _deep(step: DeepStep) -> str:
     found = "".join(_inquiry(inquiry) for inquiry in step.inquiries)
     enough = "<p>The memory suffices.</p>" if step.enough else ""
     changes = _items([_change(change) for change in step.changes])
-    refused = _items([f"not taken ({escape(each.why)}): {escape(each.what)}" for each in step.refused])
+    refused = _items([f"refused ({escape(each.why)}): {escape(each.what)}" for each in step.refused])
     return f"<h3>Step {step.number}</h3>{enough}{found}{changes}{refused}"
 
 

@@ -300,15 +300,16 @@ class FolderWatcher:
     def _incomplete_because(self) -> str:
         """Why the folder is not followed completely or not as configured; "" where it is."""
         away = [
-            f"no drive is mounted at {os.fsdecode(path)!r} any more: what is known of it is kept; mount it, or put any file "
-            "there if its files are meant to be gone"
+            f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "
+            "there if the files are really gone"
             for path in sorted(self._reconciler.drives.absent)
         ]
         loss = self._reconciler.loss
         if loss.missed:
             away.append(
-                f"{loss.lost:,} of {loss.known:,} documents are not there any more; they are kept until `hippoctl confirm "
-                f"{self._settings.source}` says that they are gone: else mount the drive, or correct path, include and exclude"
+                f"{loss.lost:,} of {loss.known:,} documents are missing; they are kept until `hippoctl confirm "
+                f"{self._settings.source}` confirms that they are gone; otherwise mount the drive, or correct path, include "
+                "and exclude"
             )
         if excluded := loss.excluded:
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(excluded.items()))

@@ -243,9 +243,9 @@ class TopicConsumer:
         leaderless = {tp for tp in lasting if offsets.leader(tp) is None}
         details = []
         if missing:
-            details.append(f"the brokers have no topic {', '.join(missing)}; it is followed as soon as it is there")
+            details.append(f"the brokers have no topic {', '.join(missing)}; it is followed as soon as it exists")
         if leaderless:
-            details.append(f"no leader: {partition_names(leaderless)}; followed as soon as one is there")
+            details.append(f"no leader: {partition_names(leaderless)}; followed once it has one")
         if silent := lasting - leaderless:
             details.append(f"no answer from the leader: {partition_names(silent)}; tried again")
         self._set_state("missing" if missing else "following", "; ".join(details))

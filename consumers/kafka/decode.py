@@ -18,7 +18,7 @@ _MAX_REASONS = 3
 """How many faults of one message its error names: a list may hold thousands of wrong documents."""
 
 
-NAMELESS_REMOVAL = "neither value nor key: nothing says which document to remove"
+NAMELESS_REMOVAL = "neither value nor key: it does not name the document to remove"
 
 
 def read_message(message: KafkaMessage, message_format: MessageFormat, settings: SplitSettings) -> list[ParsedDocument]:
@@ -106,7 +106,7 @@ def _documents(
         yield _keyed_document(value, message, key, settings, wrong_key)
         return
     if not value:
-        yield ParsedDocument(base, error="an empty list: there is no document in it", code=FailureCode.NO_TEXT)
+        yield ParsedDocument(base, error="an empty list without a document", code=FailureCode.NO_TEXT)
     for place, item in enumerate(value):
         yield _keyed_document(
             item, message, None if key is None else f"{key}/{place}", settings, wrong_key, f"/{place}"
@@ -127,7 +127,9 @@ def _keyed_document(
             return ParsedDocument("", error=f'no "id", and {wrong_key}', code=FailureCode.JSON)
         if key is None and value.get("deleted") is True:
             return ParsedDocument(
-                "", error='"deleted" without "id" or key: nothing says which document to remove', code=FailureCode.JSON
+                "",
+                error='"deleted" without "id" or key: it does not name the document to remove',
+                code=FailureCode.JSON,
             )
     default = key or f"{message.partition}-{message.offset}{place}"
     document = read_json_document(value, _base(message.topic), default, settings)
@@ -156,9 +158,9 @@ def _key(message: KafkaMessage) -> tuple[str | None, str | None]:
     try:
         key = message.key.decode("utf-8")
     except UnicodeDecodeError:
-        return None, "the key is not UTF-8, so it is no id"
+        return None, "the key is not UTF-8, so it is not an id"
     if not key.strip() or len(key) > _MAX_ID_CHARS:
-        return None, f"the key is no id: it must have between 1 and {_MAX_ID_CHARS} characters"
+        return None, f"the key is not an id: it must have between 1 and {_MAX_ID_CHARS} characters"
     return key, None
 
 

@@ -24,7 +24,7 @@ class KafkaSettings:
     def message_format(self) -> MessageFormat:
         """How articles are read. Raises ValueError where the topics hold records."""
         if self.format == "records":
-            raise ValueError("records are no articles")
+            raise ValueError("records are not articles")
         return self.format
 
     @property
@@ -53,7 +53,7 @@ RESERVED_OPTIONS: Mapping[str, str] = {
             "partitioner",
             "partition_assignment_strategy",
         ),
-        "it takes a Python object, which a file cannot hold",
+        "it takes a Python object, which a file cannot contain",
     ),
 }
 """Options that hippod sets itself, or that a file cannot hold, each with the reason."""

@@ -39,11 +39,11 @@ def option_problems(settings: KafkaSettings) -> list[OptionProblem]:
 def _unknown_names(options: Mapping[str, Any], client_options: Mapping[str, Any]) -> Iterator[OptionProblem]:
     for name in options:
         if name in RESERVED_OPTIONS:
-            yield name, f"is not to be set: {RESERVED_OPTIONS[name]}"
+            yield name, f"must not be set: {RESERVED_OPTIONS[name]}"
         elif name not in client_options:
             near = get_close_matches(name, [each for each in client_options if each not in RESERVED_OPTIONS], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            yield name, f"is no option of kafka-python{hint}"
+            yield name, f"is not an option of kafka-python{hint}"
 
 
 def _wrong_types(options: Mapping[str, Any], client_options: Mapping[str, Any]) -> Iterator[OptionProblem]:

@@ -49,7 +49,7 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     ending = hint.ending
     if hint.not_read is not None:
         raise NotADocument(
-            f"{hint.not_read.title}, which nobody wrote to be read; exclude it", FailureCode.NOT_A_DOCUMENT
+            f"{hint.not_read.title}, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT
         )
     expected = BY_ENDING.get(ending)
     for each in FORMATS:
@@ -92,7 +92,7 @@ def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentForm
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
         if zip_expected:
             raise Unreadable(
-                f"damaged or cut short: {error}; copy it again, or save it anew", FailureCode.DAMAGED
+                f"damaged or truncated: {error}; copy it again, or save it again", FailureCode.DAMAGED
             ) from error
         raise NotADocument("a damaged archive; exclude it", FailureCode.ARCHIVE) from error
     for each in FORMATS:

@@ -159,7 +159,7 @@ def _rest_of_collection(uri: str, name: bytes, size: int, modified_at: float | N
 def _refuse_blank(data: bytes) -> None:
     if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
         raise NotADocument(
-            "empty: there is nothing in it to index" if not data else "blank: there is no text in it",
+            "empty: there is nothing in it to index" if not data else "blank: it contains no text",
             FailureCode.NO_TEXT,
         )
 
@@ -196,13 +196,13 @@ def _document(
     except Exception as error:  # the formats' libraries raise whatever a damaged file makes them stumble over
         raise Unreadable(
             f"damaged, or of a kind that its library does not read ({type(error).__name__}: {str(error)[:200]}); "
-            "open it in its program and save it anew",
+            "open it in its program and save it again",
             FailureCode.DAMAGED,
         ) from error
     title, blocks = without_invisible_characters(parsed.title, parsed.blocks)
     passages = split(blocks, title, settings)
     if not passages:
-        raise NotADocument("there is no text in it", FailureCode.NO_TEXT)
+        raise NotADocument("it contains no text", FailureCode.NO_TEXT)
     omissions.add(OmissionKind.UNKNOWN_CHARACTER, count=sum(passage.text.count("\ufffd") for passage in passages))
     metadata = {"format": format.name, **stated_metadata(parsed.metadata)}
     if (published := published_at(parsed.metadata)) is not None:

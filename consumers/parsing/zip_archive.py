@@ -16,7 +16,7 @@ def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
         members = package.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
         raise Unreadable(
-            f"damaged or cut short: {error}; copy it again, or save it anew", FailureCode.DAMAGED
+            f"damaged or truncated: {error}; copy it again, or save it again", FailureCode.DAMAGED
         ) from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.unpacked_bytes:
@@ -27,7 +27,7 @@ def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
         )
     if unpacked > _SMALL and unpacked > limits.unpacked_ratio * len(data):
         raise NotADocument(
-            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it anew",
+            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it again",
             FailureCode.TOO_LARGE,
         )
     if any(member.flag_bits & 1 for member in members):
@@ -39,7 +39,7 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
     try:
         return package.read(name)
     except KeyError:
-        raise Unreadable(f"damaged: its part {name!r} is missing; save it anew", FailureCode.DAMAGED) from None
+        raise Unreadable(f"damaged: its part {name!r} is missing; save it again", FailureCode.DAMAGED) from None
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
         raise Unreadable(
             f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED

@@ -74,7 +74,7 @@ def uri_of(key: bytes | None) -> str:
     try:
         return key.decode().partition(PART_SEPARATOR)[0]
     except UnicodeDecodeError as error:
-        raise RecordError("the key is not UTF-8, so it is no URI") from error
+        raise RecordError("the key is not UTF-8, so it is not a URI") from error
 
 
 def position_of(headers: Headers) -> SourcePosition | None:
@@ -103,5 +103,5 @@ def _json_header(headers: Headers, name: str) -> Mapping[str, object] | None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise RecordError(f'the header "{name}" is no JSON object')
+        raise RecordError(f'the header "{name}" is not a JSON object')
     return found

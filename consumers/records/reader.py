@@ -34,9 +34,9 @@ def from_message(value: bytes) -> Record:
             _check_version(stream.schema)
             batches = [batch for batch in stream if batch.num_rows]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(error, "it is no Arrow IPC stream") from error
+        raise _unreadable(error, "it is not an Arrow IPC stream") from error
     if sum(batch.num_rows for batch in batches) != 1:
-        raise RecordError("a message must hold one record, a row of an Arrow IPC stream")
+        raise RecordError("a message must contain one record, a row of an Arrow IPC stream")
     return next(records_of(batches[0]), None) or _none()
 
 
@@ -49,7 +49,7 @@ def read_file(path: Path) -> Iterator[Record | RecordError]:
         file = pq.ParquetFile(path, memory_map=True)
         _check_version(file.schema_arrow)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(error, "it is no Parquet file of records") from error
+        raise _unreadable(error, "it is not a Parquet file of records") from error
     with file:
         rest = file.iter_batches(ROW_GROUP_RECORDS)
         while True:
@@ -79,7 +79,7 @@ def records_of(batch: Any) -> Iterator[Record]:
 
 
 def _none() -> Record:
-    raise RecordError("there is no record in it")
+    raise RecordError("it contains no record")
 
 
 def _unreadable(error: Exception, what: str) -> RecordError:
@@ -89,7 +89,7 @@ def _unreadable(error: Exception, what: str) -> RecordError:
 def _check_version(schema: Any) -> None:
     version = (schema.metadata or {}).get(VERSION_KEY.encode(), b"").decode("ascii", "replace")
     if not version.isdigit():
-        raise RecordError(f'its schema has no "{VERSION_KEY}" in the metadata, so it holds no records')
+        raise RecordError(f'its schema has no "{VERSION_KEY}" in the metadata, so it contains no records')
     if int(version) > VERSION:
         raise RecordError(f"it has version {version} of the records' schema, and this hippod reads up to {VERSION}")
     for name in REQUIRED:
@@ -256,4 +256,4 @@ def _object(text: str | None, what: str) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

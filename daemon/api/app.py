@@ -58,7 +58,9 @@ async def _http(request: Request, error: Exception) -> Response:
         refused = MethodNotAllowed(f"{request.method} is not served on {path}; allowed: {allowed}.")
         return responses.problem_response(refused, {"Allow": allowed})
     if error.status_code == 404:
-        return responses.problem_response(NotFound(f"There is no {path[:500]!r}; {Paths.OPENAPI} lists what there is."))
+        return responses.problem_response(
+            NotFound(f"The path {path[:500]!r} does not exist; {Paths.OPENAPI} lists the paths.")
+        )
     return responses.problem_response(BadRequest(str(error.detail)))
 
 

@@ -34,7 +34,7 @@ def conversation_question(request: ChatRequest) -> str:
     """
     asked = [each.text for each in request.messages if each.role == "user" and each.text]
     if not asked:
-        raise _invalid("hold no question of the user's")
+        raise _invalid("contain no question of the user")
     *before, question = asked
     if len(question) > QUESTION_CHARS_MAX:
         raise _invalid(f"end in a question of {len(question):,} characters; {QUESTION_CHARS_MAX:,} are the most")

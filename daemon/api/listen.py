@@ -128,7 +128,7 @@ def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
     if inherited.family != socket.AF_UNIX or inherited.type != socket.SOCK_STREAM:
         inherited.detach()
         raise ListenError(
-            "the service manager passes a socket that is no Unix stream socket; write ListenStream= with a path into its "
+            "the service manager passes a socket that is not a Unix stream socket; write ListenStream= with a path into its "
             ".socket unit (TCP is set in [api] tcp, where it needs a token)"
         )
     if not inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):

@@ -83,7 +83,7 @@ class BodyMemory:
             self._shares.take(client, count)
         elif self._shares.has_room(count):
             raise Busy(
-                "Too many large requests of this client arrive at once, and the room that is left ([api] client_share) "
+                "Too many large requests of this client arrive at once, and the remaining capacity ([api] client_share) "
                 "is for other clients; try again in a moment.",
                 of="bodies of one client",
                 retry_after_s=5,
@@ -181,8 +181,8 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
         return
     if len(found) >= most:
         raise TooLarge(
-            f"These are more than {most} documents, and no more may wait to be indexed ([daemon] inbox_documents); none of "
-            "these was taken: send them in several requests."
+            f"The request has more than {most} documents, which is the limit of waiting documents ([daemon] "
+            "inbox_documents); none was accepted: send them in several requests."
         )
     try:
         value = from_json(line, allow_inf_nan=False)

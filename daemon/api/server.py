@@ -109,7 +109,7 @@ class ApiServer:
     def _check_tokens(self) -> None:
         files = [rule.token_file for rule in self._settings.clients if rule.token_file is not None]
         if self._settings.token_file is None and not files:
-            raise ListenError("[api] tcp needs token_file: a file that holds the secret clients must send")
+            raise ListenError("[api] tcp needs token_file: a file with the token that clients must send")
         for key, file in [
             ("[api] token_file", self._settings.token_file),
             *(("[[client]] token_file", f) for f in files),

@@ -64,7 +64,7 @@ def validation_problem(found: Sequence[Mapping[str, Any]], model: type[BaseModel
 
 
 PATTERN_MESSAGES = {
-    NOT_BLANK: "must hold more than white space",
+    NOT_BLANK: "must contain more than white space",
     BACKUP_PLACE: "must be an absolute path, s3://bucket/prefix, or file:///folder",
     SESSION_PATTERN: "must be up to 60 letters, digits, underscores, dots and dashes, and not begin with a dot or dash",
 }

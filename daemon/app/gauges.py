@@ -46,7 +46,7 @@ class Gauges:
     def __call__(self) -> None:
         self._queues()
         self._jobs()
-        self._snapshot()
+        self._checkpoint()
         with self._sizing:
             if time.monotonic() - self._sized_at >= SIZE_INTERVAL_S:
                 self._sizes()
@@ -85,18 +85,18 @@ class Gauges:
             if job.last_end is not None and job.last_error is None:
                 metrics.JOB_DONE.labels(job.name).set(job.last_end)
 
-    def _snapshot(self) -> None:
+    def _checkpoint(self) -> None:
         place = newest(self._store.folder)
         if place is None:
             return
         try:
-            metrics.SNAPSHOT_TIME.set(place.stat().st_mtime)
+            metrics.CHECKPOINT_TIME.set(place.stat().st_mtime)
         except OSError:  # replaced by a newer one just now
             return
-        metrics.SNAPSHOT_COMMIT.set(int(place.name[len(PREFIX) :]))
+        metrics.CHECKPOINT_COMMIT.set(int(place.name[len(PREFIX) :]))
 
     def _sizes(self) -> None:
-        sizes = dict.fromkeys(("inbox", "snapshot", "paid answers", "other"), 0)
+        sizes = dict.fromkeys(("inbox", "checkpoint", "paid answers", "other"), 0)
         try:
             entries = list(os.scandir(self._store.folder))
         except OSError:
@@ -105,7 +105,7 @@ class Gauges:
             if entry.name.endswith(TABLE_SUFFIX):
                 part = f"table {entry.name.removesuffix(TABLE_SUFFIX)}"
             elif entry.name.startswith("snapshot"):
-                part = "snapshot"
+                part = "checkpoint"
             else:
                 part = STORE_PARTS.get(entry.name, "other")
             sizes[part] = sizes.get(part, 0) + bytes_below(Path(entry.path))

@@ -286,12 +286,12 @@ def leave_snapshot(store: Store, until: float) -> None:
     began = time.monotonic()
     try:
         if store.write_checkpoint(lambda: time.monotonic() > until):
-            log.info("snapshot_left", took_ms=round((time.monotonic() - began) * 1000))
+            log.info("checkpoint_written", took_ms=round((time.monotonic() - began) * 1000))
     except CheckpointTimeout:
-        log.info("snapshot_given_up", took_ms=round((time.monotonic() - began) * 1000))
+        log.info("checkpoint_given_up", took_ms=round((time.monotonic() - began) * 1000))
     except (OSError, RuntimeError) as error:
         # A full disk, say. The tables have everything; the next start takes longer.
-        log.warning("snapshot_failed", error=error)
+        log.warning("checkpoint_failed", error=error)
 
 
 async def _together(stops: Sequence[Callable[[], Coroutine[object, object, object]]]) -> None:

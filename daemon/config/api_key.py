@@ -19,14 +19,14 @@ def model_key(llm: LLM) -> str | None:
         if not key:
             raise ValueError(f"{llm.api_key_file} is empty; write the key to it")
         if key.startswith(ABSENT):
-            raise ValueError(f"systemd has no key to give: {key.removeprefix(ABSENT)}")
+            raise ValueError(f"systemd provides no key: {key.removeprefix(ABSENT)}")
         return _usable(key)
     return None
 
 
 def _usable(key: str) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ValueError("what is found there is no key: a key has no spaces, line ends or letters beyond ASCII")
+        raise ValueError("the content is not a key: a key has no spaces, line ends or non-ASCII letters")
     return key
 
 

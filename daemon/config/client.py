@@ -76,13 +76,13 @@ class ClientSection(Section):
     @model_validator(mode="after")
     def _one_who_can_be_told(self) -> "ClientSection":
         if self.token_file is None and self.user is None and self.group is None:
-            raise at("token_file", "token_file, user or group: it must be told from others by something")
+            raise at("token_file", "must be set: a client needs token_file, user or group")
         if self.user is not None and self.group is not None:
             raise at("group", "user or group, not both; write a [[client]] for each")
         if not _NAME.fullmatch(self.client_name):
             raise at("name", "up to 100 letters, digits, dots, dashes, underscores and @")
         if "admin" in self.rights and not self.sees_all:
-            raise at("rights", 'without "admin", which is about the whole memory; or labels = ["*"]')
+            raise at("rights", 'without "admin", which concerns the whole memory; or set labels = ["*"]')
         if ALL_LABELS in self.labels and len(self.labels) > 1:
             raise at("labels", '["*"] alone, or labels without "*"')
         return self

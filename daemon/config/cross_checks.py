@@ -22,8 +22,8 @@ def _token_needed(config: Config) -> list[str]:
     if config.api.tcp is None or config.api.token_file is not None or any(each.token_file for each in config.client):
         return []
     return [
-        f'api.token_file is not set; must be set: api.tcp = "{config.api.tcp}" needs one: the path of a file that holds the '
-        f'bearer token; {make_token("token")}, beside this file; then token_file = "token"'
+        f'api.token_file is not set; must be set: api.tcp = "{config.api.tcp}" needs it: the path of a file with the '
+        f'bearer token; {make_token("token")}, in the folder of this file; then token_file = "token"'
     ]
 
 
@@ -36,7 +36,7 @@ def _clients(config: Config) -> list[str]:
         first = names.setdefault(each.client_name, number)
         if first != number:
             problems.append(
-                f'client[{number}].name = "{each.client_name}" is client[{first}]\'s too; give each its own'
+                f'client[{number}].name = "{each.client_name}" is the name of client[{first}] too; give each client its own'
             )
         if each.token_file is None:
             continue
@@ -46,7 +46,7 @@ def _clients(config: Config) -> list[str]:
             continue
         if first != number:
             problems.append(
-                f'client[{number}].token_file = "{each.token_file}" holds client[{first}]\'s token; give each its own'
+                f'client[{number}].token_file = "{each.token_file}" contains client[{first}]\'s token; give each client its own'
             )
     return problems
 
@@ -59,7 +59,7 @@ def _model_needed(config: Config) -> list[str]:
         address_needed = "llm.model" not in backend.needs or "llm.base_url" in backend.needs
         if config.llm.model is not None and config.llm.base_url is None and address_needed:
             problems.append(
-                f'llm.base_url is not set; llm.model = "{config.llm.model}" needs the server\'s address beside it'
+                f'llm.base_url is not set; llm.model = "{config.llm.model}" also needs the server\'s address'
             )
         if config.retrieval.filter == "llm":
             problems.append(f'retrieval.filter = "llm" {needs}; or write "auto" or "none"')

@@ -30,11 +30,11 @@ def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], di
         elif section in _TABLE_LISTS:
             problems.append(f"environment: ${name}: lists of tables are written in the file, as [[{section}]]")
         elif section not in Config.model_fields:
-            problems.append(f"environment: ${name}: {section} is no section{unknown_section(section)}")
+            problems.append(f"environment: ${name}: {section} is not a section{unknown_section(section)}")
         else:
             model, field = field_at([section, key])
             if field is None:
-                problems.append(f"environment: ${name}: {key} is no setting{unknown_key(section, key, model)}")
+                problems.append(f"environment: ${name}: {key} is not a setting{unknown_key(section, key, model)}")
                 continue
             values.setdefault(section, {})[key] = _value(environ[name], field.annotation)
             sources[f"{section}.{key}"] = name

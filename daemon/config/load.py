@@ -78,7 +78,7 @@ def _key_variable(config: Config, environ: Mapping[str, str]) -> list[str]:
 def _named(path: Path, by: str) -> Path:
     if _there(path, by) or path.is_symlink():
         return path
-    raise ConfigError([f"{path}: there is no such file, which {by} names; write the path of an existing one"])
+    raise ConfigError([f"{path}: the file, which {by} names, does not exist; write the path of an existing file"])
 
 
 def _there(path: Path, by: str) -> bool:
@@ -118,7 +118,7 @@ def _read(file: Path) -> str:
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read ({error.strerror}); check its owner and mode"]) from None
     if len(content) > _LARGEST_FILE:
-        raise ConfigError([f"{file}: larger than {_LARGEST_FILE} bytes, so it is no configuration"])
+        raise ConfigError([f"{file}: larger than {_LARGEST_FILE} bytes, so it is not a configuration"])
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

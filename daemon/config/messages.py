@@ -102,14 +102,14 @@ def _unknown(path: Sequence[str | int], found: Any) -> str:
     if len(path) == 1:
         name = str(path[0])
         if isinstance(found, dict | list):
-            return f"[{name}] is no section{unknown_section(name)}"
+            return f"[{name}] is not a section{unknown_section(name)}"
         homes = [section for section in Config.model_fields if name in field_at([section, name])[0].model_fields]
         home = f"; {name} belongs in {' or '.join(f'[{section}]' for section in homes)}" if homes else ""
         return f"{name} = {value_text(name, found)} stands outside every section{home or unknown_section(name)}"
     key = str(path[-1])
     section = str(path[0])
     model, _ = field_at(path)
-    return f"{dotted(path)} = {value_text(key, found)} is no setting{unknown_key(section, key, model)}"
+    return f"{dotted(path)} = {value_text(key, found)} is not a setting{unknown_key(section, key, model)}"
 
 
 def _required(path: Sequence[str | int]) -> str:

@@ -202,7 +202,7 @@ class LLM(Section):
     def _one_server_one_key(self) -> "LLM":
         _check_address(self.base_url)
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", self.api_key_env, re.ASCII):
-            raise at("api_key_env", "the name of an environment variable that holds the key, not the key itself")
+            raise at("api_key_env", "the name of an environment variable that contains the key, not the key itself")
         if self.api_key_env is not None and self.api_key_file is not None:
             raise at("api_key_file", "api_key_env or api_key_file, not both")
         return self
@@ -369,7 +369,9 @@ class ScheduleTimes(Section):
     @model_validator(mode="after")
     def _backup_has_a_place(self) -> Self:
         if self.backup and self.backup_to is None:
-            raise at("backup_to", 'must be set beside backup: where backups go, such as "s3://bucket/prefix"')
+            raise at(
+                "backup_to", 'must be set together with backup: the target of backups, such as "s3://bucket/prefix"'
+            )
         return self
 
 

@@ -80,13 +80,13 @@ def read_token(path: Path) -> str:
     except _NoSuchFile as error:
         raise ValueError(f"{error}; {make_token(path)}") from None
     if not token:
-        raise ValueError(f"a file that holds the token; {path} is empty; {make_token(path)}")
+        raise ValueError(f"a file with the token; {path} is empty; {make_token(path)}")
     if token.startswith(ABSENT):
-        raise ValueError(f"a file that holds the token; systemd has none to give: {token.removeprefix(ABSENT)}")
+        raise ValueError(f"a file with the token; systemd provides none: {token.removeprefix(ABSENT)}")
     # RFC 6750, section 2.1: what can stand in an Authorization header after "Bearer".
     if not re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", token, re.ASCII):
         raise ValueError(
-            f"a file that holds one token of letters, digits and -._~+/; {path} holds something else; {make_token(path)}"
+            f"a file with one token of letters, digits and -._~+/; {path} contains something else; {make_token(path)}"
         )
     return token
 

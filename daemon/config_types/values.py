@@ -126,7 +126,7 @@ def _globs(value: Any) -> Any:
         try:
             GitIgnoreSpec.from_lines([glob])
         except ValueError:
-            raise ValueError(f'{allowed}; "{glob}" is no pattern') from None
+            raise ValueError(f'{allowed}; "{glob}" is not a pattern') from None
     return tuple(value)
 
 

@@ -30,7 +30,7 @@ NO_RETRIEVAL = "none"
 
 
 class Filter(StrEnum):
-    """Who filters the linked triples (recognition memory). `auto`: the LLM where one is configured, else nobody."""
+    """What filters the linked triples (recognition memory). `auto`: the LLM if one is configured, otherwise nothing."""
 
     AUTO = "auto"
     LLM = "llm"
@@ -46,7 +46,7 @@ class Answerer(StrEnum):
 
 
 class Investigation(StrEnum):
-    """HGMem's two kinds of investigation: of points in the working memory, or beyond it."""
+    """HGMem's two kinds of investigation: of points in the working memory (local), or beyond it (global)."""
 
     LOCAL = "local"
     GLOBAL = "global"

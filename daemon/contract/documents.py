@@ -45,11 +45,11 @@ def _object(content: Schema, identity: Schema) -> Schema:
 DOCUMENT_SCHEMA: Schema = {
     "title": "A document",
     "description": (
-        "What is there to be read: `text`; or a file's bytes in base64 (`content_base64`) under its name (`filename`); or "
+        "A document: `text`; or a file's bytes in base64 (`content_base64`) under its name (`filename`); or "
         "`deleted`, which removes the document of that `id`. `title` (a string), `url`, `published_at` and `triples` (lists "
-        "of subject, predicate and object) have a meaning, every other key is kept as metadata (`kafka`, "
-        "`record` and `left_out` as `kafka_`, `record_` and `left_out_`). Without `id` (or `idx`) the content names the "
-        "document. One of this shape that cannot be indexed all the same is listed as failed, with the reason."
+        "of subject, predicate and object) have a meaning, every other key is kept as metadata (`kafka`, `record` and "
+        "`left_out` as `kafka_`, `record_` and `left_out_`). Without `id` (or `idx`) the content names the document. A "
+        "document of this form that cannot be indexed is listed as failed, with the reason."
     ),
     "anyOf": [
         *(_object(content, identity) for content in (_TEXT, _FILE) for identity in (_BY_ID, _BY_IDX, _BY_CONTENT)),
@@ -70,16 +70,15 @@ DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
 
 
 class AddRequest(Request):
-    """JSON documents: `text` is required; `id`, `title`, `url`, `published_at` and `triples` have a meaning.
-
-    Every other key is kept as metadata. A HippoRAG corpus entry (`idx` for `id`) is one too.
+    """JSON documents: `text` is required; `id`, `title`, `url`, `published_at` and `triples` have a meaning; every other key
+    is stored as metadata. An entry of a HippoRAG corpus (with `idx` instead of `id`) is also a document.
     """
 
     documents: list[DocumentJson] = Field(min_length=1)
 
 
 class AddResponse(Response):
-    """Once it is sent, a crash does not lose the documents."""
+    """The accepted documents. A crash after this answer does not lose them."""
 
     accepted: int
     documents: list[str]
@@ -92,7 +91,7 @@ class RemoveRequest(Request):
 
 
 class RemoveResponse(Response):
-    """Counts; `missing_uris` names those of which no document was found."""
+    """Counts. `missing_uris`: URIs without a document."""
 
     removed: int
     missing: int
@@ -100,10 +99,8 @@ class RemoveResponse(Response):
 
 
 class RemoveSourceRequest(Request):
-    """What a source has committed: all of it, or since a time. `source`: as `status` names it. With `dry_run` nothing is
-    removed.
-
-    A document that the source has replaced since counts as committed since.
+    """Removes what a source has committed, in total or since a time, including documents that it has replaced since.
+    `source`: its name in `status`. With `dry_run` nothing is removed.
     """
 
     source: Annotated[str, StringConstraints(min_length=1)]
@@ -112,7 +109,7 @@ class RemoveSourceRequest(Request):
 
 
 class RemoveSourceResponse(Response):
-    """`documents`: the URIs, in order. `removed`: how many of them are gone, 0 after a dry run."""
+    """`documents`: the URIs, in order. `removed`: number of removed documents, 0 after a dry run."""
 
     source: str
     documents: list[str]
@@ -120,14 +117,15 @@ class RemoveSourceResponse(Response):
 
 
 class RetryRequest(Request):
-    """Without `uris`, every failed document."""
+    """The documents to try again; without `uris`, every failed document."""
 
     uris: Sequence[Uri] | None = None
 
 
 class RetryResponse(Response):
-    """How many documents are to be tried again. Of those that were named, `missing_uris` are not there, and `not_failed_uris`
-    have not failed."""
+    """`requeued`: number of documents that will be tried again. Of the named documents, `missing_uris` do not exist and
+    `not_failed_uris` have not failed.
+    """
 
     requeued: int
     missing_uris: list[str] = Field(default_factory=list, exclude_if=is_empty)
@@ -135,20 +133,20 @@ class RetryResponse(Response):
 
 
 class ConfirmRequest(Request):
-    """`source`: as `status` names it."""
+    """`source`: the folder's name in `status`."""
 
     source: Annotated[str, StringConstraints(min_length=1)]
 
 
 class ConfirmResponse(Response):
-    """How many documents are being forgotten."""
+    """The number of documents that are being removed."""
 
     source: str
     documents: int
 
 
 class ListRequest(Request):
-    """The query string of `GET /v1/documents`: those in `state` whose URI begins with `prefix`, after URI `after`."""
+    """The query string of `GET /v1/documents`: documents in `state` whose URI begins with `prefix` and follows `after`."""
 
     state: DocumentState | None = None
     prefix: str = ""
@@ -167,10 +165,9 @@ class LeftOut(Response):
 
 
 class DocumentEntry(Response):
-    """`passages` and `attempts` are counts; `error` says why a document failed or was skipped, `code` the same in a word.
-    `left_out` is the account of omissions of an indexed document.
-
-    `retryable`, of one that failed: whether another try can end otherwise while the document is what it is.
+    """A document. `passages` and `attempts` are counts. `error`: why the document failed or was skipped; `code`: the same as
+    a fixed word. `retryable`, of a failed document: whether another try of the unchanged document can succeed. `left_out`:
+    the account of omissions of an indexed document.
     """
 
     uri: str
@@ -187,7 +184,7 @@ class DocumentEntry(Response):
 
 
 class DocumentList(Response):
-    """In order of URI. Where more follow there is a `next`: send it back as `after`."""
+    """Documents by URI. If more follow, send `next` as `after`."""
 
     documents: list[DocumentEntry]
     next: str | None = Field(default=None, exclude_if=is_empty)

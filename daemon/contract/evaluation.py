@@ -12,8 +12,9 @@ class Percentiles(Response):
 
 
 class FilterStatistics(Response):
-    """What recognition memory did: queries with linked triples, the share of triples that it kept, queries that it left
-    without any, and queries that went unfiltered because it failed or took too long."""
+    """What recognition memory did: number of queries with linked triples, share of triples kept, number of queries without
+    any kept triple, and number of queries unfiltered after an error or timeout.
+    """
 
     queries: int
     kept: float
@@ -22,8 +23,9 @@ class FilterStatistics(Response):
 
 
 class ModelCost(Response):
-    """What the model took, as means over the questions. Answers of recognition memory that were remembered from an equal query
-    count as if they had been paid for: that is what the row costs by itself."""
+    """Model calls and tokens, as means over the questions. Answers of recognition memory reused from an equal query count as
+    paid, so that each row shows its own cost.
+    """
 
     calls: float
     prompt_tokens: float
@@ -31,8 +33,9 @@ class ModelCost(Response):
 
 
 class JudgeScores(Response):
-    """What the judge gave: means over the `n` answers that it judged, from 0 to 100, and the share that it found right of those
-    with known answers (`accuracy`). `failed`: answers of which it said nothing of use. Calls and tokens are the judge's own."""
+    """The judge's scores: means over the `n` judged answers, from 0 to 100, and `accuracy`: the share of right answers among
+    those with known answers. `failed`: answers without a usable verdict. Calls and tokens are the judge's.
+    """
 
     n: int
     comprehensiveness: float
@@ -45,10 +48,9 @@ class JudgeScores(Response):
 
 
 class JudgedComparison(Response):
-    """How often the judge found `mode`'s answer better than `baseline`'s by a criterion, over `n` questions.
-
-    It is asked in both orders: a win counts 1, a tie 1/2. An answer wins with more than 1 of the 2, and ties with 1.
-    `win_rate` is its share of all.
+    """The judge's comparison of `mode` with `baseline` by a criterion, over `n` questions. The judge compares in both orders:
+    a win counts 1, a tie 1/2. An answer with more than 1 of 2 wins the question; 1 is a tie. `win_rate`: the mode's share
+    of wins.
     """
 
     criterion: str
@@ -62,10 +64,9 @@ class JudgedComparison(Response):
 
 
 class QuestionScore(Response):
-    """One question's answer compared with the known ones, and what it took. `error`: why there is none (it counts as 0).
-
-    `em` and `f1` are those of a question, `correct` of a claim. `found` is false where the model abstained. `answer` (the whole
-    of it) and `judged` (by criterion) are there where a judge was asked.
+    """One question's answer compared with the known answers, and its cost. `error`: why there is no answer (which counts as
+    0). `em` and `f1`: of a question; `correct`: of a claim. `found`: false if the model abstained. `answer` (the full
+    text) and `judged` (by criterion) are present if a judge was asked.
     """
 
     question: str
@@ -86,7 +87,7 @@ class QuestionScore(Response):
 
 
 class ClaimScores(Response):
-    """The share of claims that were judged rightly, and of pairs of which both were (`pair_accuracy`, as NoCha counts)."""
+    """The share of claims judged rightly, and of pairs with both claims judged rightly (`pair_accuracy`, as in NoCha)."""
 
     n: int
     accuracy: float
@@ -95,11 +96,9 @@ class ClaimScores(Response):
 
 
 class AnswerScores(Response):
-    """Exact match and token F1 as in SQuAD's evaluation, means over the questions whose answers are known, and `claims`.
-
-    `n` questions and claims were asked. Of these `abstained` were not answered, as the model said that it could not, and
-    `failed` have no answer; both count as 0. Tokens are the sum over all questions. `calls` and `entities_a_point` (deep
-    answers only: HGMem's measure of how complex the relations of a point are) are means over the questions.
+    """Exact match and token F1 as in SQuAD's evaluation, as means over the questions with known answers, and `claims`. Of the
+    `n` questions and claims, the model `abstained` from some, and `failed` have no answer; these count as 0. Tokens are
+    sums over all questions. `calls` and `entities_a_point` (deep answers only) are means over the questions.
     """
 
     n: int
@@ -119,10 +118,9 @@ class AnswerScores(Response):
 
 
 class EvalResponse(Response):
-    """Shares from 0 to 1 by k, over the questions with known gold: `gold` of them where not all `n` have one.
-
-    `all` is the share of questions with every gold passage among the first k. `took_ms` is the time of a query; of an answer
-    where no query was made for itself. `cost` is that of the answers, where there are any, else of the queries.
+    """Recall by k, from 0 to 1, over the questions with known gold passages: `gold` of them if not all `n` have one. `all`:
+    the share of questions with every gold passage among the first k. `took_ms`: the time of a query, or of an answer if
+    there was no separate query. `cost`: of the answers if there are any, otherwise of the queries.
     """
 
     n: int
@@ -137,10 +135,9 @@ class EvalResponse(Response):
 
 
 class Difference(Response):
-    """What `mode` has more of a measure than `baseline`, question by question over `n` questions.
-
-    `low` and `high`: a 95 % interval by the bootstrap over questions (percentiles of 9,999 draws). `p`: two-sided, by the
-    paired permutation test (signs of the differences drawn 9,999 times; all of them where there are no more).
+    """The mean difference of a measure between `mode` and `baseline`, question by question over `n` questions. `low` and
+    `high`: a 95 % bootstrap interval over questions (percentiles of 9,999 draws). `p`: two-sided, by the paired
+    permutation test (9,999 draws of signs, or all sign patterns if there are fewer).
     """
 
     measure: str
@@ -154,7 +151,7 @@ class Difference(Response):
 
 
 class ComparisonResponse(Response):
-    """Several modes over the same questions, and how far each differs from the first."""
+    """Several modes over the same questions, and the difference of each to the first."""
 
     n: int
     modes: list[EvalResponse]

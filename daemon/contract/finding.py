@@ -26,7 +26,7 @@ class Finding:
 
 def not_visible(name: str, path: object) -> Finding:
     """For a path that this user may not look at."""
-    return Finding(name, "warn", f"{path} cannot be seen by this user", ASK_ROOT)
+    return Finding(name, "warn", f"{path} is not visible to this user", ASK_ROOT)
 
 
 def guarded(

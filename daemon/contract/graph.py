@@ -27,9 +27,10 @@ _BY_PASSAGE: JsonDict = {"properties": {"passage": _STRING, "phrase": _NULL}, "r
 
 
 class GraphRequest(Request):
-    """With `query`: the part of the graph that a query with the same `mode`, `k`, `filter`, `settings`, `as_of` and `scope`
-    reaches. With `phrase` (a text) or `passage` (an id): that node and its neighbours, by weight; a query beside it gives
-    them their PageRank. At most `nodes` nodes."""
+    """The part of the graph to return, at most `nodes` nodes. With `query`: what a query with the same `mode`, `k`, `filter`,
+    `settings`, `as_of` and `scope` reaches. With `phrase` (a text) or `passage` (an id): that node and its neighbours, by
+    weight; an additional `query` gives them their PageRank.
+    """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_BY_QUERY, _BY_PHRASE, _BY_PASSAGE]})
 
@@ -54,12 +55,10 @@ class GraphRequest(Request):
 
 
 class GraphNode(Response):
-    """`id` is "phrase:" and the phrase, or "passage:" and the passage's id: the same in every answer. `text` is the phrase, or
-    the passage's title.
-
-    `mass`: its PageRank from the query's seeds; all nodes of the memory have 1 together. `reset`: its part of the reset
-    probability, where it is a seed. `rank`: its place among the passages found. `links`: how many edges it has in the whole
-    memory. Passages alone have a `document` (the first that holds it) and an `excerpt` (its first characters).
+    """A node. `id`: "phrase:" and the phrase, or "passage:" and the passage's id. `text`: the phrase, or the passage's title.
+    `mass`: its PageRank from the query's seeds; the whole memory has 1. `reset`: its reset probability, if it is a seed.
+    `rank`: its rank among the found passages. `links`: its number of edges in the whole memory. Only passages have a
+    `document` (the first that contains the passage) and an `excerpt` (its first characters).
     """
 
     id: str
@@ -74,8 +73,9 @@ class GraphNode(Response):
 
 
 class GraphEdge(Response):
-    """An undirected edge between the ids of two nodes. Each edge has one type, so two edges may join the same two phrases.
-    `triples`: up to three of those that a relation edge stands for; they have a direction."""
+    """An undirected edge between the ids of two nodes. Each edge has one type, so two phrases may have two edges. `triples`:
+    up to three triples of a relation edge; triples have a direction.
+    """
 
     source: str
     target: str
@@ -85,8 +85,9 @@ class GraphEdge(Response):
 
 
 class GraphPath(Response):
-    """The strongest path to a passage that was found: ids of nodes, from the seed to the passage. `share` of its score came
-    along the path, at least a hundredth: a passage without such a path has none here."""
+    """The strongest path to a found passage: ids of nodes, from the seed to the passage. `share`: the share of the passage's
+    score that came along the path; paths below a hundredth are omitted.
+    """
 
     passage: str
     rank: int
@@ -95,8 +96,9 @@ class GraphPath(Response):
 
 
 class GraphResponse(Response):
-    """`edges_between`: how many edges there are between these nodes; `edges` has the most important of them. `centre`: the node
-    that was expanded; `neighbours`: how many it has in all. `note`: what a user should know about how this came about."""
+    """`edges_between`: number of edges between these nodes; `edges`: the most important of them. `centre`: the expanded node;
+    `neighbours`: its number of neighbours. `note`: what the user should know about the answer.
+    """
 
     query: str | None = Field(default=None, exclude_if=is_empty)
     mode: str | None = Field(default=None, exclude_if=is_empty)

@@ -34,12 +34,12 @@ AsOf = Annotated[int, Field(ge=1), JSON_INTEGER] | Timestamp
 
 
 class QueryRequest(Request):
-    """`mode`, `filter` and `settings` are as configured where they are left out. `as_of` asks the memory as it was then: at a
-    time (RFC 3339), or after the commit of that number; `scope` asks a memory of some documents alone.
-
-    `after` asks a memory that has at least this: the `position` of an answer to `add`; the offset of a message of a followed
-    topic (`{"records/0": 41}`); or, by a document's URI, the offset of the message that it came from. The question waits up
-    to `after_timeout_s`; then it is refused, and `errors` say how far the memory is."""
+    """A query. `mode`, `filter` and `settings` are as configured unless they are given. `as_of`: an earlier state of the
+    memory, by time (RFC 3339) or number of a commit. `scope`: some documents only. `after`: wait until the memory contains
+    this: the `position` of an answer to `add`; the offset of a message of a followed topic (`{"records/0": 41}`); or, by a
+    document's URI, the offset of its message. The query waits up to `after_timeout_s`; then it is refused, and `errors`
+    contain the positions reached.
+    """
 
     query: QueryText
     k: JsonInteger = Field(default=5, ge=1, le=K_MAX)
@@ -54,10 +54,10 @@ class QueryRequest(Request):
 
 
 class RankedPassage(Response):
-    """`rank` counts from 1. `document` is the first, by URI, of the documents that hold the passage, `also_in` the others.
-
-    `score` is the mode's own, and means nothing beyond this answer; `cosine` is the passage's likeness to the query. It is
-    left out where passages are compared by words alone (`bm25`, or a query that the encoder knows nothing of).
+    """A found passage. `rank` counts from 1. `document`: the first, by URI, of the documents that contain the passage;
+    `also_in`: the others. `score` depends on the mode and is comparable within this answer only. `cosine`: the passage's
+    similarity to the query; absent if passages are compared by words only (`bm25`, or a query that the encoder does not
+    know).
     """
 
     rank: int
@@ -72,7 +72,7 @@ class RankedPassage(Response):
 
 
 class ScoredTriple(Response):
-    """A triple that the query was linked to. `kept`: recognition memory kept it."""
+    """A triple that the query was linked to. `kept`: whether recognition memory kept it."""
 
     subject: str
     predicate: str
@@ -87,7 +87,7 @@ class SeedPhrase(Response):
 
 
 class PassageReference(Response):
-    """`document` is the first, by URI, of the documents that hold the passage."""
+    """A passage. `document`: the first, by URI, of the documents that contain it."""
 
     id: str
     title: str
@@ -104,7 +104,7 @@ class PassageShare(PassageReference):
 
 
 class StatedTriple(Response):
-    """A triple, and the passages that state it."""
+    """A triple and the passages that state it."""
 
     subject: str
     predicate: str
@@ -113,10 +113,8 @@ class StatedTriple(Response):
 
 
 class PathStep(Response):
-    """A node of the path, and the edge that leads to it from the node before.
-
-    `kind` is "phrase" or "passage". A passage has an `id`, and its title is the `text`. `edge` is "relation", "synonym" or
-    "context", with its weight and the triples that it stands for.
+    """A node of the path, and the edge from the previous node to it. `kind`: "phrase" or "passage". A passage has an `id`,
+    and its `text` is its title. `edge`: "relation", "synonym" or "context", with its weight and its triples.
     """
 
     kind: str
@@ -135,14 +133,11 @@ class StrongestPath(Response):
 
 
 class PassageExplanation(Response):
-    """Why the passage at `rank` was found: its cosine with the query, and the seeds that its PageRank came from.
-
-    `own_share` (the passage's own similarity), the shares of `seeds`, and `other_share` (all other passages, of which
-    `others` names the largest) sum to 1. A mode without PageRank leaves them out.
-
-    `hub_factor`: a passage that states far more triples than others keeps only this share of what it gets from other nodes.
-    `near_duplicate_of`: the id of a better passage that says nearly the same. The score is then that passage's score divided by
-    `group_size`, and the shares are those of that passage.
+    """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the
+    passage's own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` names the largest)
+    sum to 1; they are absent in modes without PageRank. `hub_factor`: a passage that states far more triples than others
+    keeps only this share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the
+    same text. The score is then that passage's score divided by `group_size`, and the shares are that passage's.
     """
 
     rank: int
@@ -159,7 +154,7 @@ class PassageExplanation(Response):
 
 
 class Explanation(OpenResponse):
-    """How an answer came about: the milliseconds of each stage, and why each passage was found."""
+    """The milliseconds of each stage, and why each passage was found."""
 
     stages_ms: dict[str, float] = Field(default_factory=dict)
     passages: list[PassageExplanation] = Field(default_factory=list)
@@ -171,8 +166,9 @@ class Tokens(Response):
 
 
 class QueryCost(Response):
-    """What recognition memory and the reading of names took of the model for a query. `remembered`: an equal query before had
-    paid for all of it."""
+    """Model calls and tokens of recognition memory and of naming the query's entities. `remembered`: an equal earlier query
+    had paid for everything.
+    """
 
     calls: int
     tokens: Tokens
@@ -180,12 +176,10 @@ class QueryCost(Response):
 
 
 class QueryResponse(Response):
-    """`note` says what a user should know about how the answer came about: an empty filter, a fallback, documents that are
-    still being read.
-
-    `stages_ms`: milliseconds by stage. `weak`: even the nearest passage is so far from the query that nothing in the memory
-    answers it well. It is left out where that cannot be said: the encoder was not measured, or passages were compared by words.
-    `cost`: what the model took, where it was asked.
+    """An answer to a query. `note`: what the user should know about it: an empty filter, a fallback, documents that are still
+    being read. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
+    nearest passage is far from it; absent if the encoder has no measured threshold, or passages were compared by words.
+    `cost`: of the model, if it was asked.
     """
 
     query: str

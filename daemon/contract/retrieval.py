@@ -11,7 +11,7 @@ from memory.retrieval.settings import Setting
 
 
 class Mode(StrEnum):
-    """How a query finds passages."""
+    """The retrieval mode."""
 
     _ignore_ = ["name"]  # noqa: RUF012 (the enum module's own name)
     for name in MODES:
@@ -38,7 +38,7 @@ else:
     RetrievalOverrides = create_model(
         "RetrievalOverrides",
         __base__=Request,
-        __doc__="Settings of `[retrieval]` for one query; those left out are as configured.",
+        __doc__="Settings of `[retrieval]` for one query; settings that are omitted are as configured.",
         __module__=__name__,
         **{name: (field_of(setting), None) for name, setting in SETTINGS.items()},
     )

@@ -17,11 +17,10 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r
 
 
 class Scope(Request):
-    """All that is given must hold of a document; an empty scope is the whole memory.
-
-    `in`: its URI begins with one of these, or its file is one of these absolute paths or lies below it. `source`: it came
-    from that source, as `status` names it. `labels`: it has one of them, of its own or of its source. `where`: its metadata
-    have each key with that value. `since`, `until`: the time it bears as `published_at`, else that of its last change.
+    """Limits a request to some documents; all given conditions must hold, and an empty scope is the whole memory. `in`: the
+    URI begins with one of these, or the file is one of these absolute paths or lies below it. `source`: the source's name
+    in `status`. `labels`: the document, or its source, has one of them. `where`: the metadata have each key with that
+    value. `since`, `until`: the range of `published_at`, or of the last change if the document has none.
     """
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -73,14 +72,14 @@ ScopeParameter = Annotated[
 
 
 class ScopeCount(Response):
-    """One thing that a scope may name, and how many documents it holds."""
+    """A source, label or folder, and its number of documents."""
 
     name: str
     documents: int
 
 
 class ScopeList(Response):
-    """What scopes may name: sources, labels (of documents and of their sources), and folders."""
+    """What a scope may name: sources, labels (of documents and of their sources), and folders."""
 
     sources: list[ScopeCount]
     labels: list[ScopeCount]

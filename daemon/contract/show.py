@@ -14,7 +14,7 @@ from daemon.contract.scope import ScopeParameter
 
 
 class ShowRequest(Request):
-    """The query string of `GET /v1/documents/{key}`: how long each list may be."""
+    """The query string of `GET /v1/documents/{key}`: the largest length of each list."""
 
     limit: int = Field(default=100, ge=1, le=10_000)
     scope: ScopeParameter | None = None
@@ -32,7 +32,7 @@ class WeightedPhrase(Response):
 
 
 class PassageSummary(Response):
-    """`location` is where the passage is in the document that is shown; empty where no document is shown."""
+    """A passage. `location`: its place in the shown document; empty if no document is shown."""
 
     id: str
     title: str
@@ -41,7 +41,7 @@ class PassageSummary(Response):
 
 
 class PassageOccurrence(Response):
-    """A document that holds the passage, and where in the document it is."""
+    """A document that contains the passage, and the passage's place in it."""
 
     document: str
     title: str
@@ -49,7 +49,7 @@ class PassageOccurrence(Response):
 
 
 class ShowDocument(Response):
-    """`passages` in reading order; `phrases` and `triples` are those of its passages."""
+    """A document. `passages` are in reading order; `phrases` and `triples` are those of its passages."""
 
     kind: Literal["document"] = "document"
     document: DocumentEntry
@@ -63,11 +63,9 @@ class ShowDocument(Response):
 
 
 class ShowPassage(Response):
-    """`extractor`: which model and prompt found its triples, here or in the documents' records; `None` if the documents state
-    them.
-
-    `extraction` is the outcome of the local extraction: `done`, `stand_in` (read by a quick extractor until the model's turn
-    comes) or `failed`, then with `extraction_error` and the number of `extraction_attempts`. It is `None` if the triples are
+    """A passage. `extractor`: the model and prompt that found its triples, here or in the documents' records; `None` if the
+    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (read by a quick extractor
+    until the model reads it) or `failed`, with `extraction_error` and `extraction_attempts`; `None` if the triples are
     those of the documents.
     """
 
@@ -86,7 +84,7 @@ class ShowPassage(Response):
 
 
 class ShowPhrase(Response):
-    """`relations` and `synonyms` are its edges to other phrases, heaviest first; `passages` hold it."""
+    """A phrase. `relations` and `synonyms`: its edges to other phrases, by weight; `passages`: passages that contain it."""
 
     kind: Literal["phrase"] = "phrase"
     text: str
@@ -98,7 +96,7 @@ class ShowPhrase(Response):
 
 
 class ShowTriple(Response):
-    """The passages it was extracted from."""
+    """A triple and the passages that state it."""
 
     kind: Literal["triple"] = "triple"
     subject: str

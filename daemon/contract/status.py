@@ -17,13 +17,13 @@ class DaemonState(StrEnum):
 
 
 class Health(Response):
-    """`state` is "ready" exactly when the HTTP status is 200."""
+    """The state; "ready" exactly if the HTTP status is 200."""
 
     state: DaemonState
 
 
 class WaitRequest(Request):
-    """Without `timeout_s`, as long as it takes."""
+    """Waits at most `timeout_s`; without it, until everything is committed."""
 
     timeout_s: Annotated[JsonNumber, Field(ge=0, le=TIMEOUT_MAX_S, allow_inf_nan=False)] | None = None
 
@@ -42,7 +42,7 @@ BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
 
 
 class SourceStatus(OpenResponse):
-    """`lag`: how many changes the source knows of that are not committed yet; `None` when it cannot say."""
+    """A source. `lag`: number of known changes that are not committed; `None` if unknown."""
 
     kind: str
     name: str
@@ -51,8 +51,9 @@ class SourceStatus(OpenResponse):
 
 
 class ExtractionStatus(Response):
-    """Passages that wait for the extractor, and passages that it could not read. Where all wait for something, such as the
-    model's server: for what, and since when."""
+    """Passages that wait for the extractor, and passages that it could not read. `waiting_for`, `since`: if all wait for
+    something, such as the model server.
+    """
 
     waiting: int
     failed: int
@@ -61,7 +62,9 @@ class ExtractionStatus(Response):
 
 
 class SynonymRecall(Response):
-    """Of a sample of `phrases`, at `commit`: `pairs` synonym edges should exist, and `recall` is the share that does."""
+    """Measured on a sample of `phrases`, at `commit`: `pairs` synonym edges should exist, and `recall` is the share that
+    does.
+    """
 
     commit: int
     phrases: int
@@ -86,8 +89,9 @@ FOREIGN_SHARE = 0.2
 
 
 class IndistinctPhrases(Response):
-    """Phrases that the encoder cannot tell apart, which get no synonym edges: it knows nothing of the `unknown`, and hundreds
-    of others lie about the vector of each that is `crowded`."""
+    """Phrases that the encoder cannot distinguish and that get no synonym edges. `unknown`: the encoder knows no word of
+    them. `crowded`: hundreds of other phrases have nearly the same vector.
+    """
 
     unknown: int
     crowded: int
@@ -98,11 +102,10 @@ class IndistinctPhrases(Response):
 
 
 class Progress(Response):
-    """How far long work is. `task`: "index" (documents that are being read), "extract" (passages that the model reads),
-    "import", "verify" or "backup"; `step`: what it is at, where it has several, each of which counts from 0.
-
-    `done` and `total` count `unit`s, `share` is their ratio; `rate` is units a second over the last minute, `left_s` how long
-    the rest takes at that rate. What is not known is null: a total before all is counted, a rate while nothing moves.
+    """Progress of long work. `task`: "index" (documents being read), "extract" (passages the model reads), "import", "verify"
+    or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
+    `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that rate.
+    Unknown values are null.
     """
 
     task: str
@@ -117,11 +120,10 @@ class Progress(Response):
 
 
 class MemoryUse(Response):
-    """What the daemon holds that the system cannot drop, and its limit (`[store] memory_limit`, null for none), in bytes.
-
-    `bytes_per_passage`: of what it holds since it opened the store. `room_passages`: how many more there is room for;
-    `full_in_s`: after how many seconds there is none, at the rate of the last ten minutes. Each is null where it is not known
-    or will not be. `paused`: why nothing is taken in.
+    """Memory that the kernel cannot drop, and its limit (`[store] memory_limit`, null for none), in bytes.
+    `bytes_per_passage`: growth since the store was opened. `room_passages`: number of further passages that fit.
+    `full_in_s`: seconds until the limit at the rate of the last ten minutes. Unknown values are null. `paused`: why
+    nothing is accepted.
     """
 
     used_bytes: int
@@ -133,15 +135,12 @@ class MemoryUse(Response):
 
 
 class Status(Response):
-    """`pending` and `failed` count documents; `skipped` counts documents that are not read on purpose, by reason. `left_out`
-    counts, by kind, content of the files that no passage contains.
-
-    `llm`: the model that answers `ask`, left out where none is configured.
-
-    `progress`: of long work under way. `trouble`: why nothing can be committed now (a full disk, say). `synonym_recall`: only
-    where phrases are too many to compare each with all. `indistinct_phrases`: only where there are any. `languages`: shares of
-    passages by ISO 639 code, of a sample. A client that sees a part of the documents is told of that part: without `progress`,
-    `extraction`, `memory` and `languages`, and `rss_bytes` is 0.
+    """The daemon's state. `pending` and `failed` count documents; `skipped` counts documents that are not read on purpose, by
+    reason; `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
+    one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
+    `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
+    `languages`: shares of passages by ISO 639 code, in a sample. A client that sees only some documents gets the counts of
+    these, without `progress`, `extraction`, `memory` and `languages`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -171,9 +170,8 @@ class Status(Response):
 
 
 class EventName(StrEnum):
-    """The events of `GET /v1/events` beside those of documents, which are named after the `DocumentState` that each came to.
-
-    A reader must ignore names that it does not know.
+    """The events of `GET /v1/events` in addition to those of documents, which are named after the document's new
+    `DocumentState`. A reader must ignore unknown names.
     """
 
     COMMIT = "commit"
@@ -182,7 +180,7 @@ class EventName(StrEnum):
 
 
 class Event(OpenResponse):
-    """One thing that happened. `id` grows by one with each event and starts anew with the daemon."""
+    """An event. `id` increases by one with each event and restarts with the daemon."""
 
     id: int | None = Field(default=None, exclude_if=is_empty)
     time: AwareDatetime
@@ -191,7 +189,7 @@ class Event(OpenResponse):
 
 
 class ExtractionCost(Response):
-    """How many passages one extractor (model and prompt) was asked about over the life of the store, and the tokens."""
+    """Number of passages that one extractor (model and prompt) has read over the life of the store, and the tokens."""
 
     extractor: str
     passages: int
@@ -200,8 +198,9 @@ class ExtractionCost(Response):
 
 
 class ExtractionResponse(Response):
-    """`requeued`: passages that this request added to those `waiting`. `running`: a backfill is under way. `note`: that no
-    model reads, where there is none."""
+    """`requeued`: passages that this request added to those `waiting`. `running`: whether a backfill is running. `note`: says
+    that no model is configured, if so.
+    """
 
     extractor: str
     requeued: int
@@ -215,7 +214,7 @@ class ExtractionResponse(Response):
 
 
 class GrowthPoint(Response):
-    """What lived in the memory as of a commit that can still be asked about (`as_of`)."""
+    """The size of the memory as of a commit that `as_of` can still use."""
 
     commit: int
     time: AwareDatetime
@@ -225,8 +224,9 @@ class GrowthPoint(Response):
 
 
 class Overview(Response):
-    """`GET /page/overview`, for the page alone. `growth` is in order of commits; `recent` are the documents committed last,
-    the newest first. A client that sees a part of the documents has no `growth`."""
+    """`GET /page/overview`, for the page. `growth` is in order of commits; `recent`: the documents committed last, newest
+    first. A client that sees only some documents gets no `growth`.
+    """
 
     growth: list[GrowthPoint]
     recent: list[DocumentEntry]

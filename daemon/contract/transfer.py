@@ -20,7 +20,7 @@ class ExportRequest(Request):
 
 
 class ImportResponse(Response):
-    """Counts; `skipped` are malformed triples, or rows that are no records."""
+    """Counts. `skipped`: malformed triples, or invalid rows."""
 
     passages: int
     triples: int
@@ -30,10 +30,9 @@ class ImportResponse(Response):
 
 
 class VerifyResponse(Response):
-    """Everything was derived once more from the tables as of `commit` and compared. No `problems`: all is well.
-
-    `checked` files of the tables were compared with their checksums; `without_checksum` have none, because an earlier hippod
-    wrote them: they get one when maintenance writes their rows anew.
+    """The memory was derived again from the tables as of `commit` and compared; `problems` is empty if there are no
+    differences. `checked`: number of files of the tables that were compared with their checksums; `without_checksum`:
+    files of an earlier hippod, which get a checksum when maintenance rewrites their rows.
     """
 
     commit: int
@@ -47,14 +46,15 @@ class VerifyResponse(Response):
 
 
 class BackupRequest(Request):
-    """An absolute path on the daemon's machine, a directory that must be absent or empty; or a URL to which only what is new
-    is sent: `s3://bucket/prefix`, or `file:///folder`."""
+    """The target: an absolute path on the daemon's machine, a directory that must be absent or empty; or a URL
+    (`s3://bucket/prefix`, or `file:///folder`) to which only new files are sent.
+    """
 
     directory: Annotated[str, StringConstraints(min_length=2, pattern=BACKUP_PLACE)]
 
 
 class BackupResponse(Response):
-    """What the backup holds: the memory at `commit`. Of a URL also the backup's name there, and what had to be sent."""
+    """The content of the backup: the memory at `commit`. For a URL, also the backup's name there and what was sent."""
 
     directory: str
     commit: int

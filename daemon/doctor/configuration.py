@@ -23,7 +23,7 @@ def configuration(file: Path | None) -> tuple[Config | None, Finding]:
         problems = unsupported(config)
     except NoConfigFile:
         hint = "write one; `hippod --config FILE` names it"
-        return None, Finding("configuration", "warn", "none was found at the usual places", hint)
+        return None, Finding("configuration", "warn", "no configuration file was found at the usual places", hint)
     except ConfigError as error:
         problems = list(error.problems)
     if not problems:
@@ -33,11 +33,11 @@ def configuration(file: Path | None) -> tuple[Config | None, Finding]:
         # This user sees less than hippod's does: no mistake of the configuration.
         if any(CREDENTIALS_UNSET in each for each in problems):
             hint = f"run `{_with_credentials(file or Path('/etc/hippod/config.toml'))}`"
-            detail = f"{file}: what is in $CREDENTIALS_DIRECTORY is seen by the service alone"
+            detail = f"{file}: only the service can see the files in $CREDENTIALS_DIRECTORY"
             return None, Finding("configuration", "warn", detail, hint)
         hint = f"{ASK_ROOT}; hippod's own user must be able to read it"
-        return None, Finding("configuration", "warn", f"{file} names what cannot be seen by this user: {text}", hint)
-    return None, Finding("configuration", "fail", text, f"mend {file or 'it'}")
+        return None, Finding("configuration", "warn", f"{file} names files that this user cannot see: {text}", hint)
+    return None, Finding("configuration", "fail", text, f"correct {file or 'it'}")
 
 
 def _with_credentials(file: Path) -> str:

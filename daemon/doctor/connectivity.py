@@ -32,7 +32,7 @@ def encoder(config: Config) -> Iterator[Finding]:
             yield Finding("encoder model", "ok", f"{section.model}, in {packaged_model.model_dir()}")
         except EncoderUnavailable as error:
             yield Finding(
-                "encoder model", "fail", str(error), "install hippod anew: `make install`, or the package again"
+                "encoder model", "fail", str(error), "install hippod again: `make install`, or the package again"
             )
     else:
         yield model_files(section.model)
@@ -47,15 +47,13 @@ def model_files(model: str) -> Finding:
         if any(folder.rglob("*.safetensors")):
             return Finding("encoder model", "ok", str(folder))
         hint = "name a folder with safetensors weights"
-        return Finding("encoder model", "fail", f"{folder} holds no *.safetensors", hint)
+        return Finding("encoder model", "fail", f"{folder} contains no *.safetensors", hint)
     from huggingface_hub import try_to_load_from_cache
 
     names = [model] if "/" in model else [model, f"sentence-transformers/{model}"]
     if any(isinstance(try_to_load_from_cache(name, "config.json"), str) for name in names):
         return Finding("encoder model", "ok", f"{model}, in Hugging Face's cache")
-    hint = (
-        "download it where there is a network (hf download), name a folder, or use all-MiniLM-L6-v2, which is installed"
-    )
+    hint = "download it on a machine with a network (hf download), name a folder, or use all-MiniLM-L6-v2, which is installed"
     return Finding("encoder model", "fail", f"{model} is not on this machine", hint)
 
 
@@ -64,7 +62,7 @@ def embedding_server(config: Config) -> Finding:
     key = model_key(config.llm)
     body = {"model": config.encoder.model, "input": ["one"]}
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    hint = "start the embeddings' server, or mend [encoder] base_url and model"
+    hint = "start the embeddings server, or correct [encoder] base_url and model"
     try:
         answer = httpx2.post(f"{base}/embeddings", json=body, headers=headers, timeout=ANSWER_TIMEOUT_S)
         answer.raise_for_status()
@@ -74,7 +72,7 @@ def embedding_server(config: Config) -> Finding:
             "encoder model", "fail", f"{base} answers {error.response.status_code} for {config.encoder.model}", hint
         )
     except (httpx2.HTTPError, ValueError, LookupError, TypeError) as error:
-        return Finding("encoder model", "fail", f"{base} does not answer as it should ({type(error).__name__})", hint)
+        return Finding("encoder model", "fail", f"{base} does not answer correctly ({type(error).__name__})", hint)
     return Finding("encoder model", "ok", f"{config.encoder.model} at {base}: {dim} dimensions")
 
 
@@ -82,7 +80,7 @@ def llm(config: Config) -> Iterator[Finding]:
     """A few tokens' worth of question: an address that takes connections may have no model behind it."""
     settings = model_settings(config)
     if settings is None:
-        yield Finding("llm", "ok", "none is configured: `ask` and the LLM's filter are off")
+        yield Finding("llm", "ok", "none is configured: `ask` and recognition memory are disabled")
         return
     timeout_s = min(ANSWER_TIMEOUT_S, settings.timeout_s)
 
@@ -98,7 +96,7 @@ def llm(config: Config) -> Iterator[Finding]:
         asyncio.run(ask())
     except (ModelError, TimeoutError) as error:
         said = str(error) or f"no answer in {timeout_s:g} s"
-        hint = "start the model's server, or mend [llm] base_url, model and key; passages wait meanwhile"
+        hint = "start the model server, or correct [llm] base_url, model and key; passages wait meanwhile"
         yield Finding("llm", "fail", f"{settings.base_url}: {said}", hint)
         return
     yield Finding("llm", "ok", f"{settings.model} at {settings.base_url} answers")

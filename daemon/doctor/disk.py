@@ -28,10 +28,10 @@ def disk(config: Config) -> Iterator[Finding]:
     said = f"{usage.free >> 20:,} MiB free of {usage.total >> 20:,} at {place}"
     wanted = max(SPARE_BYTES, largest_part_bytes(folder))
     if usage.free < FULL_BYTES:
-        hint = "make room at once, or give the store a larger disk ([store] path): documents wait, queries go on"
+        hint = "make room at once, or give the store a larger disk ([store] path): documents wait, queries continue"
         yield Finding("disk", "fail", said, hint)
     elif usage.free < wanted:
-        hint = f"make room: {wanted >> 20:,} MiB should stay free, for a table is written anew before the old one goes"
+        hint = f"make room: {wanted >> 20:,} MiB should stay free, because a table is rewritten before the old one is deleted"
         yield Finding("disk", "warn", said, hint)
     elif inodes.f_files and inodes.f_favail < FEW_INODES:
         none = inodes.f_favail < FEWEST_INODES

@@ -11,7 +11,7 @@ from daemon.contract.finding import Finding
 def formats(_config: Config) -> Iterator[Finding]:
     for each in FORMATS:
         if missing := [library for library in each.libraries if find_spec(library) is None]:
-            hint = "install hippod anew: `make install`, or the package again"
+            hint = "install hippod again: `make install`, or the package again"
             yield Finding("formats", "fail", f"{each.title} cannot be read without {', '.join(missing)}", hint)
             return
     yield Finding("formats", "ok", ", ".join(each.title for each in FORMATS))

@@ -49,9 +49,11 @@ def packages(_config: Config) -> Iterator[Finding]:
             wrong.append(f"{name} is missing")
             continue
         if pin is not None and found.partition("+")[0] != pin[1]:
-            wrong.append(f"{name} is {found}, hippod was made with {pin[1]}")
+            wrong.append(f"{name} is {found}, hippod needs {pin[1]}")
     if wrong:
-        yield Finding("packages", "fail", "; ".join(wrong), "install hippod anew: `make install`, or the package again")
+        yield Finding(
+            "packages", "fail", "; ".join(wrong), "install hippod again: `make install`, or the package again"
+        )
     else:
         yield Finding("packages", "ok", f"openvino {version('openvino')}, lancedb {version('lancedb')}")
 
@@ -68,9 +70,9 @@ def memory(config: Config) -> Iterator[Finding]:
     if needed > there.total + swap.total:
         yield Finding("memory", "fail", said, "use a machine with more memory, or a smaller encoder")
     elif needed > there.total * 0.8:
-        yield Finding("memory", "warn", said, "expect it to swap, or give the machine more memory")
+        yield Finding("memory", "warn", said, "give the machine more memory, or hippod may swap")
     elif any(closed(table_folder(config.store.path, name)) for name in tables):
-        yield Finding("memory", "warn", f"{said} besides its store, which cannot be seen by this user", ASK_ROOT)
+        yield Finding("memory", "warn", f"{said} in addition to its store, which this user cannot see", ASK_ROOT)
     else:
         yield Finding("memory", "ok", said)
 

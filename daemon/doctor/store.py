@@ -1,4 +1,5 @@
-"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its snapshot is good."""
+"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its checkpoint is
+usable."""
 
 import os
 import time
@@ -22,8 +23,8 @@ from store.log.log_summary import summarize_log
 from store.log.store_lock import lock_owner
 from store.types import EncoderIdentity, SynonymRule
 
-OLD_SNAPSHOT_COMMITS = 2000
-"""That a start applies after the snapshot: seconds."""
+OLD_CHECKPOINT_COMMITS = 2000
+"""A start applies this many commits after a checkpoint within seconds."""
 
 
 def store(config: Config) -> Iterator[Finding]:
@@ -33,12 +34,12 @@ def store(config: Config) -> Iterator[Finding]:
     yield not_visible("store directory", folder) if others else writable(folder)
     kind = file_system(folder, MOUNTS)
     if kind in NETWORK_FILE_SYSTEMS:
-        hint = "move it to a local disk ([store] path): locks and syncing cannot be trusted there"
+        hint = "move it to a local disk ([store] path): locks and syncing are not reliable there"
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
     if shut is not None:
         return
     if not table_folder(folder, "commits").is_dir():
-        yield Finding("store", "ok", f"{folder} holds no store yet")
+        yield Finding("store", "ok", f"{folder} contains no store yet")
         return
     yield lock(folder)
     if os.access(table_folder(folder, "commits"), os.R_OK | os.X_OK, effective_ids=True):
@@ -103,11 +104,11 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     try:
         log = summarize_log(folder)
     except Exception as error:  # noqa: BLE001 - whatever Lance raises for files that are missing or cut
-        hint = refusal(error) or "put a backup in its place: `hippod --restore DIR`"
+        hint = refusal(error) or "restore a backup: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
     if log.format > FORMAT:
-        hint = "upgrade hippod, or give another [store] path"
+        hint = "upgrade hippod, or set another [store] path"
         yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {FORMAT}", hint)
         return
     when = datetime.fromtimestamp(log.time, UTC).isoformat(timespec="seconds")
@@ -116,7 +117,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
     yield encoder_of_store(config, log.encoder)
-    yield snapshot(config, folder, log.commit, log.encoder.dim)
+    yield checkpoint(config, folder, log.commit, log.encoder.dim)
 
 
 def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
@@ -125,29 +126,33 @@ def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
     name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
     if (name, dim) == (encoder.name, encoder.dim):
         return Finding("store encoder", "ok", said)
-    hint = "set [encoder] back, or start a new store with another [store] path"
+    hint = "restore the earlier [encoder], or start a new store with another [store] path"
     return Finding(
         "store encoder", "fail", f"the store was made with {said}, the configuration asks for {name} ({dim})", hint
     )
 
 
-def snapshot(config: Config, folder: Path, seq: int, dim: int) -> Finding:
+def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
     place = newest(folder)
     if place is None:
-        status = "ok" if seq < OLD_SNAPSHOT_COMMITS else "warn"
+        status = "ok" if seq < OLD_CHECKPOINT_COMMITS else "warn"
         hint = (
-            "the next start derives everything from the tables; is [schedule] snapshot off?" if status == "warn" else ""
+            "the next start is slow, because it derives the index anew; is [schedule] snapshot off?"
+            if status == "warn"
+            else ""
         )
-        return Finding("snapshot", status, "none yet", hint)  # type: ignore[arg-type]
+        return Finding("checkpoint", status, "none yet", hint)  # type: ignore[arg-type]
     try:
         SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
     except CheckpointUnusable as error:
-        hint = f"nothing is lost: the next start is slow and writes a new one; remove {place} if it stays"
-        return Finding("snapshot", "warn", str(error), hint)
+        hint = (
+            f"nothing is lost: the next start is slow and writes a new checkpoint; remove {place} if this finding stays"
+        )
+        return Finding("checkpoint", "warn", str(error), hint)
     behind = seq - int(place.name[len(PREFIX) :])
     said = f"of commit {place.name[len(PREFIX) :]}, {behind:,} commits old"
-    if behind > OLD_SNAPSHOT_COMMITS:
+    if behind > OLD_CHECKPOINT_COMMITS:
         return Finding(
-            "snapshot", "warn", said, "starts are slow: look for job_failed in the log, and [schedule] snapshot"
+            "checkpoint", "warn", said, "starts are slow: see job_failed in the log, and [schedule] snapshot"
         )
-    return Finding("snapshot", "ok", said)
+    return Finding("checkpoint", "ok", said)

@@ -92,7 +92,7 @@ class RecordSender:
                 log.warning("record_without_vectors", uri=records[0].uri, error=error.loggable)
                 return records
             except EncoderServerDown as error:
-                self.problem = f"the embeddings' server is away: {error.loggable}"
+                self.problem = f"the embeddings server does not answer: {error.loggable}"
                 log.warning("records_wait", error=error.loggable, retry_s=RETRY_DELAY_S)
                 await asyncio.sleep(RETRY_DELAY_S)
             else:

@@ -61,7 +61,7 @@ class DaemonClient:
             return self
         authorization = getattr(request, "headers", {}).get("authorization")
         if not authorization:
-            raise CallError("The request says nothing of who asks; send the token with each.")
+            raise CallError("The request has no token; send the token with each request.")
         acting = copy(self)
         acting._authorization = authorization
         return acting

@@ -16,7 +16,7 @@ K_MAX = 50
 """Passages that an agent may ask for: more would fill its context."""
 WAIT_MAX_S = 600.0
 SCOPE_DESCRIPTION = (
-    'Use only some documents, as if the memory held no others: {"in": [folders or beginnings of URIs], "source": name, '
+    'Use only some documents, as if the memory contained no others: {"in": [folders or beginnings of URIs], "source": name, '
     '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. All that is given must hold; '
     "leave the scope out to use everything."
 )
@@ -45,17 +45,17 @@ class Search(Request):
         "alone) are for comparison.",
     )
     as_of: Annotated[int, Field(ge=1)] | AwareDatetime | None = Field(
-        default=None, description="Search the memory as it was then: an RFC 3339 time, or the number of a commit."
+        default=None, description="Search an earlier state of the memory: an RFC 3339 time, or the number of a commit."
     )
     scope: Scope | None = Field(
         default=None,
-        description='Use only some documents, as if the memory held no others: {"in": [folders or URIs], "source": name, '
+        description='Use only some documents, as if the memory contained no others: {"in": [folders or URIs], "source": name, '
         '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
     )
     why: bool = Field(
         default=False,
-        description="Also say why each passage was found: its similarity to the query, the phrases its score came from, "
-        "and the path of triples that leads to it.",
+        description="Also explain each passage: its similarity to the query, the phrases that its score comes from, and the "
+        "path of triples that leads to it.",
     )
 
 
@@ -69,14 +69,14 @@ class Ask(Request):
     )
     scope: Scope | None = Field(
         default=None,
-        description='Use only some documents, as if the memory held no others: {"in": [folders or URIs], "source": name, '
+        description='Use only some documents, as if the memory contained no others: {"in": [folders or URIs], "source": name, '
         '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
     )
     steps: int | None = Field(default=None, ge=1, le=20, description="The most steps of a question of several.")
 
 
 class Add(Request):
-    text: str = Field(min_length=1, description="The document's text; it is split into passages by itself.")
+    text: str = Field(min_length=1, description="The document's text; hippod splits it into passages.")
     title: str | None = Field(default=None, description="A title; it is searched too.")
     metadata: Annotated[dict[str, Any], AfterValidator(_free_keys)] | None = Field(
         default=None,
@@ -97,7 +97,11 @@ class Forget(Request):
         min_length=1, max_length=1_000, description="URIs of documents, as search, show and the resources give them."
     )
     wait_s: float = Field(
-        default=30.0, ge=0, le=WAIT_MAX_S, allow_inf_nan=False, description="How long to wait until they are gone."
+        default=30.0,
+        ge=0,
+        le=WAIT_MAX_S,
+        allow_inf_nan=False,
+        description="How long to wait until the documents are removed.",
     )
 
 
@@ -112,14 +116,15 @@ class Show(Request):
 class List(Request):
     prefix: str = Field(
         default="",
-        description="Only documents whose URI begins so, such as file:///srv/notes/ or added:. Empty for all.",
+        description="Only documents whose URI begins with this text, such as file:///srv/notes/ or added:. Empty for all.",
     )
     state: DocumentState = Field(
         default=DocumentState.INDEXED,
-        description="Which documents: 'indexed' can be found, 'pending' wait to be read, 'failed' and 'skipped' say why.",
+        description="Which documents: 'indexed' (searchable), 'pending' (waiting to be read), 'failed' or 'skipped' (with a "
+        "reason).",
     )
     limit: int = Field(default=100, ge=1, le=1_000, description="How many to return.")
-    after: str | None = Field(default=None, description="The `next` of the page before: goes on behind it.")
+    after: str | None = Field(default=None, description="The `next` of the previous page, to continue after it.")
 
 
 class Read(Request):

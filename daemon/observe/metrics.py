@@ -34,9 +34,7 @@ STAGES = ("parse", "split", "extract", "encode", "commit")
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.5, 10.0)
 SLOW = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
-DOCUMENTS = Counter(
-    "hippod_documents", "Documents committed, by the state they came to.", ["outcome"], registry=REGISTRY
-)
+DOCUMENTS = Counter("hippod_documents", "Documents committed, by their new state.", ["outcome"], registry=REGISTRY)
 RECORDS = Counter("hippod_records", "Records that hippod-worker has sent, by state.", ["state"], registry=REGISTRY)
 PASSAGES = Counter("hippod_passages", "Passages indexed for the first time.", registry=REGISTRY)
 COMMITS = Counter("hippod_commits", "Commits of the store.", registry=REGISTRY)
@@ -51,14 +49,10 @@ QUERY = Histogram("hippod_query_seconds", "Time of one query, by mode.", ["mode"
 QUERY_STAGE = Histogram(
     "hippod_query_stage_seconds", "Time of one query in each of its steps.", ["stage"], buckets=FAST, registry=REGISTRY
 )
-QUEUE = Gauge(
-    "hippod_queue_depth", "What waits, by queue: documents, passages or messages.", ["queue"], registry=REGISTRY
-)
-QUEUE_BYTES = Gauge("hippod_queue_bytes", "What waits, in bytes, by queue.", ["queue"], registry=REGISTRY)
-QUEUE_MOST = Gauge("hippod_queue_limit", "How much may wait, by queue.", ["queue"], registry=REGISTRY)
-QUEUE_MOST_BYTES = Gauge(
-    "hippod_queue_limit_bytes", "How much may wait, in bytes, by queue.", ["queue"], registry=REGISTRY
-)
+QUEUE = Gauge("hippod_queue_depth", "Waiting documents, passages or messages, by queue.", ["queue"], registry=REGISTRY)
+QUEUE_BYTES = Gauge("hippod_queue_bytes", "Waiting bytes, by queue.", ["queue"], registry=REGISTRY)
+QUEUE_MOST = Gauge("hippod_queue_limit", "Limit of a queue.", ["queue"], registry=REGISTRY)
+QUEUE_MOST_BYTES = Gauge("hippod_queue_limit_bytes", "Limit of a queue in bytes.", ["queue"], registry=REGISTRY)
 
 REQUESTS = Counter(
     "hippod_http_requests", "Requests, by route and status.", ["method", "route", "status"], registry=REGISTRY
@@ -67,7 +61,7 @@ REQUEST = Histogram(
     "hippod_http_seconds", "Time until a request was answered.", ["route"], buckets=FAST, registry=REGISTRY
 )
 REFUSED = Counter(
-    "hippod_http_refused", "Requests turned away and connections cut off, by reason.", ["reason"], registry=REGISTRY
+    "hippod_http_refused", "Refused requests and closed connections, by reason.", ["reason"], registry=REGISTRY
 )
 UNDER_WAY = Gauge("hippod_http_under_way", "Requests being served, by kind.", ["kind"], registry=REGISTRY)
 CONNECTIONS = Gauge("hippod_http_connections", "Open connections, by side.", ["side"], registry=REGISTRY)
@@ -75,55 +69,55 @@ CONNECTIONS = Gauge("hippod_http_connections", "Open connections, by side.", ["s
 CALLS = Counter(
     "hippod_model_calls", "Calls to the model, by purpose and outcome.", ["purpose", "outcome"], registry=REGISTRY
 )
-DROPPED = Counter(
-    "hippod_triples_dropped", "Triples of a model's that were dropped, by reason.", ["reason"], registry=REGISTRY
-)
+DROPPED = Counter("hippod_triples_dropped", "Dropped triples of a model, by reason.", ["reason"], registry=REGISTRY)
 FILTERED = Counter(
     "hippod_filter",
-    "Queries to recognition memory: kept some, emptied, remembered, skipped.",
+    "Queries to recognition memory, by outcome: kept some, emptied, remembered, skipped.",
     ["outcome"],
     registry=REGISTRY,
 )
 TOKENS = Counter(
     "hippod_model_tokens",
-    "Tokens that the model was sent and gave, by purpose.",
+    "Tokens sent to and received from the model, by purpose.",
     ["purpose", "kind"],
     registry=REGISTRY,
 )
-MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model's server.", registry=REGISTRY)
+MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model server.", registry=REGISTRY)
 WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.", registry=REGISTRY)
 
-MEMORY = Gauge("hippod_memory_items", "What the memory holds, by kind.", ["kind"], registry=REGISTRY)
+MEMORY = Gauge("hippod_memory_items", "Size of the memory, by kind.", ["kind"], registry=REGISTRY)
 HELD = Gauge(
     "hippod_memory_held_bytes",
-    "Memory that the system cannot drop, of the daemon without its workers.",
+    "Memory that the kernel cannot drop, of the daemon without its child processes.",
     registry=REGISTRY,
 )
 MEMORY_LIMIT = Gauge(
-    "hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf where there is none.", registry=REGISTRY
+    "hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf without a limit.", registry=REGISTRY
 )
 PASSAGE_BYTES = Gauge(
-    "hippod_memory_bytes_per_passage", "Memory held for each passage; NaN while there are few.", registry=REGISTRY
+    "hippod_memory_bytes_per_passage", "Memory per passage; NaN while there are few passages.", registry=REGISTRY
 )
 MEMORY_ROOM = Gauge(
-    "hippod_memory_room_passages", "Passages that there is room for below the limit; NaN if unknown.", registry=REGISTRY
+    "hippod_memory_room_passages",
+    "Number of further passages that fit below the limit; NaN if unknown.",
+    registry=REGISTRY,
 )
 MEMORY_FULL = Gauge(
     "hippod_memory_full_seconds",
-    "When the limit is reached at the rate of the last ten minutes; +Inf where the memory does not grow.",
+    "Seconds until the limit is reached at the rate of the last ten minutes; +Inf if the memory does not grow.",
     registry=REGISTRY,
 )
 MEMORY_PAUSED = Gauge("hippod_memory_paused", "1 while additions wait for memory.", registry=REGISTRY)
 COMMIT = Gauge("hippod_commit", "The last commit's number.", registry=REGISTRY)
 LAG = Gauge(
-    "hippod_source_lag", "Changes a source knows of that are not committed.", ["kind", "name"], registry=REGISTRY
+    "hippod_source_lag", "Known changes of a source that are not committed.", ["kind", "name"], registry=REGISTRY
 )
 PARTITION_LAG = Gauge(
     "hippod_kafka_lag", "Offsets of a partition that are not committed.", ["topic", "partition"], registry=REGISTRY
 )
 LAST_SCAN = Gauge(
     "hippod_source_last_scan_timestamp_seconds",
-    "When a folder was last compared with what is known of it, successfully.",
+    "Time of the last successful comparison of a folder with the memory.",
     ["name"],
     registry=REGISTRY,
 )
@@ -135,23 +129,24 @@ SOURCE_UP = Gauge(
 )
 STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part.", ["part"], registry=REGISTRY)
 DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.", registry=REGISTRY)
-SNAPSHOT_TIME = Gauge("hippod_snapshot_timestamp_seconds", "When the newest snapshot was written.", registry=REGISTRY)
-SNAPSHOT_COMMIT = Gauge("hippod_snapshot_commit", "The commit that the newest snapshot is of.", registry=REGISTRY)
-SCOPES = Gauge(
-    "hippod_scopes", "Scopes that are held in memory because questions are asked of them.", registry=REGISTRY
-)
-SCOPE_BYTES = Gauge("hippod_scope_bytes", "About how much memory those scopes take.", registry=REGISTRY)
+CHECKPOINT_TIME = Gauge("hippod_checkpoint_timestamp_seconds", "Time of the newest checkpoint.", registry=REGISTRY)
+CHECKPOINT_COMMIT = Gauge("hippod_checkpoint_commit", "Commit of the newest checkpoint.", registry=REGISTRY)
+SCOPES = Gauge("hippod_scopes", "Number of scopes in memory.", registry=REGISTRY)
+SCOPE_BYTES = Gauge("hippod_scope_bytes", "Approximate memory of these scopes.", registry=REGISTRY)
 PAST_COMMITS = Gauge(
-    "hippod_earlier_states", "Earlier commits that are held in memory for questions with `as_of`.", registry=REGISTRY
+    "hippod_earlier_states", "Number of earlier commits in memory for questions with `as_of`.", registry=REGISTRY
 )
-PAST_BYTES = Gauge("hippod_earlier_state_bytes", "About how much memory those take.", registry=REGISTRY)
+PAST_BYTES = Gauge("hippod_earlier_state_bytes", "Approximate memory of these commits.", registry=REGISTRY)
 COMMIT_TROUBLE = Gauge(
-    "hippod_commit_trouble", "1 while the store refuses to commit (a full disk, say).", registry=REGISTRY
+    "hippod_commit_trouble", "1 while the store refuses commits (for example, the disk is full).", registry=REGISTRY
 )
 JOB = Histogram("hippod_job_seconds", "Time of one run of a scheduled job.", ["task"], buckets=SLOW, registry=REGISTRY)
 JOB_FAILED = Counter("hippod_job_failures", "Runs of a scheduled job that failed.", ["task"], registry=REGISTRY)
 JOB_DONE = Gauge(
-    "hippod_job_last_success_timestamp_seconds", "When a scheduled job last ended well.", ["task"], registry=REGISTRY
+    "hippod_job_last_success_timestamp_seconds",
+    "Time of the last success of a scheduled job.",
+    ["task"],
+    registry=REGISTRY,
 )
 READY = Gauge("hippod_ready", "1 while queries are answered.", registry=REGISTRY)
 UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.", registry=REGISTRY)

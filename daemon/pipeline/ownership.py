@@ -61,5 +61,5 @@ class Owners:
         if self.owns(source, uri):
             return
         owner = self.owner(uri)
-        hint = "; `uris` in [[kafka]] says how the URIs of records begin" if owner is _UNCLAIMED else ""
+        hint = "; `uris` in [[kafka]] names the beginnings of the URIs of its records" if owner is _UNCLAIMED else ""
         raise NotOwner(f"the document belongs to {owner.kind}, and no other source may write or remove it{hint}")

@@ -180,10 +180,10 @@ async def watch(
             log.critical(
                 "pipeline_ended",
                 task=task.get_name(),
-                hint="this is a bug; hippod stops so that its supervisor starts it anew",
+                hint="this is a bug; hippod stops so that its supervisor restarts it",
                 exc_info=reason,
             )
-            raise PipelineEnded(f"a part of the pipeline ended by itself: {task.get_name()}") from reason
+            raise PipelineEnded(f"a part of the pipeline ended unexpectedly: {task.get_name()}") from reason
         if not found:
             notifier.watchdog()
         for stall in found:

@@ -49,8 +49,8 @@ class ExtractionService:
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
             )
             raise NotConfigured(
-                f"There is no model to read with: backfill needs [openie] backend = {names} and [llm] model; with others "
-                "passages are read as they come"
+                f"No model can be loaded: backfill needs [openie] backend = {names} and [llm] model; with other backends, "
+                "hippod reads passages as they arrive"
             )
         started = 0
         if self._running is None or self._running.done():

@@ -52,8 +52,8 @@ class Freshness:
             left = until - time.monotonic()
             if left <= 0:
                 raise TimedOut(
-                    f"After {request.after_timeout_s:g} s the memory was not as far as asked for; ask again, or without "
-                    "`after` for what is there.",
+                    f"After {request.after_timeout_s:g} s the memory had not reached the requested position; try again, or "
+                    "ask without `after`.",
                     errors=[FieldError(field=f"after.{key}", message=message) for key, message in missing.items()],
                 )
             await self._pipeline.intake.changed_within(min(left, POLL_S))

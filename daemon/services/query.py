@@ -307,7 +307,7 @@ def _not_kept_is_conflict() -> Iterator[None]:
     except StoreError as error:
         detail = str(error)
         raise Conflict(
-            f"There is no memory of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
+            f"There is no state of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
         ) from None
 
 

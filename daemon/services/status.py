@@ -33,7 +33,7 @@ from store.maintenance.synonym_recall import RecallMeasurement
 from store.snapshot import Snapshot
 from store.store import Store
 
-HIDDEN_TROUBLE = "the log of hippod says why"
+HIDDEN_TROUBLE = "hippod's log has the reason"
 """For a client that sees a part: the reason may name a document."""
 
 

@@ -100,7 +100,7 @@ class TransferService:
                     return await self._take_records(path)
                 read = await self._take_in(path)
             except RecordError as error:
-                raise Invalid(f"The body is Parquet, and cannot be taken as a file of records: {error}") from error
+                raise Invalid(f"The body is Parquet, but not a file of records: {error}") from error
             except HippoRAGFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
         passages = await asyncio.to_thread(read.passages)

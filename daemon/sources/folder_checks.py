@@ -76,10 +76,10 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
     if kind in NETWORK_FILE_SYSTEMS and not polling:
         hint = "set polling = true in its [[folder]]"
         yield Finding(
-            f"drive {folder}", "warn", f"a network drive ({kind}), which tells of no change made elsewhere", hint
+            f"drive {folder}", "warn", f"a network drive ({kind}), which does not report changes made elsewhere", hint
         )
     elif kind in VIEWS and not polling:
-        said = f"a view of other folders ({kind}), which tells of no change that is made to those directly"
+        said = f"a view of other folders ({kind}), which does not report changes made to those directly"
         yield Finding(f"drive {folder}", "warn", said, "set polling = true in its [[folder]], or follow those folders")
     elif kind in NETWORK_FILE_SYSTEMS:
         yield Finding(f"drive {folder}", "ok", f"a network drive ({kind}), polled")

@@ -186,7 +186,7 @@ class Child:
             )
         how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         return ChildLost(
-            f"failed: the parser crashed ({how}); the file may be damaged: save it anew, or exclude it",
+            f"failed: the parser crashed ({how}); the file may be damaged: save it again, or exclude it",
             FailureCode.CRASH,
         )
 

@@ -360,7 +360,7 @@ class WorkerPool:
 
     async def _start(self) -> Child:
         if self._closed:
-            raise ChildLost("was given up, as the parsers were stopped", FailureCode.OTHER)
+            raise ChildLost("was cancelled, because the parsers were stopped", FailureCode.OTHER)
         child = await Child.start(self.memory_bytes, self.timeout_s)
         self._all.add(child)
         return child

@@ -148,7 +148,7 @@ def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
     """The parts of a completion that are used; a server may leave any of them out."""
     choices = getattr(answer, "choices", None)
     if not choices:
-        raise TransientError("protocol", "the model server's answer holds no message")
+        raise TransientError("protocol", "the model server's answer contains no message")
     message, usage = choices[0].message, getattr(answer, "usage", None)
     prompt, completion = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
     cut = choices[0].finish_reason == "length"
@@ -166,7 +166,7 @@ async def _read_whole(pieces: Any) -> Reply:
     try:
         answer = ChatCompletion.construct(**json.loads(await pieces.response.aread()))
     except (ValueError, TypeError):
-        raise TransientError("protocol", "the model server's answer is no JSON of the protocol") from None
+        raise TransientError("protocol", "the model server's answer is not JSON of the protocol") from None
     return _reply(answer, rate_limit_of(pieces.response.headers))
 
 

@@ -79,7 +79,7 @@ class Failures:
         status, complaint = error.status_code, str(error)
         after = retry_after_s(error.response.headers)
         if status == 429:
-            raise self._transient("429", "takes no more calls (429)", f": {complaint}", after=after) from None
+            raise self._transient("429", "accepts no more calls (429)", f": {complaint}", after=after) from None
         if 300 <= status < 400:
             # To follow it would give the passages to a server that nobody named.
             what = f"redirects to another address ({status}), which hippod does not follow"

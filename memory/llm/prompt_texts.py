@@ -56,7 +56,9 @@ def read_prompt_files(folder: Path) -> dict[str, str]:
 
 def _read(path: Path) -> str:
     if path.name.removesuffix(ENDING) not in PROMPTS:
-        raise BadPromptFile(f"{path.name} is no prompt; there are {', '.join(name + ENDING for name in PROMPTS)}")
+        raise BadPromptFile(
+            f"{path.name} is not a prompt; the prompts are {', '.join(name + ENDING for name in PROMPTS)}"
+        )
     try:
         data = path.read_bytes()
         text = data.decode()

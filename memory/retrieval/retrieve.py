@@ -16,7 +16,7 @@ from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_co
 from memory.types import Encoder, Hit, Retrieved
 from store.snapshot import Snapshot
 
-NO_PASSAGES = "there is no passage to answer with"
+NO_PASSAGES = "The memory is empty: no passage can answer this"
 """Says it of an empty memory, or of a scope with nothing in it, in place of how a mode came to find nothing."""
 
 
@@ -39,7 +39,7 @@ def retrieve(
     is one. Raises `ValueError` for an unknown mode.
     """
     if mode not in MODES:
-        raise ValueError(f'"{mode}" is no retrieval mode; there are {", ".join(MODES)}.')
+        raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')
     context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader)
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):

@@ -44,68 +44,72 @@ class RetrievalSettings:
 
     top_triples: int = _setting(
         5,
-        "How many triples, those nearest to the query, the query is linked to.",
+        "Number of triples nearest to the query that the query is linked to.",
         ge=1,
         le=10_000,
     )
-    seed_phrases: int = _setting(5, "How many phrases, the heaviest, the walk starts from.", ge=1, le=10_000)
+    seed_phrases: int = _setting(
+        5, "Number of phrases, those with the largest weights, that the walk starts from.", ge=1, le=10_000
+    )
     passage_weight: float = _setting(
         0.05,
-        "Weight of a passage as a start of the walk, times its similarity to the query.",
+        "Weight of each passage as a start of the walk, multiplied by its similarity to the query.",
         ge=0,
         le=1,
     )
     damping: float = _setting(
         0.5,
-        "Probability that the walk follows an edge; otherwise it goes back to one of its starts.",
+        "Probability that the walk follows an edge instead of returning to a start.",
         gt=0,
         le=DAMPING_MAX,
     )
     walk: str = _setting(
         "pagerank",
-        "How weight spreads from the seeds: by PageRank, to their neighbours alone, or not at all, for comparison.",
+        "How weight spreads from the seeds: by PageRank, to neighbours only, or not at all; the last two are for comparison.",
         "pagerank",
         "neighbours",
         "none",
     )
     entities: str = _setting(
         "auto",
-        "Who names the query's entities: the rules, or the model where there is one, which fused asks only by llm.",
+        "What names the query's entities: llm, rules, or auto, which is the model if one is configured, except in fused.",
         "auto",
         "llm",
         "rules",
     )
     node_specificity: bool = _setting(
         True,
-        "Whether a phrase counts for less the more passages hold it; false in hipporag2 is as its paper has it.",
+        "Whether a phrase counts less the more passages contain it; false in hipporag2 is as in its paper.",
     )
-    synonym_edges: bool = _setting(True, "Whether the walk follows edges between synonyms; false is for comparison.")
+    synonym_edges: bool = _setting(True, "Whether the walk follows synonym edges; false is for comparison.")
     passage_nodes: bool = _setting(
         True,
-        "Whether passages are nodes of the graph that is walked; false ranks them by their phrases alone, for comparison.",
+        "Whether passages are nodes of the graph; false ranks them by their phrases only, for comparison.",
     )
     passage_share: float = _setting(
         0.5,
-        "Share of the starts that falls on passages; the rest on phrases, as far as the encoder knows the query.",
+        "Share of the start weight given to passages; phrases get the rest, less if the encoder does not know the query.",
         ge=0,
         le=1,
     )
-    name_share: float = _setting(0.25, "Of what falls on phrases, the share of those that the query names.", ge=0, le=1)
+    name_share: float = _setting(
+        0.25, "Share of the phrases' weight given to phrases that the query names.", ge=0, le=1
+    )
     hop_share: float = _setting(
         0.4,
-        "Of what falls on passages, the most that goes on to the passages which the first ones lead to.",
+        "Largest share of the passages' weight that moves on to the passages that these lead to.",
         ge=0,
         le=1,
     )
     temperature: float = _setting(
         0.25,
-        "How far from the best match a start may lie, in standard deviations; a smaller value takes the best match alone.",
+        "How far behind the best match a start may be, in standard deviations; smaller values favour the best match.",
         ge=0.01,
         le=10,
     )
     exact: bool = _setting(
         False,
-        "Whether a large memory is compared and walked exactly; false is faster, with bounds on what that may change.",
+        "Whether a large memory is searched exactly; false is faster, and its errors are bounded.",
     )
 
 

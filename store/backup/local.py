@@ -64,7 +64,7 @@ def backup(
     `report` is called with the step, and how many files of how many it has done.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} is there already; name a directory that does not exist or is empty")
+        raise StoreError(f"{target} exists already; name a directory that does not exist or is empty")
     if target.resolve().is_relative_to(store.folder.resolve()):
         raise StoreError(f"{target} lies in the store; a backup belongs elsewhere")
     place = inside(target.parent, f".{target.name}.unfinished")
@@ -187,9 +187,9 @@ def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
         check_names(sizes)
         lacking = [name for name, size in sizes.items() if inside(source, name).stat().st_size != size]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{source} is no whole backup of a store: {error}") from error
+        raise StoreError(f"{source} is not a complete backup of a store: {error}") from error
     if lacking:
-        raise StoreError(f"{source} is no whole backup of a store: {lacking[0]} is not as long as it was")
+        raise StoreError(f"{source} is not a complete backup of a store: {lacking[0]} has the wrong length")
     return made, sizes
 
 
@@ -205,7 +205,7 @@ def check_names(names: Iterable[str]) -> None:
         top, *below = components(name)
         if name != CHECKSUMS and (not below or not _TOP.fullmatch(top)):
             raise UnsafeName(
-                f"its list of files names {name!r}, which is no file of a store; is it a backup that hippod made?"
+                f"its list of files names {name!r}, which is not a file of a store; did hippod make this backup?"
             )
 
 
@@ -248,4 +248,4 @@ def _copy(source: Path, target: Path, name: str, size: int) -> None:
         found = os.fstat(read.fileno())
         os.utime(written.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
         if written.tell() != size:
-            raise StoreError(f"{source} is no whole backup of a store: {name} changed while it was copied")
+            raise StoreError(f"{source} is not a complete backup of a store: {name} changed while it was copied")

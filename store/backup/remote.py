@@ -100,7 +100,7 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
     lists = repository.lists(expected=True)
     name = repository.chosen or (lists[-1] if lists else None)
     if name is None:
-        raise BackupError(f"{repository.url} has no whole backup; is that where they were sent?")
+        raise BackupError(f"{repository.url} has no complete backup; is this the target of the backups?")
     listed = repository.read_list(name)
     try:
         check_names(listed.files)
@@ -148,7 +148,7 @@ def _entries(
     entries = {}
     for number, name in enumerate(sizes):
         if cancelled():
-            raise BackupError("the backup was given up: hippod stops, or the client went away")
+            raise BackupError("the backup was cancelled: hippod stops, or the client disconnected")
         report("looking for what is new", number, len(sizes))
         path = inside(place, name)
         found = path.stat()
@@ -181,7 +181,7 @@ def _side_by_side(
             done += len(finished)
     if done < len(items):
         raise BackupError(
-            "the backup was given up: hippod stops, or the client went away; the next one goes on from here"
+            "the backup was cancelled: hippod stops, or the client disconnected; the next backup continues from here"
         )
 
 
@@ -198,7 +198,7 @@ def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
                 out.write(piece)
         if sent.hexdigest() != digest or repository.files.get_file_info(target).size != size:
             repository.files.delete_file(target)
-            raise BackupError(f"{path.name} is another file than it was; its backup was given up. Check the disk")
+            raise BackupError(f"{path.name} changed; its backup was cancelled. Check the disk")
 
     _again(repository, once)
 

@@ -63,11 +63,11 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
         # Mostly nothing was purged since, and numbers are rows.
         rows = np.arange(len(ids)) if np.array_equal(ids, kept) else np.searchsorted(ids, kept)
         if len(rows) and (rows[-1] >= len(ids) or not np.array_equal(ids[rows], kept)):
-            raise CheckpointUnusable(f"the table {name} has rows that the snapshot lacks")
+            raise CheckpointUnusable(f"the table {name} has rows that the checkpoint lacks")
         purged[rows] = False
         # What was purged from the table since was dead then, too.
         if saved.array(f"{name[:-1]}-counts")[purged].any():
-            raise CheckpointUnusable(f"the table {name} lacks rows that the snapshot has")
+            raise CheckpointUnusable(f"the table {name} lacks rows that the checkpoint has")
         index.ids[name].load(ids)
         index.hashed_rows[name].load(hashes, hashes[1][purged[hashes[1]]].tolist())
         index.purged_rows += int(purged.sum())

@@ -110,7 +110,7 @@ class CommitLog:
         if self.format > FORMAT:
             raise NewerFormat(
                 f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
-                "upgrade hippod, or give another [store] path"
+                "upgrade hippod, or set another [store] path"
             )
         if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:
             raise OlderFormat(
@@ -146,7 +146,7 @@ class CommitLog:
                 behind.append(f"{name} (version {now}, committed {version})")
         if behind:
             raise StoreDamaged(
-                f"the store {self._tables.folder} lacks what its last commit {self.last.seq} holds in: "
+                f"the store {self._tables.folder} lacks data of its last commit {self.last.seq} in: "
                 f"{', '.join(behind)}; restore it from a backup"
             )
         for name in ahead:

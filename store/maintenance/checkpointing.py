@@ -111,7 +111,7 @@ class Checkpointing:
             if damaged is None:
                 return True
             self._discard()
-        log.error("snapshot_damaged", snapshot=place.name, file=damaged)
+        log.error("checkpoint_damaged", checkpoint=place.name, file=damaged)
         return False
 
     def renew(self) -> None:
@@ -122,7 +122,7 @@ class Checkpointing:
             if self.write(lambda: False):
                 return
         except OSError as error:
-            log.warning("snapshot_failed", error=str(error))
+            log.warning("checkpoint_failed", error=str(error))
         with self._folding.lock:
             self._discard()
 

@@ -183,7 +183,7 @@ class Scopes:
             except KeyError:
                 # A purge beside this took a text away that nothing needs any more, but that this commit still has.
                 continue
-        raise StoreError("the memory changes faster than a part of it can be put together; ask again")
+        raise StoreError("the memory changes faster than this scope can be built; ask again")
 
     @staticmethod
     def _publish(scope: _Scope, index: LiveIndex, of: Snapshot) -> DocumentSnapshot:

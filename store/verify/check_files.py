@@ -89,7 +89,7 @@ def check_tables(
                 found.checked += 1
                 if _checksum(store / name) != known.value:
                     found.problems.append(
-                        f"the file {name} of the table {table} is damaged: its checksum is not that of what was written"
+                        f"the file {name} of the table {table} is damaged: its checksum differs from the recorded one"
                         f"{rows_in(table, name)}; restore a backup (`hippod --restore`)"
                     )
     return found
@@ -100,7 +100,7 @@ def damaged_elsewhere(store: Path, checksums: Checksums) -> Iterator[str]:
     for number in checksums.damaged_lines():
         yield f"line {number} of the file {NAME} is damaged"
     if (place := newest(store)) is not None and (damaged := _damaged_in(place)) is not None:
-        yield f"the file {place.name}/{damaged} of the snapshot is damaged; after its next start hippod derives it anew"
+        yield f"the file {place.name}/{damaged} of the checkpoint is damaged; hippod replaces it at its next start"
 
 
 def _checksum(file: Path) -> int | None:

@@ -42,6 +42,7 @@ def _reader(state: ExtractionState | None) -> str:
 def _compare_extractions(live: StoredContents, anew: StoredContents, mine: int, theirs: int) -> Iterator[str]:
     passage = live.content("passages", mine).id
     if live.state(mine) != anew.state(theirs):
-        yield f"the passage {passage} was read by {_reader(live.state(mine))}, by the tables by {_reader(anew.state(theirs))}"
+        reader, recorded = _reader(live.state(mine)), _reader(anew.state(theirs))
+        yield f"the passage {passage} was read by {reader}, according to the tables by {recorded}"
     elif live.extracted(mine) != anew.extracted(theirs):
         yield f"in the passage {passage} other triples were found than by the tables"

@@ -44,7 +44,7 @@ def compare_snapshots(
         id = live.snapshot.passage_id(row)
         holders, holders_anew = live.documents_with_passage(id), anew.documents_with_passage(id)
         if holders != holders_anew:
-            yield f"the passage {id} is held by {holders}, by the tables by {holders_anew}"
+            yield f"the passage {id} is in {holders}, according to the tables in {holders_anew}"
 
 
 def _statements(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
@@ -62,7 +62,7 @@ def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
         if mine is None or theirs is None:
             yield f"the document {uri} is {'in memory' if theirs is None else 'in the tables'} alone"
         elif mine != theirs:
-            yield f"the document {uri} is not what the tables say"
+            yield f"the document {uri} differs from the tables"
 
 
 def _label(snapshot: Snapshot, kind: str, row: int) -> str:

@@ -89,7 +89,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
             return found
         found.problems += vectors.problems
         found.problems += islice(wrong_passage_ids(index), MAX_PROBLEMS)
-        report("comparing what is kept", 0, None)
+        report("comparing stored content", 0, None)
         found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
     anew = Snapshot(index, snapshot.commit, snapshot.time)
     by_tables = DocumentSnapshot(anew, index.documents, index.holders)
@@ -126,5 +126,5 @@ def _duplicate_rows(tables: Tables) -> list[str]:
     ):
         values = tables.read(name, (column,))[column].combine_chunks()
         if len(values.unique()) != len(values):
-            problems.append(f"the table {name} holds a {column} twice")
+            problems.append(f"the table {name} contains a {column} twice")
     return problems

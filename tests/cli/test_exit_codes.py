@@ -28,7 +28,7 @@ def test_3_when_nobody_listens_on_the_socket(hippoctl: Shell, tmp_path: Path, mo
         monkeypatch.chdir(tmp_path)
         left_over.bind("stale.sock")
     ended = hippoctl("--socket", "stale.sock", "status")
-    assert (ended.code, "nobody listens" in ended.err) == (3, True)
+    assert (ended.code, "no process listens" in ended.err) == (3, True)
 
 
 @pytest.mark.process

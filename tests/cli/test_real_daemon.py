@@ -74,12 +74,12 @@ def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path)
     assert real("retry", "nosuch").code == 1
     for name in ("/tmp/\udcff.md", "absent \udcff"):
         assert real("show", name).err.startswith("hippoctl: Nothing in the memory is named ")
-        assert real("rm", name).err.startswith("hippoctl: there is no document ")
+        assert real("rm", name).err.startswith("hippoctl: document ")
     read_again = real("--json", "reextract")
     assert read_again.code == 0 and "there is no model" in read_again.json["note"]
     refused = real("backfill")
-    assert refused.code == 4 and "There is no model" in refused.err
-    assert "drive is no whole backup" in real("restore", "drive").err  # the configuration beside us was found
+    assert refused.code == 4 and "No model can be loaded" in refused.err
+    assert "drive is not a complete backup" in real("restore", "drive").err  # the configuration beside us was found
     assert real("--json", "show", uploaded).json["document"]["title"] == "Sorrel"
     states = {each["uri"]: each["state"] for each in real("--json", "ls").json["documents"]}
     assert states["added:gauge"] == "indexed" and len(states) == 4

@@ -42,7 +42,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path, mount):
         for _ in range(2):
             refused = daemon.http.post("/v1/documents", json={"documents": [{"id": "third", "text": "Irene."}]})
             assert refused.status_code == 503
-            assert "The disk that holds the memory ([store] path)" in refused.json()["detail"]
+            assert "The disk of the memory ([store] path)" in refused.json()["detail"]
         assert list((mount / "store" / "inbox").iterdir()) == []
         assert daemon.query("Where was Marie Curie born?")[0]["title"] == "Marie Curie"
         filler.unlink()

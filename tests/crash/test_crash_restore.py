@@ -38,7 +38,7 @@ def test_a_backup_taken_while_running_brings_the_memory_of_its_commit_back(tmp_p
         assert made["files"] > 0
         again = daemon.ctl("backup", str(tmp_path / "backup"))
         assert again.code == 1
-        assert "there already" in again.err
+        assert "exists already" in again.err
         then = daemon.status()["commit"]
         (daemon.drive / "first.md").unlink()
         daemon.write("second.md", "# Pierre Curie\n\nPierre Curie was born in Paris.\n")

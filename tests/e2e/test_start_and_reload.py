@@ -143,26 +143,26 @@ def test_a_second_hippod_on_one_socket_leaves_the_first_alone(hippo: Hippo) -> N
     assert first.status()["state"] == "ready"
 
 
-def test_a_clean_stop_leaves_a_snapshot_and_an_unclean_one_costs_reading_the_tables(hippo: Hippo) -> None:
+def test_a_clean_stop_leaves_a_checkpoint_and_an_unclean_one_costs_reading_the_tables(hippo: Hippo) -> None:
     daemon = hippo(schedule={"snapshot": "off", "rescan": "off"})
     daemon.write("a.txt", "Hjalmar Quist owns the brig.")
     daemon.start().wait()
     before = daemon.export()
     daemon.restart()
-    assert len(daemon.events("snapshot_left")) == 1
+    assert len(daemon.events("checkpoint_written")) == 1
     daemon.write("b.txt", "The brig sails to Tromso.")
     daemon.wait()
     after = daemon.export()
     daemon.kill()
     daemon.start()
     assert daemon.export() == after != before
-    for snapshot in daemon.store.glob("snapshot-*"):
-        shutil.rmtree(snapshot)
+    for checkpoint in daemon.store.glob("snapshot-*"):
+        shutil.rmtree(checkpoint)
     daemon.kill()
     daemon.start()
     assert daemon.export() == after
     started = [event["started_from"].split(";")[0].split(" of ")[0] for event in daemon.events("store_opened")]
-    assert started == ["rebuilt from the tables", "snapshot", "snapshot", "rebuilt from the tables"]
+    assert started == ["rebuilt from the tables", "checkpoint", "checkpoint", "rebuilt from the tables"]
 
 
 def test_a_store_made_by_another_encoder_is_refused_and_both_are_named(hippo: Hippo) -> None:

@@ -68,7 +68,7 @@ def test_a_word_that_only_purged_passages_had_leaves_the_snapshot(store):
     assert word not in bytes_on_disk(store.folder)
     store.close()
     with open_store(store.folder) as again:
-        assert again.opened_from.startswith("snapshot")
+        assert again.opened_from.startswith("checkpoint")
         assert not again.snapshot().bm25("zanzibar").any()
         assert again.snapshot().bm25("plain").any()
         add(again, {"a": [("T", SECRET, None)]})

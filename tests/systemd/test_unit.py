@@ -118,7 +118,7 @@ def test_the_template_is_the_unit_with_an_instance_s_places() -> None:
         assert (key, one) == (other, instance)
     sockets = [(SYSTEMD / name).read_text() for name in ("hippod.socket", "hippod@.socket")]
     assert (
-        sockets[0].replace("%t/hippod/", "%t/hippod-%i/").replace("hippod is asked", "hippod for %i is asked")
+        sockets[0].replace("%t/hippod/", "%t/hippod-%i/").replace("Socket of hippod", "Socket of hippod for %i")
         == (sockets[1])
     )
 
@@ -162,11 +162,11 @@ def test_credentials_are_read_where_systemd_puts_them_and_an_absent_one_says_wha
         '[llm]\nbase_url = "http://127.0.0.1:8000/v1"\nmodel = "m"\napi_key_file = "$CREDENTIALS_DIRECTORY/llm-key"\n'
     )
     environ = {"HOME": str(tmp_path), "CREDENTIALS_DIRECTORY": str(tmp_path)}
-    with pytest.raises(ConfigError, match=r"systemd has none to give: put it into credentials/\S*token"):
+    with pytest.raises(ConfigError, match=r"systemd provides none: put it into credentials/\S*token"):
         load_config(file, environ)
     (tmp_path / "token").write_text("a-token\n")
     [problem] = unsupported(load_config(file, environ))
-    assert re.search(r"systemd has no key to give: put it into credentials/\S*llm-key", problem)
+    assert re.search(r"systemd provides no key: put it into credentials/\S*llm-key", problem)
     (tmp_path / "llm-key").write_text("a-key\n")
     config = load_config(file, environ)
     assert config.api.token_file is not None

@@ -23,7 +23,7 @@ MAINTENANCE_TIMEOUT_S = 3600.0
 @json_option
 @pass_invocation
 def verify(invocation: Invocation) -> None:
-    """Derive everything once more from the tables and compare; exits with 1 where something differs."""
+    """Derive the memory again from its tables and compare; exits with 1 if there is a difference."""
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text
 
@@ -46,12 +46,11 @@ def verify(invocation: Invocation) -> None:
 @json_option
 @pass_invocation
 def backup(invocation: Invocation, place: str) -> None:
-    """Write the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.
+    """Back up the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.
 
-    The daemon writes it while it goes on. A directory is on the daemon's machine, must be absent or empty, and gets links
-    where it is on the store's disk. To s3://bucket/prefix (or file:///folder, a mounted drive) only what is new since earlier
-    backups is sent; the daemon finds credentials as the AWS tools do. Documents that were accepted and wait to be indexed
-    are in it too.
+    The daemon keeps running. A directory must be absent or empty and is on the daemon's machine; on the store's disk it
+    contains hard links. To s3://bucket/prefix (or file:///folder, a mounted drive), the daemon sends only what earlier backups
+    lack; it finds credentials like the AWS tools. Accepted documents that wait to be indexed are included.
     """
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text
@@ -72,15 +71,15 @@ def backup(invocation: Invocation, place: str) -> None:
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="hippod's configuration file. Default: the one whose socket would be asked.",
+    help="hippod's configuration file. Default: the one that hippoctl uses.",
 )
 @json_option
 @pass_invocation
 def restore(invocation: Invocation, place: str, config: Path | None) -> None:
-    """Put the backup at URL in the place of the store. hippod must not be running; what was there is kept beside it.
+    """Restore the backup at URL. hippod must not be running; the previous store stays in the store's folder.
 
-    URL is a directory, s3://bucket/prefix (its newest backup), or s3://bucket/prefix/backups/NAME. Runs `hippod --restore URL`
-    here: do it as the user that hippod runs as.
+    URL is a directory, s3://bucket/prefix (its newest backup), or s3://bucket/prefix/backups/NAME. Runs `hippod --restore
+    URL`: use the user that hippod runs as.
     """
     from cli.render.lines import text
 

@@ -12,10 +12,11 @@ from daemon.contract.http.routes import Route
 @json_option
 @pass_invocation
 def confirm(invocation: Invocation, source: str) -> None:
-    """Forget the documents that a folder keeps until you confirm it. SOURCE is its name, as `status` shows it.
+    """Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.
 
-    hippod keeps documents that a scan missed, if they are more than half of the folder's: the drive may be mounted empty, or
-    the path wrong. After an upgrade it keeps documents that a new default exclusion leaves out. `status` and `doctor` say so.
+    SOURCE is the folder's name, as `status` shows it. hippod keeps documents that a scan missed, if they are more than half of
+    the folder's, because the drive may be mounted empty or the path may be wrong. After an upgrade it keeps documents that a new
+    default exclusion leaves out. `status` and `doctor` show their number.
     """
     with invocation.client() as client:
         answer = client.call("POST", Route.CONFIRM, {"source": source})

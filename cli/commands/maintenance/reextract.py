@@ -16,26 +16,26 @@ EXTRACTION_POLL_INTERVAL_S = 0.5
 
 
 @click.command()
-@click.option("--no-wait", is_flag=True, help="Return once it has begun.")
+@click.option("--no-wait", is_flag=True, help="Return when the work has begun.")
 @json_option
 @pass_invocation
 def reextract(invocation: Invocation, no_wait: bool) -> None:
-    """Have the configured extractor read every passage again that the rules, another model or another prompt has read.
+    """Extract triples again, with the configured extractor, from passages that another extractor has read.
 
-    Old triples stay until the new ones are there. It may be interrupted: what is done is done, and the command goes on
-    with the rest when it is given again.
+    Applies to passages read by the rules, another model or another prompt. Old triples stay until the new ones are committed.
+    You can interrupt and repeat the command; it continues with the rest.
     """
     _run(invocation, Route.REEXTRACT, no_wait)
 
 
 @click.command()
-@click.option("--no-wait", is_flag=True, help="Return once it has begun.")
+@click.option("--no-wait", is_flag=True, help="Return when the work has begun.")
 @json_option
 @pass_invocation
 def backfill(invocation: Invocation, no_wait: bool) -> None:
-    """Read everything that waits for the extractor with vLLM, inside the daemon: for the first load of a large drive.
+    """Extract triples from all waiting passages with vLLM in the daemon, for the first load of a large drive.
 
-    Needs [openie] backend = "vllm": exits with 4 otherwise. It may be interrupted and given again.
+    Needs [openie] backend = "vllm", otherwise exits with 4. You can interrupt and repeat the command.
     """
     _run(invocation, Route.BACKFILL, no_wait)
 

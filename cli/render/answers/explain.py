@@ -1,4 +1,4 @@
-"""`query --explain` on a terminal: for each passage what its score is made of, and the strongest way to it."""
+"""`query --explain` on a terminal: for each passage what its score is made of, and the strongest path to it."""
 
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,18 @@ def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
     """Two or three lines below a passage."""
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
-        parts += [text((_percent(why.own_share), HEADING), " from it"), *_seeds(why)]
+        parts += [text((_percent(why.own_share), HEADING), " from the passage itself"), *_seeds(why)]
     if why.near_duplicate_of is not None:
         parts.append(text(f"one of {why.group_size} near-duplicates, which share one score"))
     if why.hub_factor is not None:
         parts.append(text(f"damped as a hub: keeps {_percent(why.hub_factor)} of what comes from others"))
     lines = indent(_joined([text(("why   ", HEADING)), *parts]), 4, width)
     if why.path is not None:
-        way = text(("way   ", HEADING))
+        path = text(("path  ", HEADING))
         for at, step in enumerate(why.path.steps):
-            way.append_text(_step(step, first=at == 0))
-        way.append_text(text((f"  {_percent(why.path.share)} of the score", DIM)))
-        lines += indent(way, 4, width)
+            path.append_text(_step(step, first=at == 0))
+        path.append_text(text((f"  {_percent(why.path.share)} of the score", DIM)))
+        lines += indent(path, 4, width)
     return lines
 
 

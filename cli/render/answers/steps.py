@@ -52,7 +52,7 @@ def step_event_lines(event: KnownStepEvent, width: int) -> list[Text]:
             return _found(event.inquiry, width)
         case StepChanged():
             return [line for change in event.changes for line in _change(change, width)] + [
-                text("  ", ("!", "red"), f" not taken ({each.why}): {truncate(one_line(each.what), width - 24)}")
+                text("  ", ("!", "red"), f" refused ({each.why}): {truncate(one_line(each.what), width - 24)}")
                 for each in event.refused
             ]
         case StepRetrieved():

@@ -29,7 +29,7 @@ def check_root(path: bytes, known: int, trusted: Inode | None) -> RootCheck:
     try:
         found = os.stat(path)
         if not stat.S_ISDIR(found.st_mode):
-            return RootCheck(None, problem="it is not a folder; configure the folder that holds the files")
+            return RootCheck(None, problem="it is not a folder; configure the folder that contains the files")
         with os.scandir(path) as listing:
             empty = next(listing, None) is None
     except (FileNotFoundError, NotADirectoryError):
@@ -39,8 +39,8 @@ def check_root(path: bytes, known: int, trusted: Inode | None) -> RootCheck:
     inode = (found.st_dev, found.st_ino)
     if empty and known and inode != trusted:
         problem = (
-            f"the folder is empty, but {known} files of it are known, so its drive may not be mounted; "
-            "mount it, or put any file into the folder if they are meant to be gone"
+            f"the folder is empty, but the memory has {known} files of it, so its drive may not be mounted; "
+            "mount it, or put any file into the folder if the files are really gone"
         )
         return RootCheck(None, problem=problem)
     return RootCheck(FileStatus("directory", found, link=True), inode)

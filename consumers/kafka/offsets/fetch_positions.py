@@ -93,7 +93,7 @@ class FetchPositions:
             if beginning > offset:
                 reason = f"the broker has deleted {beginning - offset} messages that were not read yet"
             else:
-                reason = "the topic was made anew, or cut short"
+                reason = "the topic was created again, or truncated"
             log.warning(
                 "kafka_offset_gone",
                 topic=tp.topic,

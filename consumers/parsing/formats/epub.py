@@ -59,7 +59,9 @@ def _root_path(package: zipfile.ZipFile) -> str:
     node = container.find(".//{*}rootfile")
     path = None if node is None else node.get("full-path")
     if not path:
-        raise Unreadable("damaged: META-INF/container.xml names no root file; make the book anew", FailureCode.DAMAGED)
+        raise Unreadable(
+            "damaged: META-INF/container.xml names no root file; create the book again", FailureCode.DAMAGED
+        )
     return str(path)
 
 
@@ -68,7 +70,7 @@ def _xml(data: bytes, name: str) -> etree._Element:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
         raise Unreadable(
-            f"damaged: its part {name!r} is not XML ({error}); make the book anew", FailureCode.DAMAGED
+            f"damaged: its part {name!r} is not XML ({error}); create the book again", FailureCode.DAMAGED
         ) from error
 
 

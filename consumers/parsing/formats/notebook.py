@@ -16,10 +16,10 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
     try:
         book = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not a notebook: it is no JSON ({error}); save it anew", FailureCode.DAMAGED) from error
+        raise Unreadable(f"not a notebook: it is not JSON ({error}); save it again", FailureCode.DAMAGED) from error
     cells = _cells(book)
     if cells is None:
-        raise NotADocument("no Jupyter notebook: there are no cells in it; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument("not a Jupyter notebook: it has no cells; exclude it", FailureCode.NOT_A_DOCUMENT)
     outline = Outline(limits.text_chars, omissions)
     for cell in cells:
         if not isinstance(cell, dict):

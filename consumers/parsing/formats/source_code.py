@@ -36,7 +36,7 @@ _MOST_CODE_SIGNS = 0.1
 def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str) -> ParsedText:
     if len(data) > _LARGEST:
         raise NotADocument(
-            f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that somebody writes; exclude it",
+            f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that people write; exclude it",
             FailureCode.TOO_LARGE,
         )
     text = within_limits(decode(data), limits, omissions)

@@ -43,7 +43,7 @@ from daemon.contract.status import DaemonState, ExtractionResponse, Overview, St
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 from daemon.errors import Forbidden
 
-WHOLE_ONLY = "This is about the whole memory, of which this client sees a part."
+WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
 """The right to it (admin) is given only to clients that see all; so no such client comes here."""
 
 

@@ -56,7 +56,8 @@ def client_of(scope: Scope) -> Client:
     found = scope.get("state", {}).get("client")
     if not isinstance(found, Client):
         raise Forbidden(
-            "You are no client of this memory: the configuration names who is, in [[client]], by user, by group or by token."
+            "This user or token is not a client of this memory. The configuration names the clients in [[client]], by user, "
+            "group or token."
         )
     return found
 

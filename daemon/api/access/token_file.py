@@ -62,7 +62,7 @@ class TokenFile:
                 complaint=f"{self.path} could not be read in {TOKEN_READ_TIMEOUT_S:g} s; is its drive there?"
             )
         if found.complaint and found.complaint != self._state.complaint:  # once, not at every request
-            log.error("token_unreadable", error=found.complaint, hint="nobody is let in by it until it can be read")
+            log.error("token_unreadable", error=found.complaint, hint="hippod admits nobody with this token for now")
         self._state = found
         return before.digest is not None and found.digest != before.digest
 

@@ -118,7 +118,7 @@ class ConcurrencyLimit:
     def _busy(self, client: str) -> Busy:
         if self._shares.has_room(1):
             return Busy(
-                f"{self._shares.held(client)} {self._what} of this client are already under way, and the room that is left "
+                f"{self._shares.held(client)} {self._what} of this client are already running, and the remaining capacity "
                 "([api] client_share) is for other clients; try again in a moment.",
                 of=f"{self._what} of one client",
             )

@@ -66,4 +66,4 @@ class RequestBoundary:
 
 
 def internal_error() -> InternalError:
-    return InternalError("Something went wrong in the daemon; its log says what.")
+    return InternalError("An internal error occurred in the daemon; its log has details.")

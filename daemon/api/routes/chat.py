@@ -141,7 +141,7 @@ async def _found(made: _Completion, content: str, annotations: list[Annotation])
 def _model(name: str, ports: MemoryPorts) -> ChatModel:
     """NotFound for a name that is none, NotConfigured where it needs a language model and there is none."""
     if name not in list(ChatModel):
-        raise NotFound(f"There is no model {name[:200]!r}; there are {', '.join(ChatModel)}.")
+        raise NotFound(f"The model {name[:200]!r} does not exist; the models are {', '.join(ChatModel)}.")
     if name != ChatModel.SEARCH and ports.asks is None:
         raise NotConfigured(f"{NO_MODEL_DETAIL} The model {ChatModel.SEARCH} answers without.")
     return ChatModel(name)

@@ -88,7 +88,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
             return (await read_model(request, AddRequest, reservation, limits)).documents
         found = await read_json_lines(request, reservation, limits)
         if not found:
-            raise Invalid("The body holds no document.", errors=[FieldError(field="", message="no line")])
+            raise Invalid("The body contains no document.", errors=[FieldError(field="", message="no line")])
         return found
 
     @app.delete(
@@ -125,7 +125,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         response_model=ShowResponse,
         responses=problems(400, 404, 422, 503),
         openapi_extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
-        summary="A document, passage, phrase or triple, and what it is connected to",
+        summary="A document, passage, phrase or triple, with its connections",
     )
     @needs(Need.READ)
     async def show(request: Request) -> Response:
@@ -164,7 +164,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         response_model=ConfirmResponse,
         responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
         openapi_extra=json_body(ConfirmRequest),
-        summary="Say that what a source did not find any more is gone",
+        summary="Confirm that the documents which a source did not find are gone",
     )
     @needs(Need.ADMIN)
     async def confirm(request: Request) -> Response:

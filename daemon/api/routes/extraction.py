@@ -17,7 +17,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         Route.REEXTRACT,
         response_model=ExtractionResponse,
         responses=problems(409, 503),
-        summary="Have every passage read anew that the configured extractor has not read",
+        summary="Extract triples again from passages that another extractor has read",
     )
     @needs(Need.ADMIN)
     async def reextract(request: Request) -> Response:
@@ -37,7 +37,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         Route.EXTRACTION,
         response_model=ExtractionResponse,
         responses=problems(409, 503),
-        summary="How far extraction is, and what it has cost",
+        summary="Progress and cost of extraction",
     )
     @needs(Need.ADMIN)
     async def extraction(request: Request) -> Response:

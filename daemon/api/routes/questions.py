@@ -26,7 +26,7 @@ from daemon.errors import NotConfigured, RequestError
 
 NO_MODEL_DETAIL = (
     "No language model is configured. Put its server into the configuration: section [llm], with base_url = "
-    '"http://localhost:8000/v1" and model = "NAME" (and api_key_env or api_key_file where it wants a key); then restart.'
+    '"http://localhost:8000/v1" and model = "NAME" (and api_key_env or api_key_file if it needs a key); then restart.'
 )
 STREAM_DESCRIPTION = (
     "`step` events (a StepEvent each) for questions of several steps, `text` events (an AskProgress each), then one "

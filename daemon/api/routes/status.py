@@ -25,7 +25,7 @@ from daemon.observe import metrics
 def add_routes(app: FastAPI, context: ApiContext) -> None:
     limits = context.limits
 
-    @app.get(Route.STATUS, response_model=Status, responses=problems(503), summary="Where the daemon stands")
+    @app.get(Route.STATUS, response_model=Status, responses=problems(503), summary="State of the daemon")
     @needs(Need.READ)
     async def status(request: Request) -> Response:
         return responses.json_response(await context.startup(request).status.status())
@@ -35,7 +35,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         response_model=Status,
         responses=problems(400, 408, 409, 413, 415, 422, 503),
         openapi_extra=json_body(WaitRequest, required=False),
-        summary="Return once all that the sources hold now is committed or failed",
+        summary="Return once everything that the sources contain now is committed or failed",
     )
     @needs(Need.READ)
     async def wait(request: Request) -> Response:

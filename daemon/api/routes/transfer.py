@@ -25,7 +25,7 @@ from daemon.errors import Forbidden
 OCTET_STREAM = "application/octet-stream"
 OPENIE_RESULTS_SCHEMA = {
     "type": "object",
-    "description": "A HippoRAG OpenIE results file, as it is.",
+    "description": "A HippoRAG OpenIE results file, unchanged.",
     "properties": {
         "docs": {
             "type": "array",
@@ -79,7 +79,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         response_model=ImportResponse,
         responses=problems(400, 408, 413, 415, 422, 503),
         openapi_extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM),
-        summary="Take in a file of records (Parquet), or a HippoRAG OpenIE results file",
+        summary="Import a file of records (Parquet), or a HippoRAG OpenIE results file",
     )
     @needs(Need.ADMIN)
     async def take(request: Request) -> Response:
@@ -112,7 +112,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     async def backup(request: Request) -> Response:
         if request_peer(request.scope).side != "unix":
             raise Forbidden(
-                "A backup names a directory of the daemon's machine, so it is taken on the Unix socket only."
+                "A backup names a directory of the daemon's machine, so it is accepted on the Unix socket only."
             )
         with context.body_reservation(request) as reservation:
             wanted = await read_model(request, BackupRequest, reservation, limits)

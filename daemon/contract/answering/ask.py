@@ -47,19 +47,18 @@ _CLOSED_BOOK: JsonDict = {
 
 
 class AskRequest(Request):
-    """`steps` alone: retrieve again with each thought as the next query, at most so often. `deep`: HGMem's working memory of
-    points, in steps 0 to `steps` (3 by default), of which step 0 retrieves for the question itself.
+    """A question. `steps` alone: iterative retrieval with at most this many retrievals, each with the model's last thought as
+    its query. `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question
+    itself. `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval.
+    `passages`: the answer also contains everything retrieved, best first. `length`: approximate number of words, by
+    default one to four sentences. `reason`: the model writes its reasoning before the answer. `verify`: the question is a
+    claim, and the short answer is "true" or "false".
 
-    `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval, from what the model
-    knows. `passages`: the answer also holds what was retrieved, best first. `length`: about as many words as the answer
-    should have, by default one to four sentences. `reason`: the model writes down its reasoning before the answer. `verify`:
-    the question is a claim, and the short answer is "true" or "false".
-
-    For `deep`: `session` continues from the points of that session's earlier questions; `only`, `update` and `merge` are the
-    paper's ablations; `quick` has a step judge, raise concerns and word its subqueries in one call; `each_step` also writes an
-    answer after each step, as the step's `answer`; `deep_settings` are those of `[deep]`. For both kinds: `max_calls` to the
-    model, `max_tokens` of prompts and answers together, and `timeout_s`
-    are budgets. When a budget is spent, the answer is made of what there is, and says so.
+    With `deep`: `session` continues with the points of that session's earlier questions; `only`, `update` and `merge` are the
+    paper's ablations; `quick` judges, raises concerns and writes subqueries in one call per step; `each_step` also writes an
+    answer after each step; `deep_settings` are those of `[deep]`. Budgets of both kinds: `max_calls` to the model,
+    `max_tokens` of prompts and answers, and `timeout_s`. When a budget is spent, the answer uses what was found until then,
+    and says so.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_DEEP, _ITERATIVE, _SINGLE, _CLOSED_BOOK]})
@@ -90,7 +89,7 @@ class AskRequest(Request):
 
 
 class Citation(Response):
-    """A passage that the answer cites; `id` is the passage's. `points`: the points of a deep answer that it supports."""
+    """A passage that the answer cites. `id`: the passage's. `points`: the points of a deep answer that it supports."""
 
     rank: int
     document: str
@@ -101,8 +100,9 @@ class Citation(Response):
 
 
 class RetrievedPassage(Response):
-    """A passage that was retrieved for the answer, whether it was read or not; fields as in a query's answer. `score` is its
-    share of the best score of its step, the best where several steps found it."""
+    """A passage that was retrieved for the answer; fields as in a query's answer. `score`: its share of the best score of its
+    step; if several steps found it, the largest.
+    """
 
     rank: int
     score: float
@@ -114,8 +114,9 @@ class RetrievedPassage(Response):
 
 
 class AskSession(Response):
-    """The session that the question continued: the `points` it had at `commit`, when it was last asked; of these, how many no
-    passage supports any more (`forgotten`), and how many lost some of their passages (`weakened`)."""
+    """The session that the question continued. `points`: its number of points at `commit`, when it was last asked;
+    `forgotten` of them have no supporting passage any more, `weakened` have fewer.
+    """
 
     name: str
     commit: int | None = None
@@ -126,18 +127,14 @@ class AskSession(Response):
 
 
 class AskResponse(Response):
-    """An answer, as of `commit`.
-
-    `found`: the memory holds the answer; false where the model abstained. `short`: the bare answer. `reasoning`: what the
-    model wrote before it, where that was asked for; so `passages`, all that was retrieved, best first. `note`: what a user
-    should know about it. `steps`: the whole record of each step; `stopped`: why there were no more. `calls`: requests to the
-    model; `own_ms`: what hippod spent besides waiting for it. `written` is false where the model failed and the answer is put
-    together from what the steps found. `remembered`: answers of recognition memory that equal queries had paid for; `tokens`
-    and `calls` do not count them.
-
-    A deep answer has the rest of its trace beside the steps: `version`, `settings`, `earlier` (the memory it began with),
-    `forgotten` (ids of points dropped from that), `answered` (the calls that wrote the answer), and `entities_a_point`, the
-    average number of entities of a point at the end.
+    """An answer, as of `commit`. `found`: whether the memory contains the answer. `short`: the bare answer. `reasoning`: the
+    model's text before it, if requested. `passages`: everything retrieved, best first, if requested. `note`: what the user
+    should know about the answer. `steps`: the record of each step; `stopped`: why they ended. `calls`: requests to the
+    model; `own_ms`: hippod's time without waiting for the model. `written`: false if the model failed and the answer
+    consists of what the steps found. `remembered`: answers of recognition memory from equal earlier queries; `tokens` and
+    `calls` do not count them. A deep answer also has `version`, `settings`, `earlier` (the memory at its beginning),
+    `forgotten` (ids of points dropped from it), `answered` (the calls that wrote the answer), and `entities_a_point`, the
+    average number of entities per point.
     """
 
     question: str
@@ -168,6 +165,6 @@ class AskResponse(Response):
 
 
 class AskProgress(Response):
-    """While an answer is streamed: all of its text so far."""
+    """The text of a streamed answer so far."""
 
     text: str

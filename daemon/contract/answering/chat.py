@@ -14,8 +14,9 @@ from daemon.contract.query import NOT_BLANK
 
 
 class ChatModel(StrEnum):
-    """Who answers: `hippod` as `ask` does, `hippod-deep` as `ask --deep`; `hippod-search` gives passages and needs no language
-    model."""
+    """What answers: `hippod` like `ask`, `hippod-deep` like `ask --deep`; `hippod-search` returns passages and needs no
+    language model.
+    """
 
     ASK = "hippod"
     DEEP = "hippod-deep"
@@ -23,7 +24,7 @@ class ChatModel(StrEnum):
 
 
 class _Lenient(BaseModel):
-    """OpenAI's clients send many fields that have no meaning here, such as `temperature`: they are left unread."""
+    """Ignores unknown fields, because OpenAI's clients send many that have no meaning here, such as `temperature`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -34,7 +35,7 @@ class TextPart(_Lenient):
 
 
 class ChatMessage(_Lenient):
-    """A turn. `content` is text, or parts that are text; of other turns than the user's it may be missing."""
+    """A message. `content` is text, or parts that are text; it may be missing except in the user's messages."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[TextPart] | None = None
@@ -60,8 +61,7 @@ class StreamOptions(_Lenient):
 
 
 class ChatRequest(_Lenient):
-    """The user's last message is the question. Sampling, tools and lengths are as configured, whatever the request says of
-    them."""
+    """The user's last message is the question. Sampling, tools and lengths of the request have no effect."""
 
     model: Annotated[str, Field(json_schema_extra={"enum": [model.value for model in ChatModel]})]
     messages: Annotated[list[ChatMessage], Field(min_length=1, json_schema_extra={"contains": _QUESTION})]
@@ -71,7 +71,7 @@ class ChatRequest(_Lenient):
 
 
 class UrlCitation(Response):
-    """A document that is cited; the indices are those of its number in the content, in characters."""
+    """A cited document. The indices are the character positions of its number in the content."""
 
     url: str
     title: str
@@ -114,7 +114,7 @@ class ChatCompletion(Response):
 
 
 class ChatDelta(Response):
-    """What is new of the answer."""
+    """The text added since the last event."""
 
     role: Literal["assistant"] | None = Field(default=None, exclude_if=is_empty)
     content: str = ""
@@ -128,7 +128,7 @@ class ChunkChoice(Response):
 
 
 class ChatChunk(Response):
-    """One event of a streamed answer. `usage` comes last, where it was asked for, without a choice."""
+    """One event of a streamed answer. `usage`, if requested, comes last, without a choice."""
 
     id: str
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
@@ -151,7 +151,7 @@ class ModelList(Response):
 
 
 class OpenAiError(Response):
-    """What OpenAI's clients read of a refusal: it stands in the problem document, as `error`."""
+    """An error in OpenAI's form, contained in the problem document as `error`."""
 
     message: str
     type: str

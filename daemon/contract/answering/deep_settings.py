@@ -17,7 +17,7 @@ else:
     DeepOverrides = create_model(
         "DeepOverrides",
         __base__=Request,
-        __doc__="Settings of `[deep]` for one question; those left out are as configured.",
+        __doc__="Settings of `[deep]` for one question; settings that are omitted are as configured.",
         __module__=__name__,
         **{name: (field_of(setting), None) for name, setting in DEEP_SETTINGS.items()},
     )

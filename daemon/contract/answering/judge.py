@@ -16,7 +16,7 @@ JudgedText = Annotated[str, StringConstraints(max_length=ANSWER_CHARS_MAX)]
 
 
 class Criterion(StrEnum):
-    """What is judged: how much of the question an answer covers, how many views it offers, whether it is right."""
+    """What is judged: how much of the question an answer covers, how many views it offers, or whether it is right."""
 
     COMPREHENSIVENESS = "comprehensiveness"
     DIVERSITY = "diversity"
@@ -31,8 +31,9 @@ _CORRECTNESS: JsonDict = {
 
 
 class JudgeRequest(Request):
-    """By comprehensiveness or diversity an answer is scored; with `other`, the two are compared, in this order. `references`:
-    known answers or gold passages. By correctness an answer is held against them."""
+    """An answer to judge. By comprehensiveness or diversity, `answer` is scored, or compared with `other` in this order. By
+    correctness, `answer` is compared with `references`: known answers or gold passages.
+    """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_QUALITY, _CORRECTNESS]})
 
@@ -44,8 +45,9 @@ class JudgeRequest(Request):
 
 
 class JudgeResponse(Response):
-    """The judge's `reason`, and one of these: `score` from 0 to 100; `better`, which is 1 for `answer`, 2 for `other` and 0 for
-    a tie; `correct`."""
+    """The judge's `reason`, and one of: `score` from 0 to 100; `better`, which is 1 for `answer`, 2 for `other` and 0 for a
+    tie; `correct`.
+    """
 
     reason: str
     score: float | None = Field(default=None, exclude_if=is_empty)

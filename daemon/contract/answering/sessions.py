@@ -20,10 +20,8 @@ class SessionQuestion(Response):
 
 
 class SessionEntry(Response):
-    """A session as of its last question, at `commit`. `expires_at`: when it is removed unless somebody asks in it. A client
-    that sees a part of the documents is not told the answers again.
-
-    `error` says why its file cannot be read; the other fields are empty then.
+    """A session as of its last question, at `commit`. `expires_at`: when it is removed if nobody uses it. A client that sees
+    only some documents gets no answers. `error`: why the session's file cannot be read; the other fields are then empty.
     """
 
     name: str
@@ -40,7 +38,7 @@ class SessionEntry(Response):
 
 
 class SessionList(Response):
-    """By name."""
+    """Sessions by name."""
 
     sessions: list[SessionEntry]
 

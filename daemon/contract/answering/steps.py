@@ -12,9 +12,8 @@ from daemon.contract.base import OpenResponse, Response
 
 
 class MemoryPoint(Response):
-    """A hyperedge: what is known about several entities together, and the ids of the passages that support it.
-
-    `absent` are the entities that the model named and the graph lacks.
+    """A hyperedge: a statement about several entities, and the ids of the passages that support it. `absent`: entities that
+    the model named and the graph lacks.
     """
 
     id: str
@@ -30,8 +29,9 @@ class PointMemory(Response):
 
 
 class Concern(Response):
-    """What the memory lacks, and the subquery that is to find it. `point`: the id of the point that it is about (local
-    investigation), None where it is about none (global)."""
+    """What the memory lacks, and the subquery for it. `point`: the id of the point that the concern is about (local
+    investigation), or None (global).
+    """
 
     text: str
     subquery: str
@@ -58,7 +58,7 @@ class FoundPassage(Response):
 
 
 class Inquiry(Response):
-    """What was retrieved for a concern, out of `candidates` phrases."""
+    """What was retrieved for a concern, from `candidates` phrases."""
 
     concern: Concern
     candidates: int
@@ -68,7 +68,7 @@ class Inquiry(Response):
 
 
 class PointChange(Response):
-    """`kind`: inserted, updated or merged; `before`: the points that `point` replaces."""
+    """A change of a point. `kind`: inserted, updated or merged. `before`: the points that `point` replaces."""
 
     kind: str
     point: MemoryPoint
@@ -76,7 +76,7 @@ class PointChange(Response):
 
 
 class RejectedOutput(Response):
-    """Output of the model that was not used, and why."""
+    """Output of the model that hippod refused, and the reason."""
 
     purpose: str
     why: str
@@ -95,7 +95,7 @@ class DeepStep(Response):
 
 
 class Thought(Response):
-    """One sentence towards the answer; `sources` are ids of passages."""
+    """One sentence towards the answer. `sources`: ids of passages."""
 
     text: str
     answers: bool
@@ -103,8 +103,9 @@ class Thought(Response):
 
 
 class IterativeStep(Response):
-    """`found`: the passages of this step's query; `new`: ids of those that no earlier step had found; `passages`: the best of
-    all steps so far."""
+    """A retrieval. `found`: the passages of its query; `new`: ids of passages that no earlier step found; `passages`: the
+    best of all steps so far.
+    """
 
     number: int
     query: str
@@ -116,13 +117,13 @@ class IterativeStep(Response):
 
 
 class StepEvent(OpenResponse):
-    """One thing that happened while a question is answered. Each `kind` has a model below, with its other keys."""
+    """An event while a question is answered. Each `kind` has a model below, with its other keys."""
 
     kind: str
 
 
 class StepBegan(StepEvent):
-    """A deep step begins, with so many points in the working memory."""
+    """A deep step begins; `points`: the number of points in the working memory."""
 
     kind: Literal["began"] = "began"
     step: int
@@ -150,7 +151,7 @@ class StepChanged(StepEvent):
 
 
 class StepRetrieved(StepEvent):
-    """An iterative step has its passages. `new` of them were not found before; `titles` are the titles of those."""
+    """An iterative step has retrieved passages. `new`: number of passages not found before; `titles`: their titles."""
 
     kind: Literal["retrieved"] = "retrieved"
     step: int
@@ -167,7 +168,7 @@ class StepThought(StepEvent):
 
 
 class StepsEnded(StepEvent):
-    """The steps are over, for the reason `stopped`; the answer is being written."""
+    """The steps have ended, for the reason `stopped`; the answer is being written."""
 
     kind: Literal["answering"] = "answering"
     stopped: str

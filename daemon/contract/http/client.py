@@ -23,7 +23,7 @@ FIELD_ERRORS_MAX = 5
 
 
 def parse_json(content: bytes) -> Any:
-    """None where the content is no JSON."""
+    """None where the content is not JSON."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

@@ -44,7 +44,7 @@ export class Arrivals {
     this.rows.set(event.uri, row);
     this.list.prepend(row);
     if (state === "indexed") this.since += 1;
-    this.note.textContent = this.since ? `${number.format(this.since)} indexed since you opened this` : "";
+    this.note.textContent = this.since ? `${number.format(this.since)} indexed since you opened this page` : "";
     this.trim();
   }
 

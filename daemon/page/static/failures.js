@@ -49,7 +49,7 @@ export class Failures {
     button.disabled = true;
     try {
       const { requeued } = await post("/v1/retry", uri === undefined ? {} : { uris: [uri] });
-      this.note.textContent = requeued ? `${number.format(requeued)} to be tried again.` : "It is being tried already.";
+      this.note.textContent = requeued ? `${number.format(requeued)} will be tried again.` : "hippod is already trying again.";
     } catch (error) {
       this.note.textContent = error.message;
     }

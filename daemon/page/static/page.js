@@ -45,12 +45,12 @@ function show(now) {
   const sources = now.sources.length;
   const index = now.progress?.find((each) => each.task === "index");
   const far = index?.left_s == null ? "" : ` (${percent(index.share)}, ${timeLeft(index.left_s)} left)`;
-  const waits = now.pending ? `, ${number.format(now.pending)} on the way${far}` : "";
+  const waits = now.pending ? `, ${number.format(now.pending)} waiting${far}` : "";
   showState(
     now.state === "ready" && now.pending ? "busy" : now.state,
     now.state === "ready" ? `commit ${number.format(now.commit)}, following ${sources} ${sources === 1 ? "source" : "sources"}${waits}` : now.state,
   );
-  showTrouble(now.trouble ? `Nothing can be committed now: ${now.trouble}` : "");
+  showTrouble(now.trouble ? `Commits fail now: ${now.trouble}` : "");
   if (growth.add(now)) timeSlider.set(growth.points);
 }
 

@@ -139,13 +139,13 @@ export class Search {
       foot.append(why);
     }
     if (whole.length > BRIEF) {
-      const more = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "All of it");
+      const more = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Show all");
       const brief = [...text.childNodes];
       more.addEventListener("click", () => {
         const open = more.getAttribute("aria-expanded") === "false";
         text.replaceChildren(...(open ? marked(whole, found, LONG) : brief));
         more.setAttribute("aria-expanded", String(open));
-        more.textContent = open ? "Less of it" : "All of it";
+        more.textContent = open ? "Show less" : "Show all";
       });
       foot.append(more);
     }
@@ -155,10 +155,10 @@ export class Search {
   why(reason) {
     const panel = element("div", { class: "why" });
     const seeds = (reason.seeds ?? []).filter((seed) => seed.share >= 0.005).slice(0, 4);
-    panel.append(element("p", {}, `Its likeness to the question is ${reason.similarity.toFixed(3)} (cosine).`));
+    panel.append(element("p", {}, `Its similarity to the question is ${reason.similarity.toFixed(3)} (cosine).`));
     if (reason.path) {
       panel.append(
-        element("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this way, which the graph shows:`),
+        element("p", {}, `${percent(Math.min(reason.path.share, 1))} of its score came along this path, which the graph shows:`),
         element("div", { class: "steps" }, ...reason.path.steps.flatMap(step)),
       );
     }
@@ -171,7 +171,7 @@ export class Search {
       panel.append(element("p", { class: "note" }, `One of ${reason.group_size} near-duplicates, which share one score.`));
     }
     if (reason.hub_factor != null) {
-      const kept = `It names many things and keeps ${percent(reason.hub_factor)} of what comes from other passages and phrases.`;
+      const kept = `It names many things and keeps ${percent(reason.hub_factor)} of the weight that comes from other passages and phrases.`;
       panel.append(element("p", { class: "note" }, kept));
     }
     return panel;
@@ -207,7 +207,7 @@ export class Search {
     const evidence = byId("evidence");
     evidence.replaceChildren();
     if (answer.triples.length) evidence.append(element("div", {}, element("h3", {}, "Triples that matched"), triples));
-    if (stages.length) evidence.append(element("div", {}, element("h3", {}, "Where the time went"), bars));
+    if (stages.length) evidence.append(element("div", {}, element("h3", {}, "Time per step"), bars));
     evidence.hidden = !evidence.children.length;
   }
 }

@@ -27,8 +27,8 @@ MEMORY_RETRY_AFTER_S = 60
 """What a client is told to wait that adds while the memory may not grow: room comes with a person, or with the upkeep."""
 
 MEMORY_SHORT = (
-    "Memory is short ([store] memory_limit), so nothing is added until there is room; none of these documents was taken. "
-    "`hippoctl status` of a client that sees all says how short it is."
+    "Memory is short ([store] memory_limit), so nothing is added until there is room; none of these documents was "
+    "accepted. `hippoctl status` of a client that sees everything shows the use."
 )
 """Without amounts: they say how large the whole memory is, also to a client that sees only some documents."""
 
@@ -82,16 +82,16 @@ class Inbox:
     def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
         """TooLarge where that much could not wait to be indexed even if nothing else did."""
         most, most_bytes = self.capacity.most
-        none_taken = "none of these was taken: send them in several requests"
+        none_taken = "none was accepted: send them in several requests"
         if documents > most:
             raise TooLarge(
-                f"These are {documents} documents, and no more than {most} may wait to be indexed ([daemon] "
+                f"The request has {documents} documents, and at most {most} may wait to be indexed ([daemon] "
                 f"inbox_documents); {none_taken}."
             )
         if bytes > most_bytes:
             raise TooLarge(
-                f"These documents have {bytes} bytes, and no more than {most_bytes} may wait to be indexed ([daemon] "
-                f"inbox_bytes); {none_taken}, and split a document that is larger by itself."
+                f"The documents have {bytes} bytes, and at most {most_bytes} may wait to be indexed ([daemon] "
+                f"inbox_bytes); {none_taken}, and split a single document that is larger."
             )
 
     async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> int:
@@ -110,8 +110,8 @@ class Inbox:
                 raise Busy(MEMORY_SHORT, of="memory", retry_after_s=MEMORY_RETRY_AFTER_S)
             if not wait:
                 raise Busy(
-                    "As many added documents wait to be indexed as may ([daemon] inbox_documents, inbox_bytes); none of these "
-                    "was taken: send them again in a moment.",
+                    "The limit of added documents that wait to be indexed is reached ([daemon] inbox_documents, inbox_bytes); "
+                    "none of these was accepted: send them again in a moment.",
                     of="inbox",
                     retry_after_s=2,
                 )
@@ -129,12 +129,12 @@ class Inbox:
             ticket = await asyncio.get_running_loop().run_in_executor(self._writer, self._files.put, documents)
         except StoreFolderLost as error:
             self.capacity.release(*weight)
-            raise NotReady(f"{STORE_LOST} None of these documents was taken.", retry_after_s=10) from error
+            raise NotReady(f"{STORE_LOST} None of these documents was accepted.", retry_after_s=10) from error
         except OSError as error:
             self.capacity.release(*weight)
             raise NotReady(
-                f"The disk that holds the memory ([store] path) refused to keep what was added: "
-                f"{system_error(error) or type(error).__name__}; none of it was taken: send it again once the disk takes it.",
+                f"The disk of the memory ([store] path) refused to store the added documents: "
+                f"{system_error(error) or type(error).__name__}; none was accepted: send them again once the disk has room.",
                 retry_after_s=10,
             ) from error
         except BaseException:

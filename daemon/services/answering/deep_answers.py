@@ -111,9 +111,9 @@ class DeepAnswers:
             if not await asyncio.to_thread(
                 self._sessions.save, name, scope, memory, trace.commit, trace.question, short_answer, before
             ):
-                return f"session {name} was removed while this question was worked at, and is not kept"
+                return f"session {name} was removed while this question was answered, and is not stored"
         except OSError as error:
-            return f"session {name} could not be kept ({error.strerror or error}) and is as it was before this question"
+            return f"session {name} could not be stored ({error.strerror or error}) and is unchanged"
         return None
 
     async def _ask(self, question: _Question, report: Callable[[DeepEvent], None]) -> DeepAnswer:

@@ -51,7 +51,7 @@ def _refuse_ineffective(request: JudgeRequest) -> None:
     if request.other is not None:
         raise _invalid("other", "is for comprehensiveness and diversity: correctness is of one answer")
     if not request.references:
-        raise _invalid("references", "are what correctness is held against; give the known answers")
+        raise _invalid("references", "are needed to judge correctness; give the known answers")
 
 
 def _invalid(field: str, message: str) -> Invalid:

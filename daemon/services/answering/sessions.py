@@ -80,7 +80,7 @@ class SessionService:
         except (SessionDamaged, BadTrace) as error:
             detail = str(error)
             if isinstance(error, BadTrace):
-                detail = f'the session "{name}" holds what is not understood ({error}); remove it (hippoctl sessions rm {name})'
+                detail = f'the session "{name}" has unusable content ({error}); remove it (hippoctl sessions rm {name})'
             raise Invalid(
                 f"{detail[:1].upper()}{detail[1:]}.", errors=[FieldError(field="session", message=detail)]
             ) from None

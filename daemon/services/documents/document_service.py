@@ -83,7 +83,7 @@ class DocumentService:
         sorted_documents = await asyncio.to_thread(_sort_documents, documents, labels)
         if sorted_documents.wrong:
             raise Invalid(
-                f"{sorted_documents.wrong} of {len(documents)} documents are not valid; none was taken",
+                f"{sorted_documents.wrong} of {len(documents)} documents are not valid; none was accepted",
                 errors=sorted_documents.errors,
             )
         position = {}
@@ -183,7 +183,7 @@ class DocumentService:
             raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")
         documents = sum(each.confirm() for each in named)
         if not documents:
-            raise Conflict(f"The source {source[:500]!r} has lost nothing that waits to be confirmed.")
+            raise Conflict(f"The source {source[:500]!r} has no missing documents that wait for confirmation.")
         return ConfirmResponse(source=source, documents=documents)
 
     def retry_due(self, now: float) -> None:

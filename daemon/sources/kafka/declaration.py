@@ -172,7 +172,7 @@ def _inspect(sections: Sequence[KafkaSection]) -> "Iterator[Finding]":
         if reachable(settings):
             yield Finding(name, "ok", f"a broker of {', '.join(settings.brokers)} takes connections")
         else:
-            hint = "start the broker, or mend brokers in its [[kafka]]; positions are kept meanwhile"
+            hint = "start the broker, or correct brokers in its [[kafka]]; positions are kept meanwhile"
             yield Finding(name, "fail", f"none of {', '.join(settings.brokers)} can be reached", hint)
 
 

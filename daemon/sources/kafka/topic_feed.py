@@ -94,7 +94,7 @@ class TopicFeed(Generic[T]):
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.critical("kafka_failed", source=self._name, error=task.exception(), hint="this is a bug")
-            self.problem = f"stopped by an error of its own: {task.exception()!r}; restart hippod"
+            self.problem = f"stopped by an internal error: {task.exception()!r}; restart hippod"
 
     # On the consumer's thread.
 

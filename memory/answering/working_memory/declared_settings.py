@@ -16,12 +16,14 @@ def _setting(name: str, kind: type, default: float | None, meaning: str, **bound
 DEEP_SETTINGS: Mapping[str, Setting] = {
     each.name: each
     for each in (
-        _setting("n_v", int, 20, "How many entities are retrieved for a subquery.", ge=1, le=1_000),
-        _setting("n_e", int, 5, "How many triples of each of these entities.", ge=0, le=1_000),
-        _setting("n_d", int, 10, "How many passages of these entities; -k says so for one question.", ge=1, le=1_000),
-        _setting("answer_passages", int, 50, "How many passages the answer is written from at most.", ge=1, le=1_000),
+        _setting("n_v", int, 20, "Number of entities retrieved for a subquery.", ge=1, le=1_000),
+        _setting("n_e", int, 5, "Number of triples of each of these entities.", ge=0, le=1_000),
+        _setting("n_d", int, 10, "Number of passages of these entities; -k sets it for one question.", ge=1, le=1_000),
         _setting(
-            "model_temperature", float, None, "Temperature of the model's calls, that of [llm] by default.", ge=0, le=2
+            "answer_passages", int, 50, "Largest number of passages that the answer is written from.", ge=1, le=1_000
+        ),
+        _setting(
+            "model_temperature", float, None, "Temperature of the model's calls; by default that of [llm].", ge=0, le=2
         ),
     )
 }

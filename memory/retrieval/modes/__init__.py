@@ -42,7 +42,7 @@ _REGISTERED = (
     RetrievalMode(
         "fused",
         "fused",
-        "Walks from the nearest triples, the query's names, passages near it or named by it, and those they lead to.",
+        "Walks from the nearest triples, names in the query, passages near it or named in it, and their next passages.",
         settings=(
             "top_triples",
             "damping",

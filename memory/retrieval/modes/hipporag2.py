@@ -10,6 +10,6 @@ from memory.retrieval.query_context import QueryContext
 def rank(context: QueryContext) -> Ranking:
     triples = link_triples(context)
     if not any(triple.kept for triple in triples):
-        reason = "recognition memory kept no triple" if triples else "the memory holds no triples"
+        reason = "recognition memory kept no triple" if triples else "the memory contains no triples"
         return dense_ranking(context, triples, f"{reason}: dense retrieval")
     return rank_as_hipporag2(context, phrase_seeds(context, triples), triples)

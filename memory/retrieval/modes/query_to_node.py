@@ -9,5 +9,5 @@ from memory.retrieval.query_context import QueryContext
 def rank(context: QueryContext) -> Ranking:
     seeds = link_phrases(context)
     if not seeds:
-        return dense_ranking(context, note="the memory holds no phrases: dense retrieval")
+        return dense_ranking(context, note="the memory contains no phrases: dense retrieval")
     return rank_as_hipporag2(context, seeds)

@@ -32,7 +32,7 @@ def test_a_number_that_json_cannot_write_is_named_and_the_others_are_sent(
     (tmp_path / "one.json").write_text('[{"id": "a", "text": "One.", "n": 1e999}, {"id": "b", "text": "Two."}]')
     ended = here("--json", "add", "one.json")
     assert ended.code == 1
-    assert "one.json[1]: holds a number that JSON cannot write" in ended.err
+    assert "one.json[1]: contains a number that JSON cannot represent" in ended.err
     assert [document["id"] for document in sent(scripted)] == ["b"]
 
 
@@ -98,7 +98,7 @@ def test_bad_lines_are_named_and_the_good_ones_are_sent(here: Here, scripted: Sc
     assert ended.json["documents"] == ["added:1", "added:10"]
     assert [each["where"] for each in ended.json["rejected"]] == [f"stdin:{at}" for at in (2, 4, 5, 6, 7, 8, 9)]
     assert "stdin:5: has no `text`; a document needs one (its keys: id, title)" in ended.err
-    assert "stdin:7: is no JSON: byte" in ended.err
+    assert "stdin:7: is not JSON: byte" in ended.err
     assert "7 documents could not be added." in ended.err
 
 
@@ -199,10 +199,10 @@ def test_import_takes_all_files_of_records_of_a_folder_or_url(tmp_path):
             assert stream.read(100) == b"a.parquet"
     (tmp_path / "empty").mkdir()
     for place, said in (
-        (str(tmp_path / "empty"), "holds no files of records"),
-        (f"file://{tmp_path}/empty", "holds no files of records"),
+        (str(tmp_path / "empty"), "contains no files of records"),
+        (f"file://{tmp_path}/empty", "contains no files of records"),
         (f"file://{tmp_path}/absent", "cannot be read"),
-        ("ftp://x/y", "is no place of files of records"),
+        ("ftp://x/y", "is not a location of record files"),
     ):
         with pytest.raises(CommandError, match=said):
             list(record_files(place))

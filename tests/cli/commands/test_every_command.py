@@ -233,7 +233,7 @@ def test_retrying_what_is_not_there_is_a_failure(here: Here, scripted: Scripted)
     ended = here("--json", "retry", "nosuch", "added:é", "added:1")
     assert (ended.code, ended.json["requeued"]) == (1, 1)
     assert ended.err == (
-        "hippoctl: there is no document nosuch\nhippoctl: added:é has not failed: it is not tried again\n"
+        "hippoctl: document nosuch does not exist\nhippoctl: added:é has not failed: it is not tried again\n"
     )
 
 

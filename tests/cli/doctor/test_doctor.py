@@ -191,7 +191,7 @@ def test_a_socket_that_nobody_listens_on_is_reported(here: Here, scripted: Scrip
     ended = here("--json", "--socket", str(stale), "doctor")
     check = by_name(ended)["socket"]
     assert (ended.code, check["status"]) == (3, "fail")
-    assert "nobody listens" in check["detail"]
+    assert "no process listens" in check["detail"]
     assert "start hippod" in check["hint"]
 
 
@@ -219,7 +219,7 @@ def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path)
     )
     refusing = script(tmp_path / "refusing", f'[ "$1 $3" = "--config --inspect" ] && echo \'{found}\'; exit 2')
     [refused] = server_inspection.inspection(tmp_path / "config.toml", refusing)
-    assert refused == Finding("configuration", "fail", "api.mode: octal", "mend it", Exit.USAGE)
+    assert refused == Finding("configuration", "fail", "api.mode: octal", "correct it", Exit.USAGE)
     assert [each.status for each in server_inspection.inspection(None, None)] == ["warn"]
     assert [each.status for each in server_inspection.inspection(None, str(tmp_path / "absent"))] == ["fail"]
 

@@ -48,7 +48,7 @@ def test_a_store_that_this_user_cannot_see_is_a_warning(
     checks = by_name(ended)
     found = checks["store directory"]
     assert (found["status"], found["hint"]) == ("warn", "run `sudo hippoctl doctor`")
-    assert found["detail"] == f"{shut}/store cannot be seen by this user"
+    assert found["detail"] == f"{shut}/store is not visible to this user"
     assert {"python", "inotify", "packages", "memory", "disk", "llm", "socket", "daemon", "documents"} <= set(checks)
     assert not any("itself failed" in check["hint"] for check in checks.values())
     assert ended.code == 0, checks

@@ -91,7 +91,7 @@ def test_the_claims_of_a_pair_share_their_index_in_nocha(tmp_path: Path) -> None
         ({"question": "a?", "answer": [["b"]]}, "has an answer in `answer` that is neither text nor has a `text`"),
         ({"question": "a?", "paragraphs": [TITLED, {"title": "T"}]}, "has no `paragraphs[1].text`"),
         ({"question": "a?", "paragraphs": [{"text": "t"}]}, "has no `paragraphs[0].title`"),
-        ({"question": "a?", "paragraphs": ["t"]}, "has paragraphs[0], which is no object"),
+        ({"question": "a?", "paragraphs": ["t"]}, "has paragraphs[0], which is not an object"),
         ({"question": "a?", "answer": "b", "supporting_facts": [["T", 0]]}, "without the `context`"),
         ({"question": "a?", "supporting_facts": [["T", 0]], "context": [["U", ["u"]]]}, "not in its `context`"),
         ({"question": "a?", "supporting_facts": [1], "context": []}, "of another form than"),
@@ -99,7 +99,7 @@ def test_the_claims_of_a_pair_share_their_index_in_nocha(tmp_path: Path) -> None
         ({"claim": "A holds.", "label": "perhaps"}, "has the `label` 'perhaps'"),
         ({"claim": "A holds.", "type": "hard"}, "has the `type` 'hard'"),
         ({"true_claim": "A holds."}, "has no `false_claim`"),
-        ([], "is no JSON object"),
+        ([], "is not a JSON object"),
     ],
     ids=str,
 )
@@ -115,15 +115,15 @@ def test_a_bad_entry_is_named_with_what_it_lacks(tmp_path: Path, entry: Any, sai
 def test_a_file_without_questions_says_so(tmp_path: Path, text: str) -> None:
     path = tmp_path / "q.json"
     path.write_text(text)
-    with pytest.raises(CommandError, match="holds no questions"):
+    with pytest.raises(CommandError, match="contains no questions"):
         read_questions(path)
 
 
 def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text('{"question": "a?", "answer": "b"}\n\n{"question": \n')
-    with pytest.raises(CommandError, match=r"q\.jsonl\[2\] is no JSON"):
+    with pytest.raises(CommandError, match=r"q\.jsonl\[2\] is not JSON"):
         read_questions(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(CommandError, match="no text in UTF-8"):
+    with pytest.raises(CommandError, match="is not UTF-8 text"):
         read_questions(path)

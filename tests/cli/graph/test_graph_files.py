@@ -189,6 +189,6 @@ def test_graph_needs_a_file_or_json_and_something_to_draw(memory: Daemon, tmp_pa
     told = hippoctl(memory, "tea", "--json", "--nodes", "2")
     assert told.code == 0 and len(told.json["nodes"]) == 2
     nothing = hippoctl(memory, "tea", "--as-of", "1", "--html", str(tmp_path / "x.html"))
-    assert nothing.code == 1 and "holds nothing" in nothing.err and not (tmp_path / "x.html").exists()
+    assert nothing.code == 1 and "contains nothing" in nothing.err and not (tmp_path / "x.html").exists()
     nowhere = hippoctl(memory, "tea", "--graphml", str(tmp_path / "no" / "x.graphml"))
     assert nowhere.code == 1 and "cannot be written" in nowhere.err

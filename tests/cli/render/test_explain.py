@@ -66,8 +66,8 @@ def test_each_passage_says_what_its_score_is_made_of_and_the_strongest_way(hippo
     out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())
     assert scripted.asked[0].body == {"query": "Who built it?", "k": 5, "explain": True}
     assert (
-        "why similarity 0.612 · 34 % from it · 50 % from “emil strand” · 16 % from other passages (Minutes) "
-        "way e strand ≈ 0.91 ≈ emil strand — built (Minutes) → rain gauge in Emil Strand 25 % of the score"
+        "why similarity 0.612 · 34 % from the passage itself · 50 % from “emil strand” · 16 % from other passages (Minutes) "
+        "path e strand ≈ 0.91 ≈ emil strand — built (Minutes) → rain gauge in Emil Strand 25 % of the score"
     ) in out
     assert "Time encode 7.0 ms · walk 3.2 ms" in out
 
@@ -101,7 +101,7 @@ def test_settings_reach_the_daemon_as_numbers_and_truth_values(
     [
         ("damping", "is not KEY=VALUE"),
         ("=1", "is not KEY=VALUE"),
-        ("damp=1", "is no setting; there are top_triples"),
+        ("damp=1", "is not a setting; the settings are top_triples"),
         ("damping=2", "damping: input should be less than or equal to 0.99"),
         ("passage_nodes=perhaps", "passage_nodes: input should be a valid boolean"),
         ("top_triples=1.5", "top_triples: input should be a valid integer"),

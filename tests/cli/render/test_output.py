@@ -245,7 +245,7 @@ def test_a_graph_on_a_terminal_is_escaped_and_says_the_same(hippoctl: Shell, scr
     assert not CONTROL.search(shown)
     assert ElementTree.fromstring(shown).findtext("data") == "a\u202eb \x9b31m ü"
     refused = on_terminal(hippoctl, "export", "-", "--format", "igraph", TERM="dumb")
-    assert refused == "hippoctl: igraph is no text for a terminal: give FILE, or send the output to a program.\n"
+    assert refused == "hippoctl: igraph is not text for a terminal: give FILE, or pipe the output to a program.\n"
 
 
 def test_no_line_acts_on_a_terminal_whoever_made_it() -> None:

@@ -131,9 +131,9 @@ def test_the_page_tells_all_that_the_trace_does(answers: dict[str, Any], tmp_pat
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{", "is no JSON"),
-        ("[]", "is no trace"),
-        ('{"answer": "x"}', "is no trace"),
+        ("{", "is not JSON"),
+        ("[]", "is not a trace"),
+        ('{"answer": "x"}', "is not a trace"),
         ('{"question": "q", "steps": []}', "not understood"),
         (None, "cannot be read"),
     ],

@@ -72,9 +72,7 @@ def test_more_than_half_waits_over_restarts_until_it_is_confirmed(folder: Folder
     for known in (8, 9):
         with folder.followed() as watcher:
             assert watcher.state.unconfirmed == 5
-            told = (
-                f"5 of {known} documents are not there any more; they are kept until `hippoctl confirm {folder.path}`"
-            )
+            told = f"5 of {known} documents are missing; they are kept until `hippoctl confirm {folder.path}`"
             until(lambda told=told: told in watcher.state.detail, "it says so between two scans")
             (folder.path / "new.txt").write_text("new")
             until(lambda: any(uri.endswith("new.txt") for uri in folder.known), "what is new is read")

@@ -87,7 +87,7 @@ FAILED = [
     ("short.pdf", GOOD_PDF[: len(GOOD_PDF) // 2], "cut short"),
     ("not.pdf", b"just words", "its name says .pdf"),
     ("broken.pdf", b"%PDF-1.7\n" + noise(3000) + b"\n%%EOF", "damaged"),
-    ("short.docx", GOOD_DOCX[: len(GOOD_DOCX) // 2], "damaged or cut short"),
+    ("short.docx", GOOD_DOCX[: len(GOOD_DOCX) // 2], "damaged or truncated"),
     ("not.docx", b"just words", "its name says .docx"),
     ("other.docx", archive({"readme.txt": "x"}), "without the parts of a .docx"),
     ("hollow.docx", archive({"word/x.xml": "<a/>"}), "damaged"),
@@ -277,7 +277,7 @@ def test_damage_anywhere_in_a_file_gives_one_document(tmp_path: Path, make: byte
         assert document.passages or document.error
 
 
-# What is no regular file
+# What is not a regular file
 
 
 def only(found: Any) -> ParsedDocument:

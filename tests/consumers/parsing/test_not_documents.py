@@ -27,7 +27,9 @@ SKIPPED = {
 @pytest.mark.parametrize(("name", "what"), SKIPPED.items())
 def test_a_file_that_nobody_wrote_to_be_read_is_skipped(name: str, what: str) -> None:
     (document,) = parse_data(b"/* words of a kind */ a { color: red }", f"/drive/{name}".encode(), "u", SplitSettings())
-    assert document.skipped and (document.error or "").startswith(f"{what}, which nobody wrote to be read; exclude it")
+    assert document.skipped and (document.error or "").startswith(
+        f"{what}, which contains no text for readers; exclude it"
+    )
 
 
 @pytest.mark.parametrize("name", ["searchindexes.txt", "lock.md", "css.html", "package-lock.txt", "min.js.txt"])

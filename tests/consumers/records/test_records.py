@@ -126,9 +126,9 @@ VECTORS = {
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (b"", "no Arrow IPC stream"),
-        (b"{}", "no Arrow IPC stream"),
-        (message(pa.table({"uri": ["u"]})), "holds no records"),
+        (b"", "not an Arrow IPC stream"),
+        (b"{}", "not an Arrow IPC stream"),
+        (message(pa.table({"uri": ["u"]})), "contains no records"),
         (message(pa.table({"uri": ["u"]}).replace_schema_metadata({"hippod.record.version": "2"})), "reads up to 1"),
         (
             message(pa.table({"uri": ["u"]}).replace_schema_metadata({"hippod.record.version": "1"})),
@@ -174,7 +174,7 @@ def test_a_wrong_row_of_a_file_costs_no_other(tmp_path):
     kinds = [type(each) for each in read_file(tmp_path / "a.parquet")]
     assert kinds == [Record, RecordError, Record]
     (tmp_path / "b.parquet").write_bytes(b"PAR1 no, it is not")
-    with pytest.raises(RecordError, match="no Parquet file"):
+    with pytest.raises(RecordError, match="not a Parquet file"):
         next(read_file(tmp_path / "b.parquet"))
 
 

@@ -120,7 +120,7 @@ def test_a_directory_or_binary_or_broken_file_is_named_with_the_place(write, tmp
 
 MISTAKES = [
     ('[store]\npth = "x"', 'store.pth = "x"', "did you mean path?"),
-    ('[stor]\npath = "x"', "[stor] is no section", "did you mean store?"),
+    ('[stor]\npath = "x"', "[stor] is not a section", "did you mean store?"),
     ("[store]\ndamping = 0.5", "store.damping = 0.5", "belongs in [retrieval]"),
     ('path = "x"', 'path = "x" stands outside every section', "[store]"),
     ("[store]\npath = 3", "store.path = 3", "a path in quotes"),
@@ -145,7 +145,7 @@ MISTAKES = [
     ('[[folder]]\npath = "drive"\npolling = 1', "folder[0].polling = 1", "true or false"),
     ('[[folder]]\npath = "drive"\ninclude = "*.md"', 'folder[0].include = "*.md"', "a list of patterns"),
     ('[[folder]]\npath = "drive"\ninclude = []', "folder[0].include = []", "at least one"),
-    ('[[folder]]\npath = "drive"\nexclude = ["!"]', "folder[0].exclude", "is no pattern"),
+    ('[[folder]]\npath = "drive"\nexclude = ["!"]', "folder[0].exclude", "is not a pattern"),
     ('[[folder]]\npath = "drive"\nmax_bytes = "big"', 'folder[0].max_bytes = "big"', '"64 MiB"'),
     ('[[folder]]\npath = "drive"\n[[folder]]\npath = "./drive"', "folder[1].path", "folder[0]"),
     ('[store]\npath = "drive/store"\n[[folder]]\npath = "drive"', "store.path", "lies inside folder[0]"),

@@ -122,19 +122,19 @@ def test_a_clock_that_is_behind_the_last_commit(
     bad(store(configured()), "clock", "timedatectl", status="warn")
 
 
-def test_a_snapshot_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", saved=True)
-    assert named(store(configured()), "snapshot").status == "ok"
+    assert named(store(configured()), "checkpoint").status == "ok"
     [place] = (tmp_path / "store").glob("snapshot-*")
     victim = max(place.glob("*.npy"), key=lambda path: path.stat().st_size)
     victim.write_bytes(victim.read_bytes()[:-1] + b"?")
-    bad(store(configured()), "snapshot", "damaged", "nothing is lost", status="warn")
+    bad(store(configured()), "checkpoint", "damaged", "nothing is lost", status="warn")
 
 
-def test_a_snapshot_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_that_is_old(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "store", saved=True)
-    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "OLD_SNAPSHOT_COMMITS", -1)
-    bad(store(configured()), "snapshot", "[schedule] snapshot", status="warn")
+    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "OLD_CHECKPOINT_COMMITS", -1)
+    bad(store(configured()), "checkpoint", "[schedule] snapshot", status="warn")
 
 
 def test_a_lock_names_its_holder_and_one_that_is_left_is_none(configured: Configured, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_package_of_another_version(configured: Configured, monkeypatch: pytes
         list(packages(configured()))  # what is not foreseen is a finding of its own
     assert any(each.name == "packages" and "KeyError" in each.detail for each in inspect_config(configured()))
     monkeypatch.setattr("daemon.doctor.machine.requires", lambda _name: ["turbovec==1.1.2"])
-    bad(packages(configured()), "packages", "turbovec is 1.0.0, hippod was made with 1.1.2")
+    bad(packages(configured()), "packages", "turbovec is 1.0.0, hippod needs 1.1.2")
 
 
 def test_too_little_memory(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,7 +444,7 @@ def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, 
     found = inspected_by_another(tmp_path, store={"path": str(shut / below)})
     for name in ("store directory", "memory"):
         assert (found[name].status, found[name].hint) == ("warn", "run `sudo hippoctl doctor`"), found[name]
-        assert "cannot be seen by this user" in found[name].detail
+        assert "is not visible to this user" in found[name].detail
     assert found["disk"].detail.endswith(f"at {shut}")
     assert {"fail"} & {each.status for each in found.values()} == set()
 
@@ -453,7 +453,7 @@ def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, 
 def test_a_link_to_what_another_user_keeps_to_himself(tmp_path: Path, shut: Path) -> None:
     (tmp_path / "link").symlink_to(shut / "store")
     found = inspected_by_another(tmp_path, store={"path": str(tmp_path / "link")})
-    assert found["store directory"].detail == f"{tmp_path / 'link'} cannot be seen by this user"
+    assert found["store directory"].detail == f"{tmp_path / 'link'} is not visible to this user"
 
 
 @pytest.mark.daemon

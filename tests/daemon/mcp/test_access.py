@@ -34,7 +34,7 @@ async def names(client: Client) -> list[str]:
 async def refused(client: Client) -> None:
     assert [name for name in await names(client) if name != "ask"] == ["search", "show", "list", "read", "status"]
     for tool, arguments in (("add", {"text": "x"}), ("forget", {"uris": ["added:note-001"]})):
-        with pytest.raises(MCPError, match=r"writing is off here.*write = true"):
+        with pytest.raises(MCPError, match=r"writing is disabled here.*write = true"):
             await client.call_tool(tool, arguments)
 
 

@@ -137,7 +137,7 @@ def test_search_says_why_and_looks_back(memory: Daemon) -> None:
         assert then["commit"] == 1 < commit
         assert then["mode"] == "dense"
         never = await client.call_tool("search", {**first, "as_of": commit + 1000})
-        assert never.is_error and "There is no memory of that time" in never.content[0].text
+        assert never.is_error and "There is no state of that time" in never.content[0].text
 
     talk(memory, STDIO, script)
 
@@ -185,7 +185,7 @@ def test_malformed_calls_are_errors_and_the_session_goes_on(memory: Daemon, conn
             answer = await client.call_tool(name, arguments)
             assert answer.is_error, (name, arguments)
             assert said in answer.content[0].text
-        with pytest.raises(MCPError, match="There is no tool 'dance'; there are search, ask"):
+        with pytest.raises(MCPError, match="The tool 'dance' does not exist; the tools are search, ask"):
             await client.call_tool("dance", {})
         with pytest.raises(MCPError, match="no such document"):
             await client.read_resource("hippod://document/nobody")

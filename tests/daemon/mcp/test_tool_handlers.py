@@ -109,7 +109,7 @@ def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
         (Reply({"state": "ready"}), "is not understood .commit: "),
         (Reply(b"<html>", 500), "does not speak hippod's language .HTTP 500."),
         (Reply(pieces=[b"{", ConnectionError()]), "closed the connection"),
-        (problem("internal", 500, "Something went wrong."), "Something went wrong"),
+        (problem("internal", 500, "An internal error."), "An internal error"),
     ],
 )
 def test_what_else_may_answer_is_said_so(scripted: Scripted, reply: Reply, said: str) -> None:

@@ -95,7 +95,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Scra
             daemon.http.get(f"/v1/documents/{CANARY.lower()}")
             daemon.http.get(f"/{CANARY}")
             daemon.export()
-            until(lambda: daemon.metric("hippod_snapshot_commit") > 0, "a snapshot is written")
+            until(lambda: daemon.metric("hippod_checkpoint_commit") > 0, "a checkpoint is written")
             until(lambda: daemon.metric("hippod_job_seconds_count", task="compact") > 0, "a compaction has run")
             yield daemon, scraped(daemon.http.get("/metrics").text)
         finally:
@@ -129,14 +129,14 @@ def test_what_the_model_was_asked_is_counted_by_purpose(run: tuple[Daemon, Scrap
     assert found.value("hippod_model_down") == 0
 
 
-def test_the_store_is_measured_by_table_and_its_snapshot_by_age(run: tuple[Daemon, Scraped]) -> None:
+def test_the_store_is_measured_by_table_and_its_checkpoint_by_age(run: tuple[Daemon, Scraped]) -> None:
     daemon, found = run
     parts = {dict(labels)["part"] for name, labels in found.samples if name == "hippod_store_bytes"}
     tables = {path.stem for path in daemon.store.glob("*.lance")}
     assert {f"table {name}" for name in tables} <= parts
-    assert {"snapshot", "inbox"} <= parts
+    assert {"checkpoint", "inbox"} <= parts
     assert found.value("hippod_store_bytes", part="table passages") > 0
-    assert found.value("hippod_snapshot_timestamp_seconds") > 1.6e9
+    assert found.value("hippod_checkpoint_timestamp_seconds") > 1.6e9
     assert found.value("hippod_source_last_scan_timestamp_seconds") > 1.6e9
     assert found.value("hippod_source_up", kind="folder") == 1
     assert found.value("hippod_disk_free_bytes") > 0

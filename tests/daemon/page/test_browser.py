@@ -95,7 +95,7 @@ def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
     why = page.locator("#answers .hit").nth(1).get_by_role("button", name="Why")
     why.click()
     panel = page.locator("#answers .hit").nth(1).locator(".why")
-    expect(panel).to_contain_text("of its score came along this way")
+    expect(panel).to_contain_text("of its score came along this path")
     assert panel.locator(".steps .node").count() >= 2
     assert number(page, "lit") >= 1
     expect(page.locator("#graph-summary")).to_contain_text("→")
@@ -239,7 +239,7 @@ def test_a_hostile_document_changes_nothing_but_its_own_row(page: Page, daemon: 
     hit = page.locator("#answers .hit", has_text="Nettlebane")
     expect(hit).to_be_visible()
     expect(hit.locator(".text")).to_contain_text("<script>window.taken = 3</script>")
-    hit.get_by_role("button", name="All of it").click()
+    hit.get_by_role("button", name="Show all").click()
     page.locator("#heaviest").evaluate("each => { each.open = true; }")
     page.locator("#node-list button", has_text="nettlebane").first.click()
     assert page.locator("script, iframe, img, svg, a, base, meta, style, link").count() == elements

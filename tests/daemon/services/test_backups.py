@@ -32,7 +32,7 @@ def test_a_scheduled_backup_is_sent_and_remembered_for_its_place(tmp_path):
         assert abs(again.last_run() - time()) < 3600
         elsewhere = ScheduleTimes(backup="1d", backup_to=f"{url}/other")
         assert ScheduledBackup(store, lambda: elsewhere, Board(), lambda: False).last_run() == 0
-        with pytest.raises(BackupError, match="given up"):
+        with pytest.raises(BackupError, match="cancelled"):
             ScheduledBackup(store, lambda: times, Board(), lambda: True).run()
 
 

@@ -138,9 +138,9 @@ def test_a_child_reads_records_before_the_daemon_does(tmp_path: Path) -> None:
 
     async def work(pool: WorkerPool) -> None:
         verdicts = await pool.check_records([to_message(record), b"no record"])
-        assert verdicts[0] is None and "no Arrow IPC stream" in str(verdicts[1])
+        assert verdicts[0] is None and "not an Arrow IPC stream" in str(verdicts[1])
         assert await pool.check_record_file(str(tmp_path / "a.parquet")) is None
-        assert "no Parquet file" in str(await pool.check_record_file(str(tmp_path / "b.parquet")))
+        assert "not a Parquet file" in str(await pool.check_record_file(str(tmp_path / "b.parquet")))
 
     run(work)
 

@@ -59,7 +59,7 @@ def test_what_people_wrote_is_read_and_the_rest_is_skipped_with_its_reason(shelf
     assert {name for name, each in states.items() if each["state"] == "indexed"} == files - NOT_READ
     skipped = {name: each["error"] for name, each in states.items() if each["state"] == "skipped"}
     assert set(skipped) == NOT_READ
-    assert all("nobody wrote to be read" in reason for reason in skipped.values())
+    assert all("contains no text for readers" in reason for reason in skipped.values())
     assert (shelf.status()["failed"], shelf.status()["pending"]) == (0, 0)
 
 

@@ -18,7 +18,7 @@ FILES = {
     r"\w+\.lance/_versions/latest_version_hint\.json": "a hint that Lance does without",
     r"checksums": "each line has a checksum of its own",
     r"snapshot-\d+/manifest\.json": "has its own checksum",
-    r"snapshot-\d+/[^/]+\.(npy|arrow)": "recorded in the snapshot's manifest",
+    r"snapshot-\d+/[^/]+\.(npy|arrow)": "recorded in the checkpoint's manifest",
     r"head": "the number of the last commit, which a start compares with the log",
     r"lock": "the process's id",
     r"positions\.key": "random; with another one, positions that clients were given name nothing",

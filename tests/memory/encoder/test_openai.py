@@ -140,7 +140,7 @@ def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_
     server.start()
     assert daemon.wait()["documents"] == 2
     assert daemon.stop() == 0
-    # Started while the server is away: the store knows the vectors' length, and what needs none is answered.
+    # Started while the server does not answer: the store knows the vectors' length, and what needs none is answered.
     server.stop()
     daemon.start()
     assert daemon.query("Tolm Harbour", "bm25")[0]["document"] == "added:2"

@@ -86,7 +86,7 @@ def test_the_fingerprint_of_the_prompts_stands_in_the_extractors_name() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("judges.txt", b"Judge.", "judges.txt is no prompt; there are entities.txt, "),
+        ("judges.txt", b"Judge.", "judges.txt is not a prompt; the prompts are entities.txt, "),
         ("judge.txt", b" \n", "judge.txt is empty"),
         ("judge.txt", b"\xff\xfe", "judge.txt is not UTF-8"),
         ("judge.txt", b"x" * (MAX_PROMPT_BYTES + 1), "a prompt has 32,768 at most"),

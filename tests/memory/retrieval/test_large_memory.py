@@ -84,7 +84,7 @@ def test_an_answer_is_the_exact_one_but_for_a_trace_and_does_not_depend_on_what_
         memory.fold()
         memory.write_checkpoint()
     with Store(tmp_path / "one by one", ENCODER.identity) as memory:
-        assert memory.opened_from.startswith("snapshot")
+        assert memory.opened_from.startswith("checkpoint")
         assert_same(answers(memory.snapshot()), expected, 1e-6)
 
 

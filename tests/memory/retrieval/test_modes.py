@@ -119,7 +119,7 @@ def test_a_query_without_names_is_answered_by_similarity_and_says_so(several: St
 def test_an_empty_memory_says_that_there_is_nothing(tmp_path: Path, mode: str) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as opened:
         found = ask(opened, "Who built the Heron gauge?", mode)
-    assert (found.note, found.hits) == ("there is no passage to answer with", ())
+    assert (found.note, found.hits) == ("The memory is empty: no passage can answer this", ())
 
 
 class KeepsNothing:

@@ -45,7 +45,7 @@ def test_both_say_how_far_they_are(store, tmp_path):
     assert list(last) == [
         "reading the files",
         "reading the tables",
-        "comparing what is kept",
+        "comparing stored content",
         "comparing exports",
         "comparing synonyms",
         "copying",
@@ -78,10 +78,12 @@ SPOILS = {
         [a_passage(index)], [int(index.effective[a_passage(index)][0])], [-1.0]
     ),
     "the document d9 is in the tables alone": lambda index: index.documents.pop("d9"),
-    "the document d9 is not what the tables say": lambda index: index.documents.update(
+    "the document d9 differs from the tables": lambda index: index.documents.update(
         d9=replace(index.documents["d9"], title="Another")
     ),
-    "is held by": lambda index: index.holders.__setitem__(a_passage(index), {"d9": None, "other": None}),
+    "according to the tables in": lambda index: index.holders.__setitem__(
+        a_passage(index), {"d9": None, "other": None}
+    ),
     "was read by": lambda index: index.extraction_states.clear(),
 }
 
@@ -176,7 +178,7 @@ def test_half_a_backup_is_refused_and_the_store_stays(store, tmp_path):
     sizes = json.loads((tmp_path / "backup" / "backup.json").read_text())["sizes"]
     (tmp_path / "backup" / next(name for name in sizes if name.startswith("phrases"))).unlink()
     for source in (tmp_path / "backup", tmp_path / "absent"):
-        with pytest.raises(StoreError, match="no whole backup"):
+        with pytest.raises(StoreError, match="not a complete backup"):
             restore(source, store.folder)
     with open_store(store.folder) as again:
         assert exported(again) == expected
@@ -260,7 +262,7 @@ def test_a_backup_holds_files_of_a_store_alone(store, tmp_path, name):
     backup(store, tmp_path / "backup")
     note = json.loads((tmp_path / "backup" / NOTE).read_text())
     (tmp_path / "backup" / NOTE).write_text(json.dumps({**note, "sizes": {**note["sizes"], name: 0}}))
-    with pytest.raises(StoreError, match=r"is no file of a store|not a usable name"):
+    with pytest.raises(StoreError, match=r"is not a file of a store|not a usable name"):
         restore(tmp_path / "backup", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -46,7 +46,7 @@ def saved(tmp_path):
 def test_a_start_from_the_snapshot_equals_one_from_the_tables(saved):
     folder, expected, positions = saved
     with open_store(folder) as store:
-        assert store.opened_from.startswith("snapshot of commit")
+        assert store.opened_from.startswith("checkpoint of commit")
         assert lines(store) == expected
         assert store.positions == positions
         assert store.snapshot().bm25("text 77").tolist() == pytest.approx(bm25_of_rebuilt(folder), abs=1e-5)
@@ -59,7 +59,7 @@ def test_a_start_takes_the_edges_of_later_commits_as_they_were_found(saved, monk
     folder, expected, _ = saved
     monkeypatch.setattr("store.change.synonym_change.similar", searched)
     with open_store(folder) as store:
-        assert store.opened_from.startswith("snapshot of commit")
+        assert store.opened_from.startswith("checkpoint of commit")
         assert lines(store) == expected
         index = store._index
         taken = index.synonym_needs.view().copy()
@@ -105,7 +105,7 @@ def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
     with open_store(folder) as store:
         if (kind, how) == ("vectors", "changed"):
             # A start looks at the size of what is large, and reads it later.
-            assert store.opened_from.startswith("snapshot")
+            assert store.opened_from.startswith("checkpoint")
             assert not store.check_checkpoint()
             assert newest(folder) is None
             assert all(
@@ -125,7 +125,7 @@ def test_what_a_start_did_not_read_is_read_before_the_next_snapshot(saved):
         assert store.check_checkpoint()
         assert store.write_checkpoint()
     with open_store(folder) as store:
-        assert store.opened_from.startswith("snapshot")
+        assert store.opened_from.startswith("checkpoint")
         assert lines(store) == expected
 
 
@@ -164,7 +164,7 @@ def test_half_a_snapshot_is_none(saved):
         assert lines(store) == expected
         assert store.write_checkpoint()
     with open_store(folder) as store:
-        assert store.opened_from.startswith("snapshot")
+        assert store.opened_from.startswith("checkpoint")
         assert lines(store) == expected
 
 
@@ -232,7 +232,7 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         vectors = store.snapshot().phrase_vectors.rows(np.arange(store.snapshot().n_phrases))
     with open_store(tmp_path) as store:
         snapshot = store.snapshot()
-        assert store.opened_from.startswith("snapshot")
+        assert store.opened_from.startswith("checkpoint")
         assert np.array_equal(snapshot.phrase_vectors.rows(np.arange(snapshot.n_phrases)), vectors)
         add(store, {"yet more": [("T", "text 2", tuple((f"cy{i}", "is", f"bo{i}") for i in range(20)))]})
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
@@ -275,7 +275,7 @@ def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_ag
         add(store, documents(30, 40))
         after = lines(store)
     with open_store(tmp_path) as store:
-        assert store.opened_from.startswith("snapshot")
+        assert store.opened_from.startswith("checkpoint")
         assert lines(store) == after
         assert np.array_equal(store.snapshot().phrase_vectors.rows(np.arange(len(vectors))), vectors)
 

@@ -102,7 +102,7 @@ def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a
         store.purge(timedelta(0))
         add(store, {"e": [("", "text 5", (("cydd d", "has", "ambb"),))]})
     with open_store(tmp_path) as store:
-        assert store.opened_from.startswith("snapshot")
+        assert store.opened_from.startswith("checkpoint")
         assert verify(store).problems == []
 
 
@@ -260,7 +260,7 @@ def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(
         add(store, {"d3": OLD["d3"]})
         assert verify(store).problems == []
     with open_store(tmp_path) as store:
-        assert store.opened_from.startswith("snapshot")
+        assert store.opened_from.startswith("checkpoint")
         check(store, {"d1": OLD["d1"], "d3": OLD["d3"]})
 
 

@@ -40,7 +40,7 @@ def differences(memory, alone):
     other = alone.document_snapshot()
     orders = CanonicalOrder(memory.snapshot), CanonicalOrder(other.snapshot)
     found = [*compare_snapshots(memory, other, *orders), *other_vectors(*orders)]
-    return [each for each in found if not each.endswith("is not what the tables say")]
+    return [each for each in found if not each.endswith("differs from the tables")]
 
 
 def other_vectors(ones, others):

@@ -18,7 +18,7 @@ def store(tmp_path):
 def test_rows_that_a_table_has_twice_are_told(store, table):
     rows = store._tables.read(table)
     store._tables._tables[table].add(rows.slice(rows.num_rows // 2, 2))
-    assert f"the table {table} holds a row twice" in verify(store).problems
+    assert f"the table {table} contains a row twice" in verify(store).problems
 
 
 def test_a_number_that_two_texts_have_is_told(store):
@@ -27,4 +27,4 @@ def test_a_number_that_two_texts_have_is_told(store):
     others = pa.array(["another text", "and one more"], rows.schema.field("text").type)
     column = rows.schema.get_field_index("text")
     store._tables._tables["phrases"].add(some.set_column(column, rows.schema.field("text"), others))
-    assert "the table phrases holds a row twice" in verify(store).problems
+    assert "the table phrases contains a row twice" in verify(store).problems

@@ -34,7 +34,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             return _Message(file, limits, omissions).read()
     except (OSError, olefile.OleFileError) as error:
-        raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 
 
 class _Message:

@@ -37,7 +37,7 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if name == "html":
         return parse_html(data, limits, omissions)
     if name in _DRAWINGS:
-        raise NotADocument("a drawing, which nobody wrote to be read; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument("a drawing, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT)
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline)
     return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]})

@@ -123,7 +123,7 @@ def test_bytes_are_counted_as_they_are_written(tmp_path: Path) -> None:
 )
 def test_what_could_never_wait_is_refused_also_by_an_empty_inbox(tmp_path: Path, limits: QueueLimits, key: str) -> None:
     async def scenario(pipeline: Pipeline) -> None:
-        with pytest.raises(TooLarge, match=rf"inbox_{key}\).*none of these was taken: send them in several requests"):
+        with pytest.raises(TooLarge, match=rf"inbox_{key}\).*none was accepted: send them in several requests"):
             await pipeline.inbox.add(added(4))
         assert (len(pipeline.intake), pipeline.inbox.capacity.items) == (0, 0)
         await pipeline.inbox.add(added(4), wait=True)
@@ -177,7 +177,7 @@ def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
     async def scenario(pipeline: Pipeline) -> None:
         monkeypatch.setattr(f"store.durable_files.os.{broken}", full)
         for _ in range(2):
-            with pytest.raises(NotReady, match=r"The disk.*No space left on device; none of it was taken"):
+            with pytest.raises(NotReady, match=r"The disk.*No space left on device; none was accepted"):
                 await pipeline.inbox.add(added(2))
         assert list((tmp_path / "inbox").iterdir()) == []
         assert (pipeline.inbox.capacity.items, len(pipeline.intake)) == (0, 0)

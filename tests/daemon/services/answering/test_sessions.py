@@ -88,7 +88,7 @@ def test_a_session_that_is_removed_during_a_question_stays_removed(asking: Askin
             asking.daemon.ask("DELETE", "/v1/sessions", json={"names": ["one"]})
 
     answer = asking.ask(playing(remove), deep=True, steps=1, session="one")
-    assert "session one was removed while this question was worked at, and is not kept" in answer["note"]
+    assert "session one was removed while this question was answered, and is not stored" in answer["note"]
     assert asking.daemon.ask("GET", "/v1/sessions")["sessions"] == []
 
 

@@ -247,7 +247,7 @@ def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
     vectors, order = phrases_of(clustered(3_000, 48, 0.46, seed=5)), np.arange(1_500)
     expected = filled(tmp_path, vectors, order[:1_200], 300, save=True)
     with Store(tmp_path, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
-        assert memory.opened_from.startswith("snapshot")
+        assert memory.opened_from.startswith("checkpoint")
         sketches = memory._index.sketches
         assert len(sketches.runs) > 1
         for run in sketches.runs:
