@@ -1,9 +1,11 @@
 """Collects blocks under the headings above them, whatever format they come from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.splitting import TextBlock
+from consumers.splitting import PlacedLink, TextBlock
+from consumers.types import Link
 
 _LONGEST_HEADING = 300
 
@@ -18,25 +20,39 @@ class Outline:
         self.first_heading = ""
         self._room = text_chars
         self._limit = text_chars
-        self._open: list[tuple[int, str]] = []
+        self._open: list[tuple[int, str, tuple[Link, ...]]] = []
         self._bare: TextBlock | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
-        return tuple(text for _, text in self._open)
+        return tuple(text for _, text, _ in self._open)
+
+    @property
+    def heading_links(self) -> tuple[Link, ...]:
+        return tuple(link for _, _, links in self._open for link in links)
 
     def heading(
-        self, level: int, text: str, *, page: int | None = None, line: int | None = None, sheet: str | None = None
+        self,
+        level: int,
+        text: str,
+        *,
+        page: int | None = None,
+        line: int | None = None,
+        sheet: str | None = None,
+        links: Iterable[Link] = (),
     ) -> None:
+        """Opens a section. Its `links` belong to everything below it."""
         text = " ".join(text.split())
         if not text:
             return
         if len(text) > _LONGEST_HEADING:  # a paragraph in a heading's clothes
-            self.text(text, page=page, line=line, sheet=sheet)
+            self.text(text, page=page, line=line, sheet=sheet, links=[PlacedLink(0, link) for link in links])
             return
         self._close(level)
-        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet)
-        self._open.append((level, text))
+        own = tuple(links)
+        above = self.heading_links
+        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet, heading_links=(*above, *own))
+        self._open.append((level, text, own))
         if not self.first_heading and not self.blocks:
             self.first_heading = text
 
@@ -49,16 +65,24 @@ class Outline:
         line: int | None = None,
         sheet: str | None = None,
         row: int | None = None,
+        links: Sequence[PlacedLink] = (),
     ) -> None:
-        text = text.strip()
-        if not text:
+        """Adds a paragraph, item or row. `links` are placed by the characters of `text` as it is given."""
+        stripped = text.strip()
+        if not stripped:
             return
+        if links:
+            lead = len(text) - len(text.lstrip())
+            links = [replace(link, start=min(max(link.start - lead, 0), len(stripped) - 1)) for link in links]
+        text = stripped
         self._room -= len(text)
         if self._room < 0:
             self.omissions.add(OmissionKind.TOO_LARGE, f"text after the first {self._limit:,} characters")
             return
         self._bare = None
-        self.blocks.append(TextBlock(text, self.headings, joint, page, line, sheet, row))
+        self.blocks.append(
+            TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links)
+        )
 
     def include(self, blocks: Iterable[TextBlock], level: int) -> None:
         """Takes over the blocks of another document; its headings begin at `level`."""
@@ -70,7 +94,10 @@ class Outline:
                     self.heading(level + depth, heading, page=block.page, line=block.line, sheet=block.sheet)
                     above = block.headings[: depth + 1]
             above = block.headings
-            self.text(block.text, block.joint, page=block.page, line=block.line, sheet=block.sheet, row=block.row)
+            links = [*block.links, *(PlacedLink(0, link) for link in block.heading_links)]
+            self.text(
+                block.text, block.joint, page=block.page, line=block.line, sheet=block.sheet, row=block.row, links=links
+            )
 
     def done(self) -> tuple[TextBlock, ...]:
         self._keep_bare(0)

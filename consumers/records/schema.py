@@ -37,6 +37,7 @@ PASSAGE = pa.struct(
     ]
 )
 OMISSION = pa.struct([("kind", pa.string()), ("count", pa.int64()), ("text", pa.string())])
+LINK = pa.struct([("target", pa.string()), ("heading", pa.string()), ("text", pa.string()), ("passage", pa.int32())])
 VECTORS = pa.struct(
     [
         ("encoder", pa.string()),
@@ -62,6 +63,7 @@ SCHEMA = pa.schema(
         pa.field("passages", pa.list_(PASSAGE)),
         pa.field("vectors", VECTORS),
         pa.field("left_out", pa.list_(OMISSION)),
+        pa.field("links", pa.list_(LINK)),
     ],
     metadata={VERSION_KEY: str(VERSION)},
 )

@@ -103,6 +103,11 @@ def _row(record: Record) -> dict[str, Any]:
         "left_out": [
             {"kind": each.kind.value, "count": each.count, "text": _text(each.text)} for each in document.left_out
         ],
+        "links": [
+            {"target": _text(link.target), "heading": _text(link.heading), "text": _text(link.text), "passage": number}
+            for number, passage in enumerate(document.passages)
+            for link in passage.links
+        ],
     }
 
 

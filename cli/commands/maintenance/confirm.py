@@ -14,9 +14,9 @@ from daemon.contract.http.routes import Route
 def confirm(invocation: Invocation, source: str) -> None:
     """Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.
 
-    SOURCE is the folder's name, as `status` shows it. hippod keeps documents that a scan missed, if they are more than half of
-    the folder's, because the drive may be mounted empty or the path may be wrong. After an upgrade it keeps documents that a new
-    default exclusion leaves out. `status` and `doctor` show their number.
+    SOURCE is the folder's name, as `status` shows it. hippod keeps documents that a scan missed, if they are more than half
+    of the folder's, because the drive may be mounted empty or the path may be wrong. After an upgrade it keeps documents
+    that a new default exclusion leaves out. `status` and `doctor` show their number.
     """
     with invocation.client() as client:
         answer = client.call("POST", Route.CONFIRM, {"source": source})
