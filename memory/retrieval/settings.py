@@ -97,6 +97,13 @@ class RetrievalSettings:
         ge=0,
         le=1,
     )
+    links: bool = _setting(True, "Whether the links that authors set lead from the best passages to the documents they name.")
+    document_passages: int = _setting(
+        2,
+        "How many passages of one document may be among the first five.",
+        ge=1,
+        le=10_000,
+    )
     temperature: float = _setting(
         0.25,
         "How far from the best match a start may lie, in standard deviations; a smaller value takes the best match alone.",
