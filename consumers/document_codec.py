@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from consumers.failure_codes import FailureCode
-from consumers.types import ParsedDocument, Passage
+from consumers.types import Link, ParsedDocument, Passage
 
 
 def document_to_json(document: ParsedDocument) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def document_to_json(document: ParsedDocument) -> dict[str, Any]:
     return {
         "uri": document.uri,
         "title": document.title,
-        "passages": [[p.title, p.text, dict(p.location), p.triples] for p in document.passages],
+        "passages": [_passage_values(passage) for passage in document.passages],
         "metadata": dict(document.metadata),
         "modified_at": document.modified_at,
         "error": document.error,
@@ -40,6 +40,12 @@ def document_from_json(value: Mapping[str, Any]) -> ParsedDocument:
     )
 
 
+def _passage_values(passage: Passage) -> list[Any]:
+    links = [[link.target, link.heading, link.text] for link in passage.links]
+    return [passage.title, passage.text, dict(passage.location), passage.triples, links]
+
+
 def _passage(value: Sequence[Any]) -> Passage:
-    title, text, location, given = value
-    return Passage(title, text, location, None if given is None else tuple((s, p, o) for s, p, o in given))
+    title, text, location, given, links = value
+    triples = None if given is None else tuple((s, p, o) for s, p, o in given)
+    return Passage(title, text, location, triples, tuple(Link(*link) for link in links))

@@ -123,6 +123,19 @@ FileEvent = FileChanged | FileMoved | FileRemoved | FileRefused
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link from a passage, as its author wrote it. Only the store can say which document it leads to.
+
+    `target`: a relative path, a page's name, or an address, without the fragment. `heading`: the fragment: the name of a
+    heading, or `^id` for a block of Obsidian. `text`: the words that the reader sees.
+    """
+
+    target: str
+    heading: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A piece of a document's text: the unit of retrieval.
 
@@ -135,6 +148,8 @@ class Passage:
     text: str
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
+    links: tuple[Link, ...] = ()
+    """The links in the text, and those in the headings above it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,18 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link as its author wrote it: the target (a path, a name, an address), the heading in it, and the words shown.
+
+    `store.links` says which document it leads to.
+    """
+
+    target: str
+    heading: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PassageRef:
     """A document's use of a passage: which one, where it stood, and triples that came with the document."""
 
@@ -42,6 +54,9 @@ class PassageRef:
     extractor: str | None = None
     """The extractor that found `triples`, if they came in a record (docs/reference/records.md); `None` if the document states
     them."""
+    links: tuple[Link, ...] = ()
+    """The links that the document has in the passage and in the headings above it. Another document with the same passage may
+    have others: a relative path leads elsewhere from there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ STORE_ROOMS = {
     "index": {"fixed_point", "lance", "text", "types"},
     "log": {"errors", "fixed_point", "lance", "types"},
     "lance": {"durable_files", "fixed_point", "types"},
+    "links": {"types"},
     "text": set(),
     "passage_id": set(),
     "object_store": set(),

@@ -8,6 +8,7 @@ from cli.render.lines import DIM, HEADING, align, hanging, indent, state, text, 
 from cli.render.styled_text import Text
 from cli.terminal_text import local_time, location_text, one_line, terminal_safe, uri
 from daemon.contract.show import (
+    DocumentLink,
     PassageOccurrence,
     PassageSummary,
     ShowDocument,
@@ -46,14 +47,25 @@ def _document(answer: ShowDocument, width: int) -> list[Text]:
         ("source", text(answer.source)),
         ("modified", text(local_time(entry.modified_at))),
         ("committed", text(local_time(entry.committed_at))),
+        ("names", text(" · ".join(one_line(name) for name in answer.names))),
         *((key, text(str(value))) for key, value in sorted(answer.metadata.items())),
     ]
     rows = [[text((name, DIM)), value] for name, value in facts if value.plain]
     head = text(("document  ", DIM), (entry.title or "(no title)", HEADING))
     lines = [*hanging(head, 10, width), *align(rows, indent=2, width=width)]
+    lines += _links(answer.links, answer.counts, width)
     lines += _passages(answer.passages, answer.counts, width)
     lines += _triples(answer.triples, answer.counts, width)
     return lines + _phrases(answer.phrases, answer.counts, width)
+
+
+def _links(links: list[DocumentLink], counts: Mapping[str, int], width: int) -> list[Text]:
+    lines = _head("Links", links, counts)
+    for each in links:
+        target = f"{each.target}#{each.heading}" if each.heading else each.target
+        shown = f"  {one_line(each.text)}" if each.text and each.text != each.target else ""
+        lines += hanging(text("  ", (one_line(target), "cyan"), (shown, DIM)), 4, width)
+    return lines
 
 
 def _passage(answer: ShowPassage, width: int) -> list[Text]:

@@ -1,8 +1,12 @@
 """Collects blocks under the headings above them, whatever format they come from."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
 from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import NotADocument
-from consumers.splitting import TextBlock
+from consumers.splitting import PlacedLink, TextBlock
+from consumers.types import Link
 
 _LONGEST_HEADING = 300
 
@@ -15,27 +19,41 @@ class Outline:
         self.first_heading = ""
         self._room = text_chars
         self._limit = text_chars
-        self._open: list[tuple[int, str]] = []
+        self._open: list[tuple[int, str, tuple[Link, ...]]] = []
         self._bare: TextBlock | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
-        return tuple(text for _, text in self._open)
+        return tuple(text for _, text, _ in self._open)
+
+    @property
+    def heading_links(self) -> tuple[Link, ...]:
+        return tuple(link for _, _, links in self._open for link in links)
 
     def heading(
-        self, level: int, text: str, *, page: int | None = None, line: int | None = None, sheet: str | None = None
+        self,
+        level: int,
+        text: str,
+        *,
+        page: int | None = None,
+        line: int | None = None,
+        sheet: str | None = None,
+        links: Iterable[Link] = (),
     ) -> None:
+        """Opens a section. Its `links` belong to everything below it."""
         text = " ".join(text.split())
         if not text:
             return
         if len(text) > _LONGEST_HEADING:  # a paragraph in a heading's clothes
-            self.text(text, page=page, line=line, sheet=sheet)
+            self.text(text, page=page, line=line, sheet=sheet, links=[PlacedLink(0, link) for link in links])
             return
         self._keep_bare(level)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
-        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet)
-        self._open.append((level, text))
+        own = tuple(links)
+        above = self.heading_links
+        self._bare = TextBlock(text, self.headings, page=page, line=line, sheet=sheet, heading_links=(*above, *own))
+        self._open.append((level, text, own))
         if not self.first_heading and not self.blocks:
             self.first_heading = text
 
@@ -48,10 +66,16 @@ class Outline:
         line: int | None = None,
         sheet: str | None = None,
         row: int | None = None,
+        links: Sequence[PlacedLink] = (),
     ) -> None:
-        text = text.strip()
-        if not text:
+        """Adds a paragraph, item or row. `links` are placed by the characters of `text` as it is given."""
+        stripped = text.strip()
+        if not stripped:
             return
+        if links:
+            lead = len(text) - len(text.lstrip())
+            links = [replace(link, start=min(max(link.start - lead, 0), len(stripped) - 1)) for link in links]
+        text = stripped
         self._room -= len(text)
         if self._room < 0:
             raise NotADocument(
@@ -59,7 +83,9 @@ class Outline:
                 FailureCode.TOO_LARGE,
             )
         self._bare = None
-        self.blocks.append(TextBlock(text, self.headings, joint, page, line, sheet, row))
+        self.blocks.append(
+            TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links)
+        )
 
     def done(self) -> tuple[TextBlock, ...]:
         self._keep_bare(0)

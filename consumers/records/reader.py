@@ -19,7 +19,7 @@ from consumers.failure_codes import FailureCode
 from consumers.records.record import PassageExtraction, Record, RecordError, RecordVectors, SourcePosition
 from consumers.records.schema import FAILED, REMOVED, REQUIRED, SCHEMA, SKIPPED, STATES, VERSION, VERSION_KEY
 from consumers.records.writer import ROW_GROUP_RECORDS
-from consumers.types import ParsedDocument, Passage, Triple
+from consumers.types import Link, ParsedDocument, Passage, Triple
 
 MAX_URI_CHARS = 8192
 PARQUET_MAGIC = b"PAR1"
@@ -138,22 +138,38 @@ def _record(columns: Mapping[str, Any], row: int) -> Record:
             code=FailureCode(code),
         )
         return Record(failed, (), position)
-    passages, extractions = _passages(value["passages"] or [])
+    passages, extractions = _passages(value["passages"] or [], _links(value["links"] or []))
     document = ParsedDocument(uri, value["title"] or "", passages, metadata, value["modified_at"])
     vectors = columns["vectors"][row]
     return Record(document, extractions, position, _vectors(vectors, len(passages)) if vectors.is_valid else None)
 
 
-def _passages(values: Sequence[Any]) -> tuple[tuple[Passage, ...], tuple[PassageExtraction | None, ...]]:
-    passages, extractions = [], []
+def _links(values: Sequence[Any]) -> dict[int, list[Link]]:
+    """The links by the number of their passage."""
+    found: dict[int, list[Link]] = {}
     for value in values:
+        if value is None or value["passage"] is None or not (value["target"] or value["heading"]):
+            raise RecordError("a link must have a target or a heading, and the number of its passage")
+        link = Link(value["target"] or "", value["heading"] or "", value["text"] or "")
+        found.setdefault(value["passage"], []).append(link)
+    return found
+
+
+def _passages(
+    values: Sequence[Any], links: Mapping[int, Sequence[Link]]
+) -> tuple[tuple[Passage, ...], tuple[PassageExtraction | None, ...]]:
+    passages, extractions = [], []
+    if outside := [number for number in links if not 0 <= number < len(values)]:
+        raise RecordError(f"a link names the passage {outside[0]}, and there are {len(values)}")
+    for number, value in enumerate(values):
         if value is None or (not value["text"] and not value["title"]):
             raise RecordError("a passage has neither title nor text")
         triples = None if value["triples"] is None else _triples(value["triples"])
         location = _object(value["location"], "location")
         if any(isinstance(part, dict | list) for part in location.values()):
             raise RecordError('"location" must be an object of numbers and texts')
-        passages.append(Passage(value["title"] or "", value["text"] or "", location, triples))
+        of_passage = tuple(links.get(number, ()))
+        passages.append(Passage(value["title"] or "", value["text"] or "", location, triples, of_passage))
         extractions.append(None if value["extraction"] is None else _extraction(value["extraction"]))
     return tuple(passages), tuple(extractions)
 

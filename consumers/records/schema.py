@@ -36,6 +36,7 @@ PASSAGE = pa.struct(
         ("extraction", EXTRACTION),
     ]
 )
+LINK = pa.struct([("target", pa.string()), ("heading", pa.string()), ("text", pa.string()), ("passage", pa.int32())])
 VECTORS = pa.struct(
     [
         ("encoder", pa.string()),
@@ -60,6 +61,7 @@ SCHEMA = pa.schema(
         pa.field("position", POSITION),
         pa.field("passages", pa.list_(PASSAGE)),
         pa.field("vectors", VECTORS),
+        pa.field("links", pa.list_(LINK)),
     ],
     metadata={VERSION_KEY: str(VERSION)},
 )

@@ -100,6 +100,11 @@ def _row(record: Record) -> dict[str, Any]:
         "labels": labels,
         "position": None if record.position is None else record.position.to_json(),
         "passages": passages,
+        "links": [
+            {"target": _text(link.target), "heading": _text(link.heading), "text": _text(link.text), "passage": number}
+            for number, passage in enumerate(document.passages)
+            for link in passage.links
+        ],
     }
 
 

@@ -1,6 +1,6 @@
 """Cutting a document's text into passages at content-defined boundaries."""
 
-from consumers.splitting.blocks import SEPARATOR, ParsedText, SplitSettings, TextBlock
+from consumers.splitting.blocks import SEPARATOR, ParsedText, PlacedLink, SplitSettings, TextBlock
 from consumers.splitting.passages import paragraphs, split, split_text
 from consumers.splitting.supplied_triples import assign_triples, read_triples
 from consumers.splitting.tokens import TOKEN, count_tokens
@@ -9,6 +9,7 @@ __all__ = [
     "SEPARATOR",
     "TOKEN",
     "ParsedText",
+    "PlacedLink",
     "SplitSettings",
     "TextBlock",
     "assign_triples",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from consumers.types import Link
+
 SEPARATOR = " › "
 """Between a document's title and its headings, wherever they are written in one line."""
 
@@ -27,6 +29,14 @@ class SplitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedLink:
+    """A link that begins at the character `start` of its block's text."""
+
+    start: int
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
 class TextBlock:
     """A paragraph, list item or table row.
 
@@ -41,6 +51,10 @@ class TextBlock:
     line: int | None = None
     sheet: str | None = None
     row: int | None = None
+    links: tuple[PlacedLink, ...] = ()
+    """The links in `text`, in order."""
+    heading_links: tuple[Link, ...] = ()
+    """The links in `headings`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """From blocks to passages: sections first, then boundaries within those that are too long."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -11,7 +11,10 @@ from consumers.splitting.blocks import SEPARATOR, SplitSettings, TextBlock
 from consumers.splitting.boundaries import Unit, cut_section
 from consumers.splitting.timing import SPLIT_TIMER
 from consumers.splitting.tokens import count_tokens
-from consumers.types import Passage
+from consumers.types import Link, Passage
+
+MAX_LINKS = 10_000
+"""Links of a document that are kept, the first. A link in a heading counts once for each passage below it."""
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
@@ -33,7 +36,7 @@ class _Section:
 def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Passages in reading order. `title` is the one the content gives, "" for none; empty blocks are left out."""
     sections = _share_short_ones(_sections(blocks, title), settings)
-    return tuple(passage for section in sections for passage in _passages(section, title, settings))
+    return tuple(_within_limit(passage for section in sections for passage in _passages(section, title, settings)))
 
 
 @SPLIT_TIMER.timed
@@ -99,9 +102,23 @@ def _together(run: Sequence[_Section]) -> _Section:
         below = SEPARATOR.join(section.headings[len(shared) :])
         first, *rest = section.blocks
         repeats = not below or below == first.text
-        blocks.append(first if repeats else replace(first, text=f"{below}\n{first.text}", joint="\n\n"))
+        blocks.append(first if repeats else _headed(first, f"{below}\n"))
         blocks.extend(rest)
     return _Section(shared, tuple(blocks), tuple(count_tokens(block.text) for block in blocks))
+
+
+def _headed(block: TextBlock, heading: str) -> TextBlock:
+    """The block with the heading above it as a part of its text."""
+    links = tuple(replace(link, start=link.start + len(heading)) for link in block.links)
+    return replace(block, text=heading + block.text, joint="\n\n", links=links)
+
+
+def _within_limit(passages: Iterable[Passage]) -> Iterator[Passage]:
+    """The passages with the first `MAX_LINKS` of their links."""
+    left = MAX_LINKS
+    for passage in passages:
+        yield passage if len(passage.links) <= left else replace(passage, links=passage.links[:left])
+        left = max(left - len(passage.links), 0)
 
 
 def _common_prefix(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -116,7 +133,7 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
     full_title = SEPARATOR.join(part for part in (title, *section.headings) if part)
     if section.tokens <= settings.max_tokens:
         text = "".join(f"{block.joint if i else ''}{block.text}" for i, block in enumerate(section.blocks))
-        yield Passage(full_title, text, _location(section.blocks[0], 0))
+        yield Passage(full_title, text, _location(section.blocks[0], 0), links=_links(section.blocks, units=None))
         return
     units = units_of(section.blocks, section.counts, settings.max_tokens)
     block, seen, lines = -1, 0, 0  # counting line breaks from the last place on keeps a huge block linear
@@ -126,7 +143,9 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
             block, seen, lines = begin.block, 0, 0
         lines += section.blocks[block].text.count("\n", seen, begin.start)
         seen = begin.start
-        yield Passage(full_title, _text(section.blocks, units[first:last]), _location(section.blocks[block], lines))
+        within = units[first:last]
+        text, links = _text(section.blocks, within), _links(section.blocks, within)
+        yield Passage(full_title, text, _location(section.blocks[block], lines), links=links)
 
 
 def _text(blocks: Sequence[TextBlock], units: Sequence[Unit]) -> str:
@@ -137,6 +156,19 @@ def _text(blocks: Sequence[TextBlock], units: Sequence[Unit]) -> str:
             parts.append(blocks[index].joint)
         parts.append(blocks[index].text[members[0].start : members[-1].end].strip())
     return "".join(parts)
+
+
+def _links(blocks: Sequence[TextBlock], units: Sequence[Unit] | None) -> tuple[Link, ...]:
+    """The links of a passage that consists of `units`, or of all `blocks` if it is None; those of its headings first."""
+    parts = ((block, 0, len(block.text)) for block in blocks)
+    if units is not None:
+        parts = ((blocks[unit.block], unit.start, unit.end) for unit in units)
+    above: dict[Link, None] = {}
+    inside: dict[Link, None] = {}
+    for block, start, end in parts:
+        above.update(dict.fromkeys(block.heading_links))
+        inside.update(dict.fromkeys(each.link for each in block.links if start <= each.start < end))
+    return (*above, *(link for link in inside if link not in above))
 
 
 def _location(block: TextBlock, lines: int) -> dict[str, Any]:

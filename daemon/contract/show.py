@@ -48,14 +48,27 @@ class PassageOccurrence(Response):
     location: dict[str, Any] = Field(default_factory=dict)
 
 
+class DocumentLink(Response):
+    """A link of a document, as its author wrote it. `passage`: the id of the passage that holds it, or that stands below the
+    heading which holds it."""
+
+    target: str
+    heading: str
+    text: str
+    passage: str
+
+
 class ShowDocument(Response):
-    """`passages` in reading order; `phrases` and `triples` are those of its passages."""
+    """`passages` in reading order; `phrases` and `triples` are those of its passages. `names`: what the document is found by
+    beside its text."""
 
     kind: Literal["document"] = "document"
     document: DocumentEntry
     source: str
     next_try_at: AwareDatetime | None = None
     metadata: dict[str, Any]
+    names: list[str] = Field(default_factory=list)
+    links: list[DocumentLink] = Field(default_factory=list)
     passages: list[PassageSummary]
     phrases: list[str]
     triples: list[TripleText]

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import overload
 
 from consumers.failure_codes import FailureCode
+from consumers.types import Link as ParsedLink
 from consumers.types import ParsedDocument
 from memory.phrase_normalisation import normalise_triple
 from store.passage_id import passage_id
-from store.types import Document, PassageRef, PassageText, State, Triple
+from store.types import Document, Link, PassageRef, PassageText, State, Triple
 
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
 """When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
@@ -36,7 +37,8 @@ def to_store_document(
         title, text = storable(passage.title), storable(passage.text)
         id = passage_id(title, text)
         texts.append(PassageText(id, title, text))
-        refs.append(PassageRef(id, dict(passage.location), normalised_triples(passage.triples)))
+        triples = normalised_triples(passage.triples)
+        refs.append(PassageRef(id, dict(passage.location), triples, links=_links(passage.links)))
     document = Document(
         uri=read.uri,
         source=source,
@@ -47,6 +49,10 @@ def to_store_document(
         passages=tuple(refs),
     )
     return document, texts
+
+
+def _links(links: Sequence[ParsedLink]) -> tuple[Link, ...]:
+    return tuple(Link(storable(link.target), storable(link.heading), storable(link.text)) for link in links)
 
 
 @overload

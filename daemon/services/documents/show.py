@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from daemon.contract.show import (
+    DocumentLink,
     PassageOccurrence,
     PassageSummary,
     ShowDocument,
@@ -21,6 +22,7 @@ from memory.phrase_normalisation import normalise_phrase, normalise_triple
 from store.document_snapshot import DocumentSnapshot
 from store.index.delta_csr import MatrixView
 from store.index.effective_triples import supplied_triples
+from store.links.names import document_names
 from store.snapshot import Snapshot, column_entries
 from store.types import Document, ExtractionState
 
@@ -56,15 +58,27 @@ def _document(snapshot: Snapshot, document: Document, limit: int, states: Curren
     phrases = _columns(snapshot.context, passage_rows)
     triples = _columns(snapshot.incidence, passage_rows)
     passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
+    links = [
+        DocumentLink(target=link.target, heading=link.heading, text=link.text, passage=ref.passage)
+        for ref in document.passages
+        for link in ref.links
+    ]
     return ShowDocument(
         document=states.entry(document),
         source=document.source,
         next_try_at=states.next_try_at(document),
         metadata=dict(document.metadata),
+        names=list(document_names(document).all),
+        links=links[:limit],
         passages=passages,
         phrases=[snapshot.phrase(row) for row in phrases][:limit],
         triples=_triples(snapshot, triples, limit),
-        counts={"passages": len(document.passages), "phrases": len(phrases), "triples": len(triples)},
+        counts={
+            "passages": len(document.passages),
+            "links": len(links),
+            "phrases": len(phrases),
+            "triples": len(triples),
+        },
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from store.lance.schema.vectors import Columns
-from store.types import Document, PassageRef, State
+from store.types import Document, Link, PassageRef, State
 
 SCHEMA = pa.schema(
     [
@@ -65,8 +65,11 @@ def passages_text(refs: Iterable[PassageRef]) -> str:
 
 
 def _ref_columns(ref: PassageRef) -> list[Any]:
-    """Three values, and the extractor only where there is one: most rows have none."""
-    return [ref.passage, dict(ref.location), ref.triples, *([ref.extractor] if ref.extractor is not None else [])]
+    """Three values; then the extractor and the links, as far as there are any: most rows have neither."""
+    values = [ref.passage, dict(ref.location), ref.triples]
+    if ref.links:
+        return [*values, ref.extractor, [[link.target, link.heading, link.text] for link in ref.links]]
+    return values if ref.extractor is None else [*values, ref.extractor]
 
 
 def removes(row: Mapping[str, Any]) -> bool:
@@ -81,9 +84,10 @@ def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[Pas
             intern(passage),
             location,
             None if triples is None else tuple((intern(s), intern(p), intern(o)) for s, p, o in triples),
-            intern(extractor[0]) if extractor else None,
+            intern(more[0]) if more and more[0] is not None else None,
+            tuple(Link(*link) for link in more[1]) if len(more) > 1 else (),
         )
-        for passage, location, triples, *extractor in json.loads(passages)
+        for passage, location, triples, *more in json.loads(passages)
     )
 
 

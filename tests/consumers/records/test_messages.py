@@ -69,7 +69,7 @@ def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
 
 
 def test_parts_of_two_copies_of_one_position_may_be_mixed():
-    one, two = to_messages(record(seed=1), 9000), to_messages(record(seed=2), 9000)
+    one, two = to_messages(record(seed=1), 9500), to_messages(record(seed=2), 9500)
     assert len(one) == len(two) == 2
     parts = PartAssembler()
     for message, token in ((one[0], "A0"), (two[0], "B0")):
@@ -85,7 +85,7 @@ def test_parts_of_two_copies_of_one_position_may_be_mixed():
 
 
 def test_a_newer_part_or_record_voids_every_older_copy():
-    one, two, new = (to_messages(record(seed=n, offset=5 + n // 3), 9000) for n in (1, 2, 3))
+    one, two, new = (to_messages(record(seed=n, offset=5 + n // 3), 9500) for n in (1, 2, 3))
     parts = PartAssembler()
     add(parts, one[0], "A0")
     add(parts, two[0], "B0")

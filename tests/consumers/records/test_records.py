@@ -11,7 +11,7 @@ from consumers.records.reader import from_message, read_file
 from consumers.records.record import PassageExtraction, Record, RecordError, RecordVectors, SourcePosition
 from consumers.records.schema import SCHEMA
 from consumers.records.writer import to_batch, to_message, write_file
-from consumers.types import ParsedDocument, Passage
+from consumers.types import Link, ParsedDocument, Passage
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)
 triples = st.lists(st.tuples(words, words, words), max_size=3).map(tuple)
@@ -28,6 +28,7 @@ extractions = st.builds(
     st.integers(0, 1000).map(float),
     st.none() | words,
 )
+links = st.lists(st.builds(Link, words, words, words), max_size=2).map(tuple)
 positions = st.builds(SourcePosition, words, st.integers(0, 2**63 - 1), st.integers(0, 2**62))
 
 
@@ -44,7 +45,8 @@ def records(draw):
         return Record(ParsedDocument("kafka://t/1", deleted=True), (), draw(positions))
     passages = draw(
         st.lists(
-            st.builds(Passage, words, words, st.dictionaries(words, st.integers(0, 9)), st.none() | triples), max_size=3
+            st.builds(Passage, words, words, st.dictionaries(words, st.integers(0, 9)), st.none() | triples, links),
+            max_size=3,
         )
     )
     metadata = draw(st.dictionaries(words.filter(lambda key: key != "labels"), json_values, max_size=3))
@@ -97,6 +99,12 @@ def test_a_failed_document_keeps_its_reason():
     assert from_message(to_message(Record(failed))).document == failed
 
 
+def test_a_record_without_links_has_none():
+    table = pa.Table.from_batches([to_batch([Record(ParsedDocument("u", "t", (Passage("a", "b"),)), (None,))])])
+    [passage] = from_message(message(table.drop_columns(["links"]))).document.passages
+    assert passage.links == ()
+
+
 def edited(**columns):
     table = pa.Table.from_batches([to_batch([Record(ParsedDocument("u", "t", (Passage("a", "b"),)), (None,))])])
     for name, value in columns.items():
@@ -146,6 +154,8 @@ VECTORS = {
         (edited(passages=[{"text": "x", "location": '{"a": {}}'}]), "location"),
         (edited(passages=[{"text": "x", "triples": [["a", "b", None]]}]), "triple"),
         (edited(passages=[{"text": "x", "extraction": {"extractor": ""}}]), "extractor"),
+        (edited(links=[{"target": "a.md", "passage": 1}]), "names the passage 1"),
+        (edited(links=[{"target": "", "passage": 0}]), "target"),
         (edited(vectors=VECTORS | {"passages": [1, 0, 0]}), "should be 2 numbers"),
         (edited(vectors=VECTORS | {"passages": [float("nan"), 0]}), "not normalised"),
         (edited(vectors=VECTORS | {"dim": 0}), "dimension"),

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.splitting import SplitSettings, TextBlock, count_tokens, split, split_text
+from consumers.splitting import PlacedLink, SplitSettings, TextBlock, count_tokens, split, split_text
+from consumers.splitting.passages import MAX_LINKS
 from consumers.splitting.sentences import sentence_starts
+from consumers.types import Link
 
 S = SplitSettings()
 SMALL = SplitSettings(max_tokens=30, min_tokens=5)
@@ -37,6 +39,38 @@ def test_every_passage_of_the_musique_corpus_stays_whole() -> None:
     for item in json.loads(CORPUS.read_text()):
         (passage,) = split_text(item["text"], item["title"], S)
         assert (passage.title, passage.text) == (item["title"], item["text"])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "A", "A/B", "C"]), st.integers(1, 60)), min_size=1, max_size=8),
+    st.integers(8, 40),
+)
+@settings(max_examples=80, deadline=None)
+def test_each_link_is_in_the_passage_with_its_words_and_below_its_heading(shape, limit: int) -> None:
+    blocks = []
+    for number, (path, size) in enumerate(shape):
+        words_in = [f"w{number}x{at}" for at in range(size)]
+        headings = tuple(path.split("/")) if path else ()
+        text = " ".join(words_in)
+        placed = [PlacedLink(text.index(word), Link(word)) for word in words_in[:: 1 + number]]
+        above = tuple(Link(f"heading {name}") for name in headings)
+        blocks.append(TextBlock(text, headings, links=tuple(placed), heading_links=above))
+    passages = split(blocks, "", SplitSettings(limit, min(5, limit)))
+    for block in blocks:
+        for placed in block.links:
+            holders = [passage for passage in passages if placed.link.target in words(passage.text)]
+            assert [passage for passage in passages if placed.link in passage.links] == holders, placed
+            assert all(set(block.heading_links) <= set(passage.links) for passage in holders)
+    shown = {link for passage in passages for link in passage.links}
+    assert shown == {each for block in blocks for each in (*block.heading_links, *(link.link for link in block.links))}
+
+
+def test_links_beyond_the_limit_are_dropped() -> None:
+    heading = tuple(Link(f"t{number}") for number in range(MAX_LINKS // 2))
+    blocks = [TextBlock("word " * 20, ("H",), heading_links=heading) for _ in range(12)]
+    passages = split(blocks, "", SMALL)
+    assert len(passages) > 2
+    assert sum(len(passage.links) for passage in passages) == MAX_LINKS
 
 
 def test_blank_text_gives_no_passage() -> None:

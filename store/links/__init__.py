@@ -1,0 +1,1 @@
+"""What documents are called, and which document a link leads to."""
