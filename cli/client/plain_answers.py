@@ -20,6 +20,7 @@ OPTIONAL: dict[str, Any] = {
     "id": None,
     "lag": None,
     "left_s": None,
+    "link": None,
     "llm": None,
     "memory": None,
     "near_duplicate_of": None,

@@ -48,7 +48,7 @@ class _Valued:
 def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
     """The ranking with the scores of linked passages raised; the same one where there is nothing to follow."""
     documents = context.documents
-    if documents is None or context.passages_by_words or not context.settings.links:
+    if not context.settings.links or documents is None or context.passages_by_words:
         return ranking
     with context.stage("links"):
         valued = _valued(context, ranking)
