@@ -55,7 +55,12 @@ class UriPath:
 
     @property
     def stem(self) -> str:
-        return _EXPORT_ID.sub("", _EXTENSION.sub("", self.file))
+        return _EXPORT_ID.sub("", without_extension(self.file))
+
+
+def without_extension(file: str) -> str:
+    """A file's name without the ending that tells its format: "Release 1.0" has none."""
+    return _EXTENSION.sub("", file)
 
 
 def document_names(document: Document) -> DocumentNames:
@@ -63,11 +68,11 @@ def document_names(document: Document) -> DocumentNames:
     path = uri_path(document.uri)
     stem = file_stem(path)
     folders = folders_below(document, path)
-    own = [document.title, stem, *_texts(document.metadata, ALIAS_KEYS)]
+    own = [document.title, stem, *metadata_texts(document.metadata, ALIAS_KEYS)]
     about = [path.stem] if path.fragment and path.file else []
     about += folders
-    about += _texts(document.metadata, TAG_KEYS, split=True)
-    about += _texts(document.metadata, TEXT_KEYS)
+    about += metadata_texts(document.metadata, TAG_KEYS, split=True)
+    about += metadata_texts(document.metadata, TEXT_KEYS)
     own_names = tuple(dict.fromkeys(_usable(own)))[:MAX_NAMES]
     others = (name for name in dict.fromkeys(_usable(about)) if name not in own_names)
     return DocumentNames(own_names, tuple(others)[:MAX_NAMES])
@@ -84,7 +89,7 @@ def file_stem(path: UriPath) -> str:
     """The name that the document's file gives it: of an index file the folder's. "" if the URI names no file of its own."""
     if path.fragment:
         # An attachment has a file name, a line of a file of documents has none.
-        return _EXTENSION.sub("", path.fragment.rpartition("/")[2]) if "/" in path.fragment else ""
+        return without_extension(path.fragment.rpartition("/")[2]) if "/" in path.fragment else ""
     if not _EXTENSION.search(path.file) and not path.folders:
         return ""
     if path.stem.casefold() in INDEX_STEMS:
@@ -113,7 +118,8 @@ def _usable(names: Iterable[str]) -> Iterator[str]:
             yield clean
 
 
-def _texts(metadata: Mapping[str, Any], keys: Iterable[str], split: bool = False) -> Iterator[str]:
+def metadata_texts(metadata: Mapping[str, Any], keys: Iterable[str], split: bool = False) -> Iterator[str]:
+    """The texts under some keys of metadata, single or in lists; with `split` the parts between commas."""
     for key in keys:
         value = metadata.get(key)
         for text in value if isinstance(value, list) else [value]:

@@ -1,0 +1,272 @@
+"""Which document a link leads to.
+
+A link is looked up under a few keys, one after the other, and a document stands under the keys that its URI, title and metadata
+give it. The first key under which a document stands decides; of several documents there the best one is taken, by a fixed order
+that ends with the URI. So the answer follows from the present documents alone, in whatever order they came.
+
+The lookups of a link, in this order:
+
+1. its address, as the `url` of a document;
+2. the file at the path that it names: relative to the folder of the linking document, then relative to the document as a
+   folder, as sites with addresses without endings have it;
+3. the path of a site: what a document declares (`permalink`, an alias that begins with "/"), then files whose path ends so;
+4. a name: of a file, an alias, a title.
+
+A path matches with and without the ending of a page, and a folder stands for its index file. Upper and lower case are equal,
+and in names so are spaces, "-" and "_".
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from unicodedata import normalize
+from urllib.parse import unquote, urlsplit
+
+from store.links.names import ALIAS_KEYS, INDEX_STEMS, file_stem, metadata_texts, uri_path, without_extension
+from store.types import Document
+
+SITE_PATH_KEYS = ("permalink", "slug", "url", *ALIAS_KEYS)
+"""Keys of metadata whose texts may be a path of the document's site."""
+ADDRESS_KEYS = ("url", "canonical", "source_url")
+"""Keys of metadata with the address of the document."""
+MIN_HOST_SEGMENTS = 2
+"""Names in the path of an address with a host by which a file is found: of one alone too many files have the name."""
+
+PAGE_ENDINGS = frozenset(
+    ["md", "markdown", "mdx", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "org", "rst", "txt"]
+)
+"""Endings that links to pages leave out or have. A link to "Search.png" does not lead to the page "Search"."""
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_NAME_SEPARATORS = re.compile(r"[\s_-]+")
+
+
+class Lookup(NamedTuple):
+    """A key, and the names in which the folders of a document under it must end."""
+
+    key: str
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What orders documents under one key: where they are, as folded names, with that of the file without its ending."""
+
+    path: tuple[str, ...]
+    keys: Mapping[str, int]
+    """The keys with their ranks: under one key, the document of the lowest rank comes first."""
+
+
+class LinkTargets:
+    """The documents that links can lead to. Add and remove them in any order."""
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        self._places: dict[str, _Place] = {}
+        self._holders: dict[str, set[str]] = {}
+        for document in documents:
+            self.add(document)
+
+    def add(self, document: Document) -> frozenset[str]:
+        """Adds a document or replaces the one of its URI. Returns the keys of which links may lead elsewhere now."""
+        before = self.remove(document.uri)
+        keys = document_keys(document)
+        self._places[document.uri] = _Place(_path_names(document.uri), keys)
+        for key in keys:
+            self._holders.setdefault(key, set()).add(document.uri)
+        return before | keys.keys()
+
+    def remove(self, uri: str) -> frozenset[str]:
+        """Removes a document, if it is there. Returns the keys of which links may lead elsewhere now."""
+        place = self._places.pop(uri, None)
+        if place is None:
+            return frozenset()
+        for key in place.keys:
+            holders = self._holders[key]
+            holders.discard(uri)
+            if not holders:
+                del self._holders[key]
+        return frozenset(place.keys)
+
+    def resolve(self, target: str, source: str) -> str | None:
+        """The URI of the document that a link with this target leads to from the document `source`; None if it is not there."""
+        if not target:
+            return source if source in self._places else None
+        folder = _path_names(source)[:-1]
+        for lookup in lookups(target, source):
+            found = self._holders.get(lookup.key, ())
+            if lookup.folders:
+                found = [uri for uri in found if _ends_with(self._places[uri].path[:-1], lookup.folders)]
+            if found:
+                return min(found, key=lambda uri: self._order(uri, lookup.key, folder))
+        return None
+
+    def _order(self, uri: str, key: str, folder: tuple[str, ...]) -> tuple[int, int, int, str]:
+        """By rank; the document with the most folders in common with the linking one; that of the shortest path; by URI."""
+        place = self._places[uri]
+        common = 0
+        for mine, other in zip(place.path, folder, strict=False):
+            if mine != other:
+                break
+            common += 1
+        return place.keys[key], -common, len(place.path), uri
+
+
+def document_keys(document: Document) -> dict[str, int]:
+    """The keys under which links find a document, with their ranks."""
+    keys: dict[str, int] = {}
+
+    def put(key: str, rank: int) -> None:
+        keys[key] = min(rank, keys.get(key, rank))
+
+    put(f"uri {document.uri}", 0)
+    path = uri_path(document.uri)
+    stem = file_stem(path)
+    if not path.fragment:
+        for rank, written in enumerate(_spellings(_raw_path(document.uri))):
+            put(f"path {_root(document.uri)}{written}", rank)
+    if stem:
+        put(_name_key(stem), 1 if path.stem.casefold() in INDEX_STEMS else 0)
+        put(_name_key(path.file), 0)
+    for alias in metadata_texts(document.metadata, ALIAS_KEYS):
+        put(_name_key(alias), 1)
+    if document.title:
+        put(_name_key(document.title), 2)
+    for text in metadata_texts(document.metadata, SITE_PATH_KEYS):
+        if not _SCHEME.match(text) and (names := _site_names(text)):
+            put(f"site {'/'.join(names)}", 0)
+    for text in metadata_texts(document.metadata, ADDRESS_KEYS):
+        if address := _address(text):
+            put(f"address {address}", 0)
+    return keys
+
+
+def lookups(target: str, source: str) -> Iterator[Lookup]:
+    """Under which keys a link is looked up from the document `source`: the first under which there is a document decides."""
+    target = target.strip()
+    if _SCHEME.match(target):
+        yield from _address_lookups(target)
+        return
+    written = unquote(target)
+    paths = dict.fromkeys((written, written.partition("?")[0].rstrip() or written))
+    if not written.startswith("/"):
+        for path in paths:
+            yield from _relative_lookups(path, source)
+    if written.startswith("."):
+        return
+    if written.startswith("/"):
+        for path in paths:
+            yield Lookup(f"path {_root(source)}{_folded(path.rstrip('/'))}")
+    for path in paths:
+        names = _site_names(path)
+        if written.startswith("/") or len(names) > 1:
+            yield Lookup(f"site {'/'.join(names)}")
+            yield from _suffix_lookups(names)
+    if "/" not in written:
+        for name in dict.fromkeys(name for path in paths for name in (path, _page_name(path))):
+            yield Lookup(_name_key(name))
+
+
+def lookup_keys(target: str, source: str) -> frozenset[str]:
+    """The keys that decide where a link leads: while no document comes or goes under one of them, it leads to the same one."""
+    return frozenset(lookup.key for lookup in lookups(target, source))
+
+
+def _address_lookups(target: str) -> Iterator[Lookup]:
+    yield Lookup(f"uri {target}")
+    if address := _address(target):
+        yield Lookup(f"address {address}")
+        names = _site_names(unquote(urlsplit(target).path))
+        if names:
+            yield Lookup(f"site {'/'.join(names)}")
+        if len(names) >= MIN_HOST_SEGMENTS:
+            yield from _suffix_lookups(names)
+
+
+def _relative_lookups(path: str, source: str) -> Iterator[Lookup]:
+    parts = _raw_path(source).split("/")
+    for base in (parts[:-1], [*parts[:-1], without_extension(parts[-1])]):
+        joined = _joined(base, path)
+        if joined is not None:
+            yield Lookup(f"path {_root(source)}{_folded(joined)}")
+
+
+def _joined(base: list[str], path: str) -> str | None:
+    """The path from the folder `base`; None if it leads above the root."""
+    names = [name for name in base if name]
+    for name in path.split("/"):
+        if name == "..":
+            if not names:
+                return None
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return "/" + "/".join(names)
+
+
+def _suffix_lookups(names: tuple[str, ...]) -> Iterator[Lookup]:
+    if names:
+        yield Lookup(_name_key(names[-1]), tuple(_NAME_SEPARATORS.sub(" ", name) for name in names[:-1]))
+
+
+def _site_names(path: str) -> tuple[str, ...]:
+    """The names in a path of a site, folded: without the ending of the file, and of an index file the folder's."""
+    names = [_folded(name) for name in path.split("/") if name not in ("", ".", "..")]
+    if names:
+        names[-1] = _page_name(names[-1])
+        if names[-1] in INDEX_STEMS:
+            names.pop()
+    return tuple(names)
+
+
+def _page_name(file: str) -> str:
+    """The name of a page's file without the ending."""
+    stem, _, ending = file.rpartition(".")
+    return stem if stem and ending.lower() in PAGE_ENDINGS else file
+
+
+def _path_names(uri: str) -> tuple[str, ...]:
+    """The names in a document's path, folded as in names."""
+    return tuple(_NAME_SEPARATORS.sub(" ", name) for name in _site_names(_raw_path(uri)))
+
+
+def _ends_with(path: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    return path[-len(names) :] == names
+
+
+def _spellings(path: str) -> Iterator[str]:
+    """How a file's path may be written, folded, the full one first."""
+    path = _folded(path)
+    yield path
+    folder, _, file = path.rpartition("/")
+    stem = without_extension(file)
+    if stem != file:
+        yield f"{folder}/{stem}"
+    if stem in INDEX_STEMS:
+        yield folder
+
+
+def _raw_path(uri: str) -> str:
+    return unquote(urlsplit(uri).path)
+
+
+def _root(uri: str) -> str:
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _address(text: str) -> str:
+    """An address without scheme, "www.", query, fragment and what stands for the index page; "" if it is none."""
+    parts = urlsplit(text) if _SCHEME.match(text) else None
+    if parts is None or parts.scheme not in ("http", "https"):
+        return ""
+    query = f"?{parts.query}" if parts.query else ""
+    return "/".join((parts.netloc.casefold().removeprefix("www."), *_site_names(unquote(parts.path)))) + query
+
+
+def _name_key(name: str) -> str:
+    return f"name {_NAME_SEPARATORS.sub(' ', _folded(name)).strip()}"
+
+
+def _folded(text: str) -> str:
+    return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())

@@ -1,0 +1,168 @@
+"""Links lead where their authors meant, and what decides is which documents there are, not when they came."""
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from store.links.targets import LinkTargets, document_keys, lookup_keys, lookups
+from store.types import Document
+
+
+def document(path, title="", **metadata):
+    uri = path if ":" in path else "file:///drive/" + quote(path)
+    return Document(uri, "/drive", title, metadata=metadata)
+
+
+VAULT = [
+    document("Home.md"),
+    document("Plugins/Search.md", aliases=["Find notes"]),
+    document("Plugins/Search.png"),
+    document("Guides/Search.md"),
+    document("Guides/Daily notes.md", title="Notes of a day"),
+    document("Guides/2024-01-05.md"),
+    document("Guides/Node.js.md"),
+    document("Cafe\u0301.md"),
+    document("Export/Plan 0123456789abcdef0123456789abcdef.md", title="Plan"),
+]
+SITE = [
+    document("content/handbook/teams/release/index.md", title="Release team"),
+    document("content/handbook/teams/support/_index.md"),
+    document("content/handbook/teams/support/tools.md"),
+    document("content/handbook/product/plan.html", permalink="/roadmap/"),
+    document("content/product/plan.md"),
+    document("docs/README.md"),
+    document("docs/setup.md"),
+    document("kafka://news/7", title="Flood in Bern", url="https://www.news.example/2024/flood.html?id=7#top"),
+]
+
+
+def led(documents, source, target):
+    found = LinkTargets(documents).resolve(target, document(source).uri)
+    return None if found is None else found.removeprefix("file:///drive/")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Home.md", "Home", "Home.md"),
+        ("Home.md", "daily notes", "Guides/Daily%20notes.md"),
+        ("Home.md", "Daily_Notes", "Guides/Daily%20notes.md"),
+        ("Home.md", "Notes of a day", "Guides/Daily%20notes.md"),
+        ("Home.md", "find notes", "Plugins/Search.md"),
+        ("Plugins/Core.md", "Search", "Plugins/Search.md"),
+        ("Guides/Core.md", "Search", "Guides/Search.md"),
+        ("Guides/Core.md", "Plugins/Search", "Plugins/Search.md"),
+        ("Guides/Core.md", "../Plugins/Search.md", "Plugins/Search.md"),
+        ("Home.md", "Search.png", "Plugins/Search.png"),
+        ("Home.md", "Lens.png", None),
+        ("Home.md", "2024-01-05", "Guides/2024-01-05.md"),
+        ("Home.md", "Node.js", "Guides/Node.js.md"),
+        ("Home.md", "Caf\u00e9", "Cafe%CC%81.md"),
+        ("Home.md", "Guides/Daily%20notes.md", "Guides/Daily%20notes.md"),
+        (
+            "Export/x.md",
+            "Plan%200123456789abcdef0123456789abcdef.md",
+            "Export/Plan%200123456789abcdef0123456789abcdef.md",
+        ),
+        ("Home.md", "Plan", "Export/Plan%200123456789abcdef0123456789abcdef.md"),
+        ("Home.md", "../Search.md", None),
+        ("Home.md", "./Search.md", None),
+        ("Home.md", "../../../../Search.md", None),
+        ("Home.md", "mailto:search", None),
+        ("Home.md", "https://example.org/Search", None),
+        ("Home.md", "", "Home.md"),
+    ],
+)
+def test_links_of_a_vault(source, target, expected):
+    assert led(VAULT, source, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("content/handbook/teams/support/tools.md", "../release/index.md", "content/handbook/teams/release/index.md"),
+        ("content/handbook/teams/support/tools.md", "../release/", "content/handbook/teams/release/index.md"),
+        ("content/handbook/teams/support/tools.md", "../../release", "content/handbook/teams/release/index.md"),
+        ("content/handbook/teams/release/index.md", "../support", "content/handbook/teams/support/_index.md"),
+        ("docs/setup.md", "/handbook/teams/support/", "content/handbook/teams/support/_index.md"),
+        ("docs/setup.md", "/handbook/teams/support/tools", "content/handbook/teams/support/tools.md"),
+        ("docs/setup.md", "https://site.example/handbook/teams/release", "content/handbook/teams/release/index.md"),
+        ("docs/setup.md", "https://site.example/release", None),
+        ("docs/setup.md", "/product/plan.html", "content/product/plan.md"),
+        ("docs/setup.md", "/handbook/product/plan", "content/handbook/product/plan.html"),
+        ("docs/setup.md", "/roadmap", "content/handbook/product/plan.html"),
+        ("docs/setup.md", "https://site.example/roadmap/", "content/handbook/product/plan.html"),
+        ("docs/setup.md", "README.md", "docs/README.md"),
+        ("docs/setup.md", "http://news.example/2024/flood?id=7", "kafka://news/7"),
+        ("docs/setup.md", "Flood in Bern", "kafka://news/7"),
+        ("docs/setup.md", "tools.md?plain=1", "content/handbook/teams/support/tools.md"),
+    ],
+)
+def test_links_of_a_site(source, target, expected):
+    assert led(SITE, source, target) == expected
+
+
+name = st.sampled_from(["a", "b", "A-b", "index", "readme", "a.png"])
+path = st.lists(name, min_size=1, max_size=3).map("/".join)
+link = st.one_of(
+    path,
+    path.map("/{}".format),
+    path.map("../{}".format),
+    path.map("{}.md".format),
+    path.map("https://h.example/{}".format),
+    st.just("https://h.example/?q"),
+)
+documents = st.builds(
+    lambda path, ending, title, alias, url: document(f"{path}{ending}", title, aliases=[alias], url=url),
+    path,
+    st.sampled_from([".md", ".html", ""]),
+    name,
+    st.one_of(name, path.map("/{}".format)),
+    st.sampled_from(["", "https://h.example/a", "https://h.example/b/a"]),
+)
+
+
+def scanned(present, target, source):
+    """The rule as the module states it, by looking at every document for every lookup."""
+    folder = LinkTargets([source])._places[source.uri].path[:-1]
+    for lookup in lookups(target, source.uri):
+        best = None
+        for each in present:
+            rank = document_keys(each).get(lookup.key)
+            place = LinkTargets([each])._places[each.uri].path
+            above = place[:-1]
+            if rank is None or (lookup.folders and above[len(above) - len(lookup.folders) :] != lookup.folders):
+                continue
+            common = next((n for n in range(len(folder)) if n >= len(place) or place[n] != folder[n]), len(folder))
+            key = (rank, -common, len(place), each.uri)
+            best = key if best is None or key < best else best
+        if best is not None:
+            return best[-1]
+    return None
+
+
+@given(st.lists(documents, max_size=8), st.lists(link, min_size=1, max_size=4), st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_the_answer_follows_from_the_documents_whatever_happened_before(drawn, links, random):
+    present = {each.uri: each for each in drawn}
+    source = document("a/source.md")
+    targets = LinkTargets()
+    history = [*drawn, *random.sample(drawn, len(drawn))]
+    random.shuffle(history)
+    asked = {link: (targets.resolve(link, source.uri), lookup_keys(link, source.uri)) for link in links}
+    for each in [*history, *present.values()]:
+        gone = random.random() < 0.3
+        changed = targets.remove(each.uri) if gone else targets.add(each)
+        for link, (before, keys) in asked.items():
+            now = targets.resolve(link, source.uri)
+            assert now == before or not changed.isdisjoint(keys), "who watches the keys of a link misses no change"
+            asked[link] = now, keys
+    for each in present.values():
+        targets.add(each)
+    for link in links:
+        assert targets.resolve(link, source.uri) == scanned(list(present.values()), link, source)
+    for uri in list(present):
+        targets.remove(uri)
+    assert not targets._holders and not targets._places
