@@ -104,7 +104,7 @@ STORE_ROOMS = {
     "export": {"snapshot"},
     "document_snapshot": {"snapshot", "types"},
     "snapshot": {"index", "types"},
-    "index": {"fixed_point", "lance", "text", "types"},
+    "index": {"fixed_point", "lance", "links", "text", "types"},
     "log": {"errors", "fixed_point", "lance", "types"},
     "lance": {"durable_files", "fixed_point", "types"},
     "links": {"types"},

@@ -207,9 +207,7 @@ class QueryService:
         self._require_filter(request)
         return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered))
 
-    def _retrieve(
-        self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool
-    ) -> RetrievalResult:
+    def _retrieve(self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool) -> RetrievalResult:
         began = time.perf_counter()
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None

@@ -9,11 +9,11 @@ Values are standard deviations above the mean cosine. The ranking of the walk st
 passage in place i has the value of the i-th nearest of those compared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory.explain.explanation import FollowedLink
 from memory.retrieval.mode_result import Ranking
@@ -21,6 +21,7 @@ from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import BEST_PASSAGES, QueryContext
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k
 from store.document_snapshot import DocumentLookup
+from store.types import Link
 
 SOURCES = 10
 """From how many passages, the best, links are followed."""
@@ -70,18 +71,27 @@ def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
 
 def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:
     """The passages that the links of a passage lead to, with the first link that leads there."""
-    snapshot, passage = context.snapshot, context.snapshot.passage_id(row)
+    snapshot, compared, passage = context.snapshot, context.passages_compared, context.snapshot.passage_id(row)
     found: dict[int, FollowedLink] = {}
-    for uri in documents.documents_with_passage(passage):
-        for link, target in documents.links(uri, passage)[:LINKS_MAX]:
-            document = documents.document(target)
-            for ref in document.passages if document is not None else ():
+    for uri, link in islice(_links(documents, passage), LINKS_MAX):
+        target = snapshot.linked_document(link.target, uri)
+        if target is not None and target != uri and (document := documents.document(target)) is not None:
+            for ref in document.passages:
                 linked = snapshot.passage_row(ref.passage)
-                if linked is not None and linked != row and linked not in found:
+                if linked is not None and linked != row and linked not in found and compared[linked]:
                     found[linked] = FollowedLink(row, uri, target, link.heading, link.text)
                     if len(found) >= TARGETS_MAX:
                         return found
     return found
+
+
+def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]]:
+    """The links in a passage, with the document that has each there."""
+    for uri in documents.documents_with_passage(passage):
+        document = documents.document(uri)
+        for ref in document.passages if document is not None else ():
+            if ref.passage == passage:
+                yield from ((uri, link) for link in ref.links)
 
 
 def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
-from memory.retrieval.mode_result import Ranking
 from memory.retrieval.document_limit import limit_documents
+from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
@@ -44,9 +44,7 @@ def retrieve(
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is no retrieval mode; there are {", ".join(MODES)}.')
-    context = QueryContext(
-        snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents
-    )
+    context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents)
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):
         hits = top_hits(context, ranking, k)

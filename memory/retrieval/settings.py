@@ -97,7 +97,9 @@ class RetrievalSettings:
         ge=0,
         le=1,
     )
-    links: bool = _setting(True, "Whether the links that authors set lead from the best passages to the documents they name.")
+    links: bool = _setting(
+        True, "Whether the links that authors set lead from the best passages to the documents they name."
+    )
     document_passages: int = _setting(
         2,
         "How many passages of one document may be among the first five.",

@@ -146,8 +146,8 @@ def _pushed(
     through_phrases: bool,
     damped: ScoreDamping | None,
 ) -> PushEstimate | None:
-    """The estimate, as precise as it takes to be certain of the best `ordered` passages and their order; None where that costs more
-    than a whole walk, or where pushes reach fewer."""
+    """The estimate, as precise as it takes to be certain of the best `context.ordered` passages and their order; None where
+    that costs more than a whole walk, or where pushes reach fewer passages."""
     inside = graph.inside
     with ForwardPush(inside, inside.inner(starts), weights, context.settings.damping) as push:
         return _refined(context, inside, push, through_phrases, damped)

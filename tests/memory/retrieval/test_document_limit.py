@@ -9,7 +9,9 @@ from memory.retrieval.document_limit import LIMITED_PLACES, limit_documents
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=30), st.integers(1, 4))
-def test_the_first_places_have_few_passages_of_a_document_where_there_are_others(documents: list[str], most: int) -> None:
+def test_the_first_places_have_few_passages_of_a_document_where_there_are_others(
+    documents: list[str], most: int
+) -> None:
     rows = list(range(len(documents)))
     found = limit_documents(rows, documents.__getitem__, most)
     assert sorted(found) == rows, "no passage is lost or told twice"
