@@ -19,6 +19,7 @@ from memory.explain.explanation import FollowedLink
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import BEST_PASSAGES, QueryContext
+from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k
 from store.document_snapshot import DocumentLookup
 from store.types import Link
@@ -28,7 +29,7 @@ SOURCES = 10
 SOURCE_SHARE = 0.5
 """Of the value of a linked passage, the share that is the value of the passage with the link; the rest is the linked passage's
 similarity."""
-LINK_FACTOR = 1.2
+LINK_FACTOR = 0.9
 """Factor of the sum of both."""
 SOURCE_IN_SIMILARITY = 0.5
 """Weight of the vector of the passage with the link beside the question's, when linked passages are compared with both."""
@@ -96,10 +97,13 @@ def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]
 
 def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
     """What the passage `row` of this `value` hands to each of the passages that it links to."""
+    if not targets:
+        return []
     vectors = context.snapshot.passage_vectors
     both = context.vector + np.float32(SOURCE_IN_SIMILARITY) * vectors.rows([row])[0]
-    length = float(np.linalg.norm(both))
-    near = context.cosine_scale(cosines(vectors, both / np.float32(length or 1.0), np.array(targets, np.int64)))
+    sums = vectors.sampled_sums(both, context.passages_compared, context.snapshot.living_passages)
+    scale = StandardScore.from_sums(sums.count, sums.products, sums.squares)
+    near = scale(cosines(vectors, both, np.array(targets, np.int64)))
     handed: list[float] = (LINK_FACTOR * (SOURCE_SHARE * value + (1.0 - SOURCE_SHARE) * near)).tolist()
     return handed
 
