@@ -11,7 +11,7 @@ Triple = tuple[str, str, str]
 INTERNAL_KEYS = frozenset(("kafka", "record"))
 """Keys of a document's metadata that hippod alone writes: where a message, or a record, came from."""
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 

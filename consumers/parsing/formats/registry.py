@@ -27,11 +27,11 @@ FORMATS = (
     DocumentFormat(
         "markdown",
         "Markdown",
-        "CommonMark with tables; front matter becomes metadata.",
+        "CommonMark with tables, wikilinks and callouts; front matter becomes metadata.",
         ("md", "markdown", "mdown", "mkd", "mdx"),
         ("text/markdown",),
         "markup.markdown.parse_markdown",
-        libraries=("markdown_it",),
+        libraries=("markdown_it", "yaml"),
     ),
     DocumentFormat(
         "html",

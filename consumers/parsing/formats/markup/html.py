@@ -75,6 +75,9 @@ def _metadata(root: Element) -> dict[str, str]:
         name = _DATE_NAMES.get(name, name)
         if name in ("author", "description", "keywords", "date", "modified") and content:
             found[name] = clean_text(content)[:1000]
+    for node in root.iterfind(".//link"):
+        if (node.get("rel") or "").lower() == "canonical" and (address := node.get("href")):
+            found["canonical"] = clean_text(address)[:1000]
     if language := root.get("lang"):
         found["language"] = clean_text(language)[:40]
     return found

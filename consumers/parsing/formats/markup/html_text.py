@@ -8,7 +8,9 @@ from lxml import etree
 
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.html_tables import read_rows
+from consumers.parsing.formats.markup.link_targets import link_to, place_links
 from consumers.parsing.outline import Outline
+from consumers.types import Link
 
 _HIDDEN_WORDS = """
     script style template noscript svg math head title nav iframe object embed audio video canvas button select
@@ -53,6 +55,10 @@ class _HtmlWalk:
         self.joint = "\n\n"
         self.lists = 0
         self.pre_depth = 0
+        self.links: list[Link] = []
+        """Those of the block that is being read."""
+        self.anchor: tuple[str, int] | None = None
+        """The target of the link that is open, and how many parts stand before it."""
 
     def run(self, root: Element) -> None:
         skip: Element | None = None
@@ -84,6 +90,8 @@ class _HtmlWalk:
                 self.item, self.joint = ("- " if tag == "li" else ""), "\n"
         elif tag == "br":
             self.parts.append("\n")
+        elif tag == "a" and node.get("href"):
+            self.anchor = (node.get("href"), len(self.parts))
         if self.line is None:
             self.line = node.sourceline
         self._words(node.text)
@@ -93,6 +101,9 @@ class _HtmlWalk:
             self._flush()
             self.lists -= tag in ("ul", "ol", "dl")
             self.pre_depth -= tag == "pre"
+        elif tag == "a":
+            self._end_link()
+            self.anchor = None
         if not is_root:
             self._words(node.tail)
 
@@ -100,14 +111,26 @@ class _HtmlWalk:
         if text:
             self.parts.append(text if self.pre_depth else _collapsed(text))
 
+    def _end_link(self) -> None:
+        """Puts the link with its words into the block. One around several blocks belongs to the first with words."""
+        if self.anchor is not None:
+            target, first = self.anchor
+            words = "".join(self.parts[first:])
+            if words.strip() and (link := link_to(target, clean_text(words))):
+                self.links.append(link)
+            self.anchor = None if words.strip() else (target, 0)
+
     def _flush(self) -> None:
+        self._end_link()
         text = clean_text("".join(self.parts)).strip()
         if text:
             if not self.pre_depth:
                 text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
             joint = self.joint if self.item or self.lists else "\n\n"
-            self.outline.text(self.item + text, joint, line=self.line if self.lines else None, page=self.page)
-            self.item, self.joint = "", "\n"
+            text = self.item + text
+            line = self.line if self.lines else None
+            self.outline.text(text, joint, line=line, page=self.page, links=place_links(self.links, text))
+            self.item, self.joint, self.links = "", "\n", []
         if not self.lists:
             self.joint = "\n\n"
         self.parts, self.line = [], None
@@ -116,9 +139,9 @@ class _HtmlWalk:
         self._flush()
         line = node.sourceline if self.lines else None
         if tag in _HEADINGS:
-            self.outline.heading(
-                self.level + _HEADINGS[tag], clean_text(self._visible(node)), line=line, page=self.page
-            )
+            text = clean_text(self._visible(node))
+            links = self._links_below(node)
+            self.outline.heading(self.level + _HEADINGS[tag], text, line=line, page=self.page, links=links)
             return
         self._table(node)
 
@@ -139,10 +162,21 @@ class _HtmlWalk:
         return [cell for cell in row if cell.tag in ("td", "th") and cell not in self.left_out]
 
     def _table(self, table: Element) -> None:
-        rows = read_rows([(row.sourceline, self._cells(row)) for row in _rows(table)], self._cell_text)
+        rows = list(read_rows([(row.sourceline, self._cells(row)) for row in _rows(table)], self._cell_text))
+        links = self._links_below(table)
         for number, (line, text) in enumerate(rows, 1):
             where = line if self.lines else None
-            self.outline.text(text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page)
+            here = links if number == len(rows) else [link for link in links if link.text in text]
+            links = [link for link in links if link not in here]
+            placed = place_links(here, text)
+            self.outline.text(
+                text, "\n\n" if number == 1 else "\n", line=where, row=number, page=self.page, links=placed
+            )
+
+    def _links_below(self, node: Element) -> list[Link]:
+        found = ((each.get("href"), self._visible(each)) for each in node.iter("a") if each not in self.left_out)
+        links = (link_to(target, clean_text(text)) for target, text in found if target and text)
+        return [link for link in links if link is not None]
 
     def _cell_text(self, cell: Element) -> str:
         return clean_text(self._visible(cell))

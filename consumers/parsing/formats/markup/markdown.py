@@ -1,8 +1,12 @@
-"""Markdown by markdown-it-py (CommonMark and tables), with the markup taken off and front matter as metadata."""
+"""Markdown by markdown-it-py (CommonMark and tables), with the markup taken off and front matter as metadata.
+
+Links become links of the document. Beside CommonMark this reads what notes of Obsidian and Logseq have: wikilinks, embeds,
+callouts, comments, highlights, block ids, tags and properties (`note_syntax.py`).
+"""
 
 import re
-import tomllib
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -10,106 +14,103 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from consumers.parsing.decoding import decode
+from consumers.parsing.formats.markup.front_matter import front_matter
+from consumers.parsing.formats.markup.link_targets import is_media, link_to, place_links
+from consumers.parsing.formats.markup.note_syntax import (
+    WIKILINK,
+    add_note_rules,
+    line_text,
+    links_in_properties,
+    page_properties,
+    tags_in,
+    without_block_id,
+    without_callout,
+    without_size,
+)
 from consumers.parsing.formats.text import check_lines
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
-from consumers.splitting import ParsedText
+from consumers.splitting import ParsedText, PlacedLink, TextBlock
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_TOML_FRONT_MATTER = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
 """What opens a footnote. CommonMark has none: a note of several words is a paragraph, one of one word the target of a link."""
 _NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
-_PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
 _TAG = re.compile(r"<[^<>]*>")
-_LONGEST_FRONT_MATTER = 1 << 16
+_ANCHOR = re.compile(r"""<a\s(?:[^<>]*?\s)?href\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s<>"']+))[^<>]*>""", re.IGNORECASE)
+_ANCHOR_END = re.compile(r"</a\s*>", re.IGNORECASE)
 
 
 @cache
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table")
+    return add_note_rules(MarkdownIt("commonmark").enable("table"))
 
 
 def parse_markdown(data: bytes, limits: Limits) -> ParsedText:
     text = decode(data)
     check_lines(text, limits)
     metadata, body, above = front_matter(text)
+    properties, body = page_properties(body)
+    metadata = {**properties, **metadata}
     outline = Outline(limits.text_chars)
-    read_markdown(body, outline, above=above)
-    blocks = outline.done()
+    walk = read_markdown(body, outline, above=above)
+    if walk.tags:
+        stated = metadata.get("tags", [])
+        own = stated if isinstance(stated, list) else [stated]
+        metadata["tags"] = list(dict.fromkeys([*own, *walk.tags]))
     stated = metadata.get("title")
-    title = stated if isinstance(stated, str) and stated.strip() else outline.first_heading
+    title = stated if isinstance(stated, str) and stated.strip() else walk.title
+    blocks = _with_property_links(outline.done(), metadata)
     return ParsedText(blocks, " ".join(title.split()), metadata)
 
 
-def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> None:
+def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, Any]) -> tuple[TextBlock, ...]:
+    """The links of the properties stand with the first block."""
+    found = [link_to(target, "") for value in metadata.values() for target in links_in_properties(value)]
+    placed = tuple(PlacedLink(0, link) for link in found if link is not None)
+    return (replace(blocks[0], links=(*placed, *blocks[0].links)), *blocks[1:]) if blocks and placed else blocks
+
+
+def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
     """Put a text without front matter into the outline. `above`: how many lines of the file stand above it."""
-    notes = frozenset(_NOTE.findall(text))
-    _MarkdownWalk(outline, above, lines, notes).run(_parser().parse(text))
+    walk = MarkdownWalk(outline, above, lines, frozenset(_NOTE.findall(text)))
+    walk.run(_parser().parse(text))
+    return walk
 
 
-def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
-    """The flat `key: value` pairs and lists between `---` lines, or TOML between `+++` lines, the text below, and how many
-    lines stand above it.
+@dataclass(slots=True)
+class _Words:
+    """The words of a paragraph, heading or cell, and its links."""
 
-    Not YAML in full: what front matter says in practice needs no aliases, tags or nesting, and those have been used to
-    exhaust readers.
-    """
-    if match := _TOML_FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER]):
-        values = _toml(match[1])
-        return (values, *_below(text, match)) if values else ({}, text, 0)
-    match = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
-    if not match:
-        return {}, text, 0
-    found: dict[str, Any] = {}
-    key = ""
-    for line in match[1].splitlines():
-        stripped = line.strip()
-        if stripped.startswith("- ") and key:
-            earlier = found.get(key)
-            found[key] = [*earlier, _scalar(stripped[2:])] if isinstance(earlier, list) else [_scalar(stripped[2:])]
-        elif line[:1].strip() and not stripped.startswith("#") and (pair := _PAIR.match(stripped)):
-            key = pair[1]
-            value = (pair[2] or "").strip()
-            if value.startswith("[") and value.endswith("]"):
-                found[key] = [_scalar(item) for item in value[1:-1].split(",") if item.strip()]
-            else:
-                found[key] = _scalar(value)
-    if not found:
-        return {}, text, 0  # two rules with prose between them
-    return found, *_below(text, match)
+    parts: list[str] = field(default_factory=list)
+    links: list[PlacedLink] = field(default_factory=list)
+    length: int = 0
+    _open: list[tuple[str, int, int]] = field(default_factory=list)
+    """Links that have begun: target, where, and the number of parts before."""
 
+    def add(self, text: str) -> None:
+        self.parts.append(text)
+        self.length += len(text)
 
-def _below(text: str, match: re.Match[str]) -> tuple[str, int]:
-    return text[match.end() :], text.count("\n", 0, match.end())
+    def begin_link(self, target: str) -> None:
+        self._open.append((target, self.length, len(self.parts)))
+
+    def end_link(self) -> None:
+        if self._open:
+            target, start, first = self._open.pop()
+            self.put_link(target, "".join(self.parts[first:]), start)
+
+    def put_link(self, target: str, text: str, start: int | None = None) -> None:
+        link = link_to(target, text)
+        if link is not None:
+            self.links.append(PlacedLink(self.length if start is None else start, link))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
 
 
-def _toml(text: str) -> dict[str, Any]:
-    """Hugo's front matter: the values and lists at its top, as text; none where it is no TOML."""
-    try:
-        found = tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return {key: value for key, each in found.items() if (value := _plain(each)) is not None}
-
-
-def _plain(value: Any) -> str | list[str] | None:
-    if isinstance(value, list):
-        return [each for item in value if isinstance(each := _plain(item), str)]
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return None if isinstance(value, dict) else str(value)
-
-
-def _scalar(value: str) -> str:
-    value = value.strip()
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-        value = value[1:-1]
-    return value
-
-
-class _MarkdownWalk:
+class MarkdownWalk:
     """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
 
     def __init__(self, outline: Outline, above: int, lines: bool, notes: Set[str]) -> None:
@@ -118,23 +119,42 @@ class _MarkdownWalk:
         self.lines = lines
         self.above = above
         self.depth = 0
-        self.item_starts = False
+        self.item = ""
+        """The mark of the list item that begins: a dash or its number."""
+        self.quote_starts = False
         self.header: list[str] | None = None
-        self.row: list[str] = []
+        self.row: list[_Words] = []
         self.row_number = 0
+        self.line: int | None = None
+        self.tags: dict[str, None] = {}
+        self._headings: list[tuple[int, str]] = []
+        """Level and text."""
+        self._has_preface = False
+        """Whether text stands above the first heading."""
+
+    @property
+    def title(self) -> str:
+        """The first heading, if it stands above all text and is a title by its rank; "" if it is one section of several."""
+        if not self._headings or self._has_preface:
+            return ""
+        level, text = self._headings[0]
+        others = (other for other, _ in self._headings[1:])
+        return text if level == 1 or all(other > level for other in others) else ""
 
     def run(self, tokens: Sequence[Token]) -> None:
         for index, token in enumerate(tokens):
             line = self.above + token.map[0] + 1 if token.map and self.lines else None
             match token.type:
                 case "heading_open":
-                    self.outline.heading(int(token.tag[1]), self._text(tokens[index + 1]), line=line)
+                    self._heading(int(token.tag[1]), self._words(tokens[index + 1]), line)
                 case "bullet_list_open" | "ordered_list_open":
                     self.depth += 1
                 case "bullet_list_close" | "ordered_list_close":
                     self.depth -= 1
                 case "list_item_open":
-                    self.item_starts = True
+                    self.item = f"{token.info}{token.markup} " if token.info else "- "
+                case "blockquote_open":
+                    self.quote_starts = True
                 case "table_open":
                     self.header = None
                     self.row_number = 0
@@ -145,44 +165,115 @@ class _MarkdownWalk:
                 case "inline":
                     self._inline(tokens[index - 1].type, token, line)
                 case "fence" | "code_block":
-                    self.outline.text(token.content, line=line)
+                    self._text(token.content, line=line)
                 case "html_block":
-                    self.outline.text(_TAG.sub(" ", token.content), line=line)
+                    self._html(token.content, line)
+
+    def _text(self, text: str, joint: str = "\n\n", line: int | None = None, links: Sequence[PlacedLink] = ()) -> None:
+        if text.strip() and not self._headings:
+            self._has_preface = True
+        self.outline.text(text, joint, line=line, links=links)
+
+    def _heading(self, level: int, words: _Words, line: int | None) -> None:
+        text = " ".join(words.text.split())
+        if text:
+            self._headings.append((level, text))
+        self.outline.heading(level, text, line=line, links=[placed.link for placed in words.links])
+
+    def _html(self, content: str, line: int | None) -> None:
+        words, at = _Words(), 0
+        for tag in _TAG.finditer(content):
+            words.add(content[at : tag.start()])
+            self._html_tag(words, tag[0])
+            words.add(" ")
+            at = tag.end()
+        words.add(content[at:])
+        self._text(words.text, line=line, links=words.links)
+
+    def _html_tag(self, words: _Words, tag: str) -> None:
+        if anchor := _ANCHOR.match(tag):
+            words.begin_link(anchor[1] or anchor[2] or anchor[3] or "")
+        elif _ANCHOR_END.match(tag):
+            words.end_link()
 
     def _inline(self, parent: str, token: Token, line: int | None) -> None:
+        words = self._words(token)
         if parent in ("th_open", "td_open"):
-            self.row.append(self._text(token))
+            self.row.append(words)
             self.line = line
         elif parent == "paragraph_open":
-            text = self._text(token)
-            if self.depth and self.item_starts:
-                self.item_starts = False
-                self.outline.text(f"- {text}", "\n", line=line)
+            text, links = words.text, words.links
+            if self.quote_starts:
+                kept = without_callout(text)
+                text, links = kept, _moved(links, len(kept) - len(text))
+                self.quote_starts = False
+            mark, self.item = self.item, ""
+            if self.depth and mark:
+                lead = len(text) - len(text.lstrip())
+                self._text(mark + text.lstrip(), "\n", line, _moved(links, len(mark) - lead))
             else:
-                self.outline.text(text, "\n" if self.depth else "\n\n", line=line)
+                self._text(text, "\n" if self.depth else "\n\n", line, links)
 
     def _end_row(self, line: int | None) -> None:
+        cells = [words.text.strip() for words in self.row]
         if self.header is None:
-            self.header = self.row
+            self.header = cells
             return
         self.row_number += 1
         joint = "\n\n" if self.row_number == 1 else "\n"
-        self.outline.text(row_text(self.header, self.row), joint, line=line or self.line, row=self.row_number)
+        text = row_text(self.header, cells)
+        links = place_links([placed.link for words in self.row for placed in words.links], text)
+        self._has_preface |= not self._headings
+        self.outline.text(text, joint, line=line or self.line, row=self.row_number, links=links)
 
-    def _text(self, token: Token) -> str:
+    def _words(self, token: Token) -> _Words:
         """A paragraph's words without emphasis, link targets, tags and the marks of footnotes; line breaks stay."""
-        parts = []
-        for child in token.children or ():
+        words = _Words()
+        children = token.children or []
+        for number, child in enumerate(children):
             match child.type:
                 case "text" if child.content[1:] in self.notes and child.content[0] == "^":
                     pass
                 case "text":
-                    parts.append(_NOTE_MARK.sub(self._without_mark, child.content))
-                case "code_inline" | "image":
-                    parts.append(child.content)
+                    ends = number + 1 == len(children) or children[number + 1].type in ("softbreak", "hardbreak")
+                    starts = not number or children[number - 1].type in ("softbreak", "hardbreak")
+                    self._line(words, child.content, starts, ends)
+                case "code_inline":
+                    words.add(child.content)
+                case "image":
+                    words.add(without_size(child.content))
                 case "softbreak" | "hardbreak":
-                    parts.append("\n")
-        return "".join(parts).strip()
+                    words.add("\n")
+                case "link_open":
+                    words.begin_link(str(child.attrGet("href") or ""))
+                case "link_close":
+                    words.end_link()
+                case "html_inline":
+                    self._html_tag(words, child.content)
+                case "wikilink":
+                    self._wikilink(words, child)
+        return words
+
+    def _line(self, words: _Words, content: str, starts: bool, ends: bool) -> None:
+        """Adds a piece of a line. `starts`, `ends`: whether the line has nothing before or after it."""
+        text = _NOTE_MARK.sub(self._without_mark, content)
+        self.tags.update(dict.fromkeys(tags_in(text)))
+        words.add(line_text(without_block_id(text) if ends else text, whole=starts and ends))
+
+    def _wikilink(self, words: _Words, token: Token) -> None:
+        link = token.meta[WIKILINK]
+        start = words.length
+        picture = is_media(link.target)
+        shown = without_size(link.label) if link.label else ""
+        if not shown and not picture:
+            heading = "" if link.heading.startswith("^") else link.heading
+            shown = " ".join(part for part in (link.target, heading) if part)
+        words.add(shown)
+        words.put_link(f"{link.target}#{link.heading}" if link.heading else link.target, shown, start)
 
     def _without_mark(self, mark: re.Match[str]) -> str:
         return "" if (mark[1] or mark[2]) in self.notes else mark[0]
+
+
+def _moved(links: Sequence[PlacedLink], by: int) -> list[PlacedLink]:
+    return [PlacedLink(max(placed.start + by, 0), placed.link) for placed in links]

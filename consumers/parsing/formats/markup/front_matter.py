@@ -1,0 +1,101 @@
+"""Front matter of Markdown: YAML between `---` lines, or TOML between `+++` lines, as metadata."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+_YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
+_LONGEST = 1 << 16
+_MAX_DEPTH = 8
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
+    """The values of the front matter, the text below it, and how many lines stand above that. Without front matter the whole
+    text: two rules with prose between them are none.
+
+    Values are texts as they are written ("2024-01-05", "yes"), and lists and objects of such.
+    """
+    if match := _TOML.match(text[:_LONGEST]):
+        values = _toml(match[1])
+    elif match := _YAML.match(text[:_LONGEST]):
+        values = _yaml(match[1])
+    else:
+        return {}, text, 0
+    if values is None:
+        return {}, text, 0
+    return values, text[match.end() :], text.count("\n", 0, match.end())
+
+
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+"""Makes nothing but texts, lists and dictionaries; every scalar is a text."""
+
+
+def _yaml(text: str) -> dict[str, Any] | None:
+    """The object; None if the text is none."""
+    try:
+        # A few aliases make a value of billions of parts.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _LOADER)):
+            return _pairs(text)
+        found = yaml.load(text, _LOADER)  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return _pairs(text)
+    if found in (None, ""):
+        return {}
+    return _object(found) if isinstance(found, dict) else None
+
+
+def _pairs(text: str) -> dict[str, Any] | None:
+    """Pairs that are no YAML, such as `title: Berlin: a visit`. None unless each line is a pair or an item of a list."""
+    found: dict[str, Any] = {}
+    key = ""
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        if stripped.startswith("- ") and key:
+            before = found[key]
+            found[key] = [*(before if isinstance(before, list) else []), _scalar(stripped[2:])]
+        elif line[:1].strip() and (pair := _PAIR.match(stripped)):
+            key, value = pair[1], (pair[2] or "").strip()
+            listed = value.startswith("[") and value.endswith("]")
+            found[key] = (
+                [_scalar(each) for each in value[1:-1].split(",") if each.strip()] if listed else _scalar(value)
+            )
+        elif not line[:1].isspace() or not key or not isinstance(found[key], str):
+            return None
+        else:
+            found[key] = f"{found[key]} {stripped}".strip()
+    return found or None
+
+
+def _scalar(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _toml(text: str) -> dict[str, Any] | None:
+    try:
+        return _object(tomllib.loads(text)) or None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(value: Mapping[Any, Any], depth: int = 0) -> dict[str, Any]:
+    return {str(key): _plain(each, depth + 1) for key, each in value.items()}
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > _MAX_DEPTH:
+        return "…"
+    if isinstance(value, dict):
+        return _object(value, depth)
+    if isinstance(value, list):
+        return [_plain(each, depth + 1) for each in value]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,147 @@
+"""What Obsidian, Logseq and wikis write in Markdown beyond CommonMark.
+
+[Obsidian's syntax](https://help.obsidian.md/obsidian-flavored-markdown): `[[Page#Heading|text]]`, `![[embed]]`, `^block-id`,
+`%%comment%%`, `==highlight==`, `> [!tip] callout`, `#tag`. Dataview and Logseq: `key:: value`, `((block reference))`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+
+WIKILINK = "wikilink"
+"""The type of a token, and the key of its `meta`."""
+
+_WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\]")
+_HIGHLIGHT = re.compile(r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)")
+_MARKS = "highlight marks"
+"""In a parser's `env`: the last text that was searched for highlights, and where their marks stand."""
+
+_BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
+_CALLOUT = re.compile(r"\A\s*\[!\w[\w-]*(?:\|[^\]\n]*)?\][+-]?[ \t]*")
+_SIZE = re.compile(r"\|?\s*\d{1,5}(?:x\d{1,5})?\Z")
+_HASHTAG = re.compile(r"(?<![\w/#&])#(?=[\w/-]*[^\W\d_])([\w/-]{1,100})")
+_INTERNAL = re.compile(r"\s*(?:id|collapsed|logseq\.[\w.-]+|ls-type|hl-\w+|card-\w+(?:-\w+)*)::.*\Z")
+"""Properties of a block that Logseq writes for itself."""
+_BRACKETED = re.compile(r"[\[(](\w[\w -]{0,60})::[ \t]*([^\])\n]*)[\])]")
+_PROPERTY = re.compile(r"(?<![\w:])(\w[\w ./-]{0,60})::(?=\s|\Z)")
+_BLOCK_REFERENCE = re.compile(r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)")
+_MACRO = re.compile(r"\{\{embed\s*|\A\s*\}\}")
+_PROPERTY_LINE = re.compile(r"([A-Za-z][\w.-]{0,60})::(?:[ \t]+(.*))?\Z")
+PAGE_PROPERTIES = frozenset(("alias", "aliases", "tags", "title", "description", "icon", "public"))
+"""Properties of a page of Logseq that are metadata. Others are read as text: in Obsidian readers see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WikiLink:
+    """The parts of `[[target#heading|label]]`."""
+
+    target: str
+    heading: str
+    label: str
+
+
+def add_note_rules(parser: MarkdownIt) -> MarkdownIt:
+    """Makes a parser read wikilinks, highlights and comments."""
+    parser.inline.ruler.before("link", WIKILINK, _read_wikilink)
+    parser.inline.ruler.before("emphasis", "marks", _read_mark)
+    return parser
+
+
+def _read_wikilink(state: StateInline, silent: bool) -> bool:
+    if not state.src.startswith(("[[", "![["), state.pos):
+        return False
+    match = _WIKILINK.match(state.src, state.pos)
+    if match is None or match.end() > state.posMax:
+        return False
+    target, heading, label = ((part or "").strip() for part in match.groups())
+    if not target and not heading:
+        return False
+    if not silent:
+        token = state.push(WIKILINK, "", 0)
+        # A page "Part#Section#Subsection" means the last heading.
+        token.meta = {WIKILINK: WikiLink(target.removesuffix("\\"), heading.rpartition("#")[2].strip("\\"), label)}
+    state.pos = match.end()
+    return True
+
+
+def _read_mark(state: StateInline, _silent: bool) -> bool:
+    """Leaves out the marks around comments and highlights, not what is between them."""
+    mark = state.src[state.pos : state.pos + 2]
+    if mark == "%%" or (mark == "==" and _is_highlight(state)):
+        state.pos += 2
+        return True
+    return False
+
+
+def _is_highlight(state: StateInline) -> bool:
+    """Whether the "==" here begins or ends a highlight: "a == b" has none."""
+    source, marks = state.env.get(_MARKS, ("", ()))
+    if source is not state.src:
+        marks = {place for match in _HIGHLIGHT.finditer(state.src) for place in (match.start(), match.end() - 2)}
+        state.env[_MARKS] = state.src, marks
+    return state.pos in marks
+
+
+def without_block_id(text: str) -> str:
+    """A line without the id of its block at the end."""
+    return _BLOCK_ID.sub("", text)
+
+
+def without_callout(text: str) -> str:
+    """The beginning of a quote without the mark of a callout."""
+    return _CALLOUT.sub("", text, count=1)
+
+
+def without_size(label: str) -> str:
+    """The description of a picture without its size in pixels."""
+    return _SIZE.sub("", label)
+
+
+def tags_in(text: str) -> Iterator[str]:
+    """The tags in a text, without "#"."""
+    for match in _HASHTAG.finditer(text):
+        yield match[1].strip("/-")
+
+
+def line_text(text: str, *, whole: bool) -> str:
+    """A piece of a line with properties as people write them, without references to blocks and without what Logseq writes for
+    itself. `whole`: it is the whole line."""
+    if whole and _INTERNAL.match(text):
+        return ""
+    if "::" in text:
+        text = _PROPERTY.sub(r"\1:", _BRACKETED.sub(r"\1: \2", text))
+    if "((" in text:
+        text = _BLOCK_REFERENCE.sub("", text)
+    return _MACRO.sub("", text) if "{{embed" in text or "}}" in text else text
+
+
+def links_in_properties(value: Any) -> Iterator[str]:
+    """The targets of the wikilinks in a value of front matter, with their headings."""
+    if isinstance(value, str):
+        for match in _WIKILINK.finditer(value):
+            yield f"{match[1].strip()}#{match[2].strip()}" if match[2] else match[1].strip()
+    elif isinstance(value, list):
+        for each in value:
+            yield from links_in_properties(each)
+
+
+def page_properties(text: str) -> tuple[dict[str, Any], str]:
+    """The properties at the top of a page of Logseq, and the text with empty lines in their place."""
+    lines = text.split("\n")
+    found: dict[str, Any] = {}
+    for number, line in enumerate(lines):
+        match = _PROPERTY_LINE.match(line.strip())
+        if match is None and line.strip():
+            break
+        if match is None or match[1].lower() not in PAGE_PROPERTIES:
+            continue
+        value = (match[2] or "").strip()
+        values = [each.strip().removeprefix("#").removeprefix("[[").removesuffix("]]") for each in value.split(",")]
+        listed = match[1].lower() in ("alias", "aliases", "tags")
+        found[match[1].lower()] = [each for each in values if each] if listed else value
+        lines[number] = ""
+    return found, "\n".join(lines) if found else text
