@@ -101,7 +101,7 @@ STORE_ROOMS = {
     "maintenance": {"change", "checkpoint", "fixed_point", "index", "lance", "log", "snapshot", "types"},
     "checkpoint": {"change", "durable_files", "fixed_point", "index", "lance", "text", "types", "untrusted_names"},
     "change": {"errors", "fixed_point", "index", "lance", "types"},
-    "export": {"snapshot"},
+    "export": {"document_snapshot", "snapshot"},
     "document_snapshot": {"snapshot", "types"},
     "snapshot": {"index", "types"},
     "index": {"fixed_point", "lance", "links", "text", "types"},

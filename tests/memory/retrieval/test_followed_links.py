@@ -1,5 +1,6 @@
 """In `fused`, links lead from the best passages to the documents they name, of the memory or the scope that is asked."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from memory.types import Retrieved
 from store.document_snapshot import DocumentSnapshot
+from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, Link, PassageRef, PassageText
@@ -78,6 +80,15 @@ def test_a_link_of_a_passage_that_answers_half_leads_to_the_other_half(memory: S
     assert TEAM in found(memory.document_snapshot())
     why = next(each for each in ask(memory.document_snapshot()).explanations if each.link is not None)
     assert why.link is not None and (why.link.document, why.link.target, why.link.text) == (OWNERS, TEAM, "the owners")
+
+
+def test_the_export_has_an_edge_to_each_passage_that_a_link_leads_to(memory: Store) -> None:
+    commit(memory, {OWNERS: (OWNERSHIP, (LINK, LINK, Link("missing.md"))), TEAM: (TEAM_TEXT, ())})
+    whole = memory.document_snapshot()
+    lines = [json.loads(line) for line in export_lines(whole.snapshot, whole)]
+    source, target = passage_id("", OWNERSHIP), passage_id("", TEAM_TEXT)
+    edge = {"kind": "edge", "type": "link", "source": source, "target": target, "weight": 2.0}
+    assert [line for line in lines if line.get("type") == "link"] == [edge]
 
 
 def test_links_lead_forwards_only(memory: Store) -> None:
@@ -158,5 +169,6 @@ def test_any_history_answers_as_a_fresh_memory_does(
             assert _told(grown.document_snapshot()) == _told(fresh.document_snapshot())
 
 
-def _told(memory: DocumentSnapshot) -> tuple[list[tuple[str, float]], dict[str, tuple[str, str]]]:
-    return [(hit.id, round(hit.score, 6)) for hit in ask(memory, k=30).hits], linked(memory)
+def _told(memory: DocumentSnapshot) -> tuple[list[tuple[str, float]], dict[str, tuple[str, str]], list[str]]:
+    hits = [(hit.id, round(hit.score, 6)) for hit in ask(memory, k=30).hits]
+    return hits, linked(memory), list(export_lines(memory.snapshot, memory))
