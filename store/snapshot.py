@@ -40,6 +40,7 @@ class Snapshot:
         self._passage_rows = index.passage_rows
         self._predicates = index.predicates
         self._postings = index.postings
+        self._link_targets = index.link_targets
         self._total_length = index.total_length
         self._adjacencies: dict[EdgeWeights, Adjacency] = {}
         self._adjacency_lock = Lock()
@@ -134,6 +135,11 @@ class Snapshot:
         """The row of a living passage."""
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
+
+    def linked_document(self, target: str, source: str) -> str | None:
+        """The URI of the document that a link of the document `source` with this target leads to, None if none is there: as of
+        the last commit. A document that came later is none of this snapshot's."""
+        return self._link_targets.resolve(target, source)
 
     def bm25(self, query: str) -> NDArray[np.float32]:
         """BM25 of every passage, shape (n_passages,)."""

@@ -21,6 +21,7 @@ OPTIONAL: dict[str, Any] = {
     "lag": None,
     "left_out": (),
     "left_s": None,
+    "link": None,
     "llm": None,
     "memory": None,
     "near_duplicate_of": None,

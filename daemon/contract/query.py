@@ -132,12 +132,23 @@ class StrongestPath(Response):
     steps: list[PathStep]
 
 
+class LedByLink(Response):
+    """The link that led to a passage: the passage that has it, the document that it leads to, the heading that it names there
+    and the words that it shows."""
+
+    source: PassageReference
+    target: str
+    heading: str = Field(default="", exclude_if=is_empty)
+    text: str = Field(default="", exclude_if=is_empty)
+
+
 class PassageExplanation(Response):
     """Why the passage at `rank` was found: its cosine with the query, and the seeds of its PageRank. `own_share` (the
     passage's own similarity), the shares of `seeds`, and `other_share` (all other passages; `others` names the largest)
     sum to 1; they are absent in modes without PageRank. `hub_factor`: a passage that states far more triples than others
     keeps only this share of the weight from other nodes. `near_duplicate_of`: the id of a better passage with nearly the
-    same text. The score is then that passage's score divided by `group_size`, and the shares are that passage's.
+    same text. The score is then that passage's score divided by `group_size`, and the shares are that passage's. `link`:
+    the passage has its score from a link of a better passage; then there are no shares.
     """
 
     rank: int
@@ -148,6 +159,7 @@ class PassageExplanation(Response):
     other_share: float | None = Field(default=None, exclude_if=is_empty)
     others: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
     path: StrongestPath | None = Field(default=None, exclude_if=is_empty)
+    link: LedByLink | None = Field(default=None, exclude_if=is_empty)
     hub_factor: float | None = Field(default=None, exclude_if=is_empty)
     near_duplicate_of: str | None = Field(default=None, exclude_if=is_empty)
     group_size: int | None = Field(default=None, exclude_if=is_empty)

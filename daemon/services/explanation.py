@@ -2,6 +2,7 @@
 
 from daemon.contract.query import (
     Explanation,
+    LedByLink,
     PassageExplanation,
     PassageReference,
     PassageShare,
@@ -49,10 +50,14 @@ class _Names:
                 PassageShare(share=each.share, **self._named(each.row).model_dump()) for each in found.passage_shares
             ],
             path=self._path(found.path) if found.path else None,
+            link=self._link(found.link) if found.link else None,
             hub_factor=found.hub_factor if found.hub_factor < 1.0 else None,
             near_duplicate_of=snapshot.passage_id(leader) if (leader := found.near_duplicate_of) is not None else None,
             group_size=found.group_size if leader is not None else None,
         )
+
+    def _link(self, link: computed.FollowedLink) -> LedByLink:
+        return LedByLink(source=self._named(link.source), target=link.target, heading=link.heading, text=link.text)
 
     def _path(self, path: computed.StrongestPath) -> StrongestPath:
         return StrongestPath(share=path.share, steps=[self._step(node) for node in path.nodes])

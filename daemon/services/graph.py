@@ -37,6 +37,7 @@ class GraphService:
                 terms.recognition,
                 request.k,
                 terms.entities,
+                documents=terms.naming,
             )
         if context is not None and request.phrase is None and request.passage is None:
             return self._graph_response(request, terms, query_neighbourhood(context, terms.mode, request.nodes))

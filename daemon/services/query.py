@@ -183,6 +183,7 @@ class QueryService:
             terms.recognition,
             explained=request.explain,
             entity_reader=terms.entities,
+            documents=terms.naming,
         )
         found = replace(found, note=terms.noted(found.note))
         passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
@@ -197,21 +198,31 @@ class QueryService:
         return self._encoder
 
     async def retrieve(
-        self, query: str, request: AskRequest, snapshot: Snapshot, filtered: bool = True
+        self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool = True
     ) -> RetrievalResult:
-        """The passages for `query` within `snapshot`, in the way that `request` names and for the rest as configured.
+        """The passages for `query` within `pinned`, in the way that `request` names and for the rest as configured.
 
         `filtered` false asks no model. NotConfigured for a filter that needs a model where there is none.
         """
         self._require_filter(request)
-        return await self.in_thread(lambda: self._retrieve(query, request, snapshot, filtered))
+        return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered))
 
-    def _retrieve(self, query: str, request: AskRequest, snapshot: Snapshot, filtered: bool) -> RetrievalResult:
+    def _retrieve(self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool) -> RetrievalResult:
         began = time.perf_counter()
         mode, settings = self._mode_and_settings(request)
         recognition = self._recognition(request) if filtered else None
         entities = self._entity_reader(request.scope) if filtered else None
-        found = retrieve(snapshot, self._encoder, query, mode, request.k, settings, recognition, entity_reader=entities)
+        found = retrieve(
+            pinned.snapshot,
+            self._encoder,
+            query,
+            mode,
+            request.k,
+            settings,
+            recognition,
+            entity_reader=entities,
+            documents=pinned,
+        )
         observe_query(mode, time.perf_counter() - began, found.stages_ms)
         note, asked = found.note, [each for each in (entities, recognition) if each is not None]
         for each in asked:

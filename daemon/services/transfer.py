@@ -74,10 +74,12 @@ class TransferService:
         self._threads = ThreadPoolExecutor(TRANSFER_THREADS, thread_name_prefix="transfer")
 
     async def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
-        snapshot = self._store.snapshot()
-        if scope is not None:
-            snapshot = (await run_to_end(self._threads, partial(self._scopes.memory, scope))).snapshot
-        lines = export_lines(snapshot) if format is ExportFormat.JSONL else graphml_lines(snapshot)
+        if scope is None:
+            memory = await run_to_end(self._threads, self._store.document_snapshot)
+        else:
+            memory = await run_to_end(self._threads, partial(self._scopes.memory, scope))
+        lines_of = export_lines if format is ExportFormat.JSONL else graphml_lines
+        lines = lines_of(memory.snapshot, memory)
 
         def chunk() -> bytes:
             return "".join(f"{line}\n" for line in islice(lines, EXPORT_CHUNK_LINES)).encode("utf-8", "replace")

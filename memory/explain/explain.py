@@ -44,7 +44,9 @@ def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tup
         return tuple(PassageExplanation(row, similarity) for row, similarity in zip(rows, similarities, strict=True))
     search = StrongestPathSearch(context.snapshot, ranking.pagerank)
     return tuple(
-        _explanation(context.snapshot, ranking.pagerank, search, row, similarity)
+        PassageExplanation(row, similarity, link=ranking.links[row])
+        if row in ranking.links
+        else _explanation(context.snapshot, ranking.pagerank, search, row, similarity)
         for row, similarity in zip(rows, similarities, strict=True)
     )
 

@@ -49,6 +49,18 @@ class StrongestPath:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowedLink:
+    """A link that led to a passage of the document `target`: the row of the passage with the link, the document that has it
+    there, and the heading that it names and the words that it shows, which may be empty."""
+
+    source: int
+    document: str
+    target: str
+    heading: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PassageExplanation:
     """Why one passage was found. Shares are of its score and sum to 1; they are None where no walk was made."""
 
@@ -68,5 +80,7 @@ class PassageExplanation:
     """What the passage keeps of its score from other nodes: less than 1 if it is damped as a hub."""
     near_duplicate_of: int | None = None
     """The row of the leader if the passage is a near-duplicate. The shares and the path are then those of the leader."""
+    link: FollowedLink | None = None
+    """The link that the passage owes its score to. Then no share is known."""
     group_size: int = 1
     """The leader's score was divided by this number of near-duplicates."""

@@ -144,6 +144,8 @@ def _paths(
     total = float(pagerank.reset.sum()) - pagerank.damping * isolated
     paths = []
     for hit in hits:
+        if hit.row in ranking.links:
+            continue
         score = float(ranking.scores[hit.row]) * total
         found = search.to(passage_target(snapshot, pagerank, hit.row), score, MIN_PATH_SHARE) if score > 0 else None
         if found is not None:

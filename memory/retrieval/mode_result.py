@@ -1,12 +1,13 @@
 """What a mode returns: a score for every passage, and how the scores came about."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.explain.explanation import FollowedLink
 from memory.retrieval.pagerank.ppr import EARLY_STOP_ERROR
 from memory.retrieval.pagerank.push import PushEstimate
 from memory.retrieval.passage_weights import Floats
@@ -81,6 +82,10 @@ class Ranking:
     pagerank: PageRankResult | None = None
     is_dense: bool = False
     """Whether the scores are the cosines themselves."""
+    links: Mapping[int, FollowedLink] = field(default_factory=dict)
+    """The passages, by row, that owe their score to a link, and not to `pagerank`."""
+    document_passages: int | None = None
+    """How many passages of one document may be among the first; None for any number."""
 
 
 def dense_ranking(context: QueryContext, triples: Sequence[LinkedTriple] = (), note: str | None = None) -> Ranking:

@@ -17,6 +17,7 @@ from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, order_by_name
 from memory.types import Encoder, known_words, triple_query_vector
+from store.document_snapshot import DocumentLookup
 from store.index.bm25 import ComparedWords
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
@@ -30,6 +31,9 @@ its words they have."""
 START_PASSAGES = 50
 """How many passages of one kind (the nearest, those with the query's words) are starts of a walk. The weights of the rest are
 noise, whose sum would grow with the memory."""
+
+BEST_PASSAGES = 30
+"""How many passages, the best of a walk, are looked at again: which links they have, and which documents they are from."""
 
 LEAST_KNOWN = 0.01
 """Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
@@ -73,8 +77,10 @@ class QueryContext:
         k: int = ALL_PASSAGES,
         entity_reader: EntityReader | None = None,
         left_out: Sequence[int] = (),
+        documents: DocumentLookup | None = None,
     ) -> None:
-        """`left_out`: rows of living passages that take no part in linking."""
+        """`left_out`: rows of living passages that take no part in linking. `documents`: those of the snapshot, for who follows
+        their links and counts their passages; None where nothing is known of them."""
         self.snapshot = snapshot
         self.encoder = encoder
         self.query = query
@@ -82,7 +88,8 @@ class QueryContext:
         self.recognition = recognition
         self.entity_reader = entity_reader
         self.k = k
-        """How many passages the client wants. Those ranked below need no exact order."""
+        """How many passages the client wants."""
+        self.documents = documents
         self.left_out = np.array(sorted(left_out), np.int64)
         self.stages_ms: dict[str, float] = {}
         self._graphs: dict[EdgeWeights, Adjacency] = {}
@@ -98,10 +105,17 @@ class QueryContext:
             self.k,
             self.entity_reader,
             [*self.left_out.tolist(), *rows],
+            self.documents,
         )
         other.stages_ms = self.stages_ms
         other.__dict__ |= {name: self.__dict__[name] for name in _OF_THE_QUERY if name in self.__dict__}
         return other
+
+    @property
+    def ordered(self) -> int:
+        """How many passages need an exact order: those that the client wants, and those whose links and documents are looked
+        at."""
+        return self.k if self.documents is None else max(self.k, BEST_PASSAGES)
 
     @cached_property
     def taking_part(self) -> NDArray[np.bool_]:

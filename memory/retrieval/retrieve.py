@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
+from memory.retrieval.document_limit import limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
-from memory.retrieval.query_context import EntityReader, QueryContext, RecognitionMemory
+from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
 from memory.types import Encoder, Hit, Retrieved
+from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 NO_PASSAGES = "The memory is empty: no passage can answer this"
@@ -31,16 +33,18 @@ def retrieve(
     *,
     explained: bool = False,
     entity_reader: EntityReader | None = None,
+    documents: DocumentLookup | None = None,
 ) -> Retrieved:
     """The `k` best passages for `query` in `mode`, the name of one of `MODES`.
 
     Every mode answers every query; an empty memory has no passages to answer with. `explained` adds an explanation of each
     passage, at the cost of one more walk a passage. `entity_reader` is the model that names the query's entities, where there
-    is one. Raises `ValueError` for an unknown mode.
+    is one. `documents` are those of the snapshot; without them, no link is followed and the passages of one document are not
+    counted. Raises `ValueError` for an unknown mode.
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')
-    context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader)
+    context = QueryContext(snapshot, encoder, query, settings, recognition, k, entity_reader, documents=documents)
     ranking = MODES[mode].rank(context)
     with context.stage("rank"):
         hits = top_hits(context, ranking, k)
@@ -86,7 +90,24 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
             vectors, context.vector, ranking.scores, k, candidates, snapshot.passage_id, error
         )
     else:
-        rows = top_k(ranking.scores, k, candidates, snapshot.passage_id, RANKING_DECIMALS)
-        scores = ranking.scores[rows].astype(np.float64)
+        limited = context.documents is not None and ranking.document_passages is not None
+        wanted = max(k, BEST_PASSAGES) if limited else k
+        rows = top_k(ranking.scores, wanted, candidates, snapshot.passage_id, RANKING_DECIMALS)
+        if limited:
+            rows = _limited(context, rows, ranking.document_passages, k)
+        # A passage that others of its document have pushed back has the score of its new place.
+        scores = np.minimum.accumulate(ranking.scores[rows].astype(np.float64))
     found = [(row, snapshot.passage(row), float(score)) for row, score in zip(rows, scores, strict=True)]
     return tuple(Hit(row, p.id, p.title, p.text, score) for row, p, score in found)
+
+
+def _limited(context: QueryContext, rows: Sequence[int], most: int | None, k: int) -> list[int]:
+    """The first `k` of `rows`, with at most `most` passages of a document among the first."""
+    documents, snapshot = context.documents, context.snapshot
+    assert documents is not None and most is not None
+
+    def document(row: int) -> str:
+        uris = documents.documents_with_passage(snapshot.passage_id(row))
+        return uris[0] if uris else ""
+
+    return limit_documents(rows, document, most)[:k]

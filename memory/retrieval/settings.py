@@ -101,6 +101,15 @@ class RetrievalSettings:
         ge=0,
         le=1,
     )
+    links: bool = _setting(
+        True, "Whether links that authors wrote lead from the best passages to the documents that they name."
+    )
+    document_passages: int = _setting(
+        2,
+        "Largest number of passages of one document among the first five.",
+        ge=1,
+        le=10_000,
+    )
     temperature: float = _setting(
         0.25,
         "How far behind the best match a start may be, in standard deviations; smaller values favour the best match.",

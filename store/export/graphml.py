@@ -1,6 +1,6 @@
 """The graph for other programs: as GraphML, which igraph, networkx and Gephi read.
 
-Nodes are the passages, then the phrases; edges the context, relation and synonym edges, in the order of
+Nodes are the passages, then the phrases; edges the context, relation, synonym and link edges, in the order of
 `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. A passage's `name` is its id, a
 phrase's its text.
 igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,
@@ -12,7 +12,9 @@ import zlib
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
+from store.document_snapshot import DocumentSnapshot
 from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
+from store.export.link_edges import link_edges
 from store.snapshot import Snapshot
 
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -37,8 +39,9 @@ HEAD = (
 TAIL = ("  </graph>", "</graphml>")
 
 
-def graphml_lines(snapshot: Snapshot) -> Iterator[str]:
-    """Lines of a GraphML file without line ends, made as they are asked for."""
+def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
+    """Lines of a GraphML file without line ends, made as they are asked for. The links are those of `memory`, which is the
+    snapshot with its documents."""
     ordered = CanonicalOrder(snapshot)
     yield from HEAD
     number = 0
@@ -54,10 +57,12 @@ def graphml_lines(snapshot: Snapshot) -> Iterator[str]:
     for kind in EDGE_TYPES:
         first = 0 if kind == "context" else passages
         for source, target, weight in zip(*ordered.edges(kind), strict=True):
-            yield (
-                f'    <edge source="n{source + first}" target="n{target + passages}">'
-                f'<data key="type">{kind}</data><data key="weight">{float(weight)!r}</data></edge>'
-            )
+            yield _edge(source + first, target + passages, kind, float(weight))
+    numbers = {row: number for number, row in enumerate(ordered.passages.tolist())}
+    for row, id, count in link_edges(memory, list(numbers)) if memory is not None else ():
+        target = snapshot.passage_row(id)
+        if target is not None:
+            yield _edge(numbers[row], numbers[target], "link", float(count))
     yield from TAIL
 
 
@@ -68,6 +73,13 @@ def gzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
         if part := packer.compress(chunk):
             yield part
     yield packer.flush()
+
+
+def _edge(source: int, target: int, kind: str, weight: float) -> str:
+    return (
+        f'    <edge source="n{source}" target="n{target}">'
+        f'<data key="type">{kind}</data><data key="weight">{weight!r}</data></edge>'
+    )
 
 
 def _node(number: int, name: str, kind: str, title: str, text: str) -> str:

@@ -5,12 +5,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from store.document_snapshot import DocumentSnapshot
 from store.export.canonical_order import EDGE_TYPES, CanonicalOrder
+from store.export.link_edges import link_edges
 from store.snapshot import Snapshot
 
 
-def export_lines(snapshot: Snapshot) -> Iterator[str]:
-    """JSON lines without line ends: passages by id, phrases and triples by text, edges by type and ends."""
+def export_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
+    """JSON lines without line ends: passages by id, phrases and triples by text, edges by type and ends. The links are those of
+    `memory`, which is the snapshot with its documents."""
     ordered = CanonicalOrder(snapshot)
     for row in ordered.passages.tolist():
         passage = snapshot.passage(row)
@@ -28,7 +31,13 @@ def export_lines(snapshot: Snapshot) -> Iterator[str]:
                 else snapshot.phrase(int(ordered.phrases[source]))
             )
             other = snapshot.phrase(int(ordered.phrases[target]))
-            yield _line({"kind": "edge", "type": kind, "source": end, "target": other, "weight": float(weight)})
+            yield _edge(kind, end, other, float(weight))
+    for row, target, count in link_edges(memory, ordered.passages.tolist()) if memory is not None else ():
+        yield _edge("link", snapshot.passage_id(row), target, float(count))
+
+
+def _edge(kind: str, source: str, target: str, weight: float) -> str:
+    return _line({"kind": "edge", "type": kind, "source": source, "target": target, "weight": weight})
 
 
 _ACTS = re.compile("[\x7f-\x9f\u2028\u2029]")

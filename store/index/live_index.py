@@ -20,6 +20,7 @@ from store.index.columns.texts import Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta, TripleKey
+from store.index.live_link_targets import LiveLinkTargets
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.nearest_pairs import Nearest, needed
@@ -93,6 +94,7 @@ class LiveIndex:
         self.total_length = 0
 
         self.documents: dict[str, Document] = {}
+        self.link_targets = LiveLinkTargets(lambda: self.documents)
         self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists()
         self.extraction_states: dict[int, ExtractionState] = {}
@@ -224,6 +226,7 @@ class LiveIndex:
             self.documents[document.uri] = document
         for uri in delta.removed:
             self.documents.pop(uri, None)
+        self.link_targets.change(delta.documents, delta.removed)
         for extraction in delta.extractions:
             row = self.passage_rows[extraction.passage]
             self.extracted[row] = delta.extracted[row]

@@ -1,9 +1,11 @@
 """How well and how fast the memory answers: every mode on every set of questions, ablations, growth.
 
-The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, and manuals in
-several languages (`../shared/data/manuals/build` makes them in ../shared/data/manuals/drive, or `HIPPOD_BENCH_MANUALS` says
-where they are). One that is not there is left out. Times are of one query at a time: `took` by the daemon's own count,
-`socket` as the client sees it, each question new to the daemon.
+The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, manuals in several
+languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data make
+manuals, handbook and vault in `drive` beside them, or `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
+say where they are; `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A set that is not there
+is left out. Times are of one query at a time: `took` by the daemon's own count, `socket` as the client sees it, each question
+new to the daemon.
 """
 
 import os
@@ -21,7 +23,15 @@ from numpy.typing import NDArray
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
 from bench.support.large_comparison import compare_as_large
 from bench.support.large_graph import large_snapshot
-from bench.support.questions.mode_comparison import KS, ask, compare_modes, markdown_table, recalls
+from bench.support.questions.drives import handbook_questions, place, vault_questions, write_conversations
+from bench.support.questions.mode_comparison import (
+    KS,
+    VARIANTS_TRIED,
+    ask,
+    compare_modes,
+    markdown_table,
+    recalls,
+)
 from bench.support.questions.sets import corpus_questions, manual_questions
 from cli.evaluation.questions import EvalQuestion, read_questions
 from memory.encoder import make_encoder
@@ -66,8 +76,11 @@ def run(results: dict[str, Any]) -> str:
         languages = sorted(path.name for path in MANUALS.iterdir()) if MANUALS.exists() else []
         if languages:
             parts.append(_manuals(folder / "manuals", languages, results))
+        parts += [_handbook(folder / "handbook", results), _vault(folder / "vault", results), _locomo(folder, results)]
         if SHARED.exists():
             parts.append(_large(results))
+        results["variants tried"] = VARIANTS_TRIED
+        parts.append(f"{VARIANTS_TRIED} variants of `fused` were compared on the development questions of these sets.")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return "\n\n".join(parts)
@@ -163,6 +176,55 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
         table = compare_modes(daemon, questions, results.setdefault("drive", {}))
     table += "\n\n" + compare_as_large(home / "store", "drive", questions, results)
     return f"The example drive and its questions, triples of the rules:\n\n{table}"
+
+
+def _handbook(home: Path, results: dict[str, Any]) -> str:
+    """A company's handbook, with questions of one page and of several."""
+    source, asked = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
+    if not source.is_dir() or not asked.exists():
+        return _skipped("The handbook", source, "HANDBOOK")
+    daemon = bulk_daemon(home)
+    shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
+    with daemon:
+        daemon.wait(BULK_S)
+        table = compare_modes(daemon, handbook_questions(asked), results.setdefault("handbook", {}))
+    return f"A company's handbook, triples of the rules:\n\n{table}"
+
+
+def _vault(home: Path, results: dict[str, Any]) -> str:
+    """Help pages in several languages in one drive; each language's questions on its own pages."""
+    source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
+    if not source.is_dir() or not asked.exists():
+        return _skipped("The vault", source, "VAULT")
+    daemon = bulk_daemon(home)
+    shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
+    parts = ["A vault of help pages, each language in scope alone, triples of the rules:"]
+    with daemon:
+        daemon.wait(BULK_S)
+        for language in sorted(path.name for path in source.iterdir() if path.is_dir()):
+            if questions := vault_questions(asked, language):
+                table = compare_modes(daemon, questions, results.setdefault(f"vault, {language}", {}))
+                parts += [f"vault, {language}:", table]
+    return "\n\n".join(parts)
+
+
+def _locomo(folder: Path, results: dict[str, Any]) -> str:
+    """Conversations, a document a session; each conversation's questions on its own sessions."""
+    source = place("locomo", DATA / "locomo" / "locomo10.json")
+    if not source.exists():
+        return _skipped("LoCoMo", source, "LOCOMO")
+    daemon = bulk_daemon(folder / "locomo")
+    questions = write_conversations(source, daemon.drive)
+    with daemon:
+        daemon.wait(BULK_S)
+        table = compare_modes(daemon, questions, results.setdefault("locomo", {}))
+    return f"LoCoMo's first conversations, each in scope alone, triples of the rules:\n\n{table}"
+
+
+def _skipped(name: str, source: Path, variable: str) -> str:
+    return (
+        f"{name} skipped: it is read from {source}, which is not there (HIPPOD_BENCH_{variable} names another place)."
+    )
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:

@@ -3,32 +3,65 @@
 Recall is that of `hippoctl eval`: the share of a question's gold passages or documents among the first k.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.questions.sets import Question
-from daemon.contract.query import QueryResponse
+from daemon.contract.query import QueryResponse, RankedPassage
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from tests.e2e.real_hippod import Daemon
 
 KS = (2, 5, 10)
+NO_WALK = {"passage_share": 1.0, "damping": 1e-4}
+"""Settings of `fused` with which it neither starts at phrases nor walks."""
+FUSED_RANKS = 100
+"""How many passages of each mode a rank fusion reads."""
+RANK_OFFSET = 10
+"""A passage counts 1 / (this + its rank) in a rank fusion (Cormack, Clarke and Büttcher, 2009)."""
+VARIANTS_TRIED = 100
+"""How many variants of `fused` were compared on the development questions, those of `../shared/peers.md` included: the more
+there are, the more of a difference is chance."""
 
 
-def ask(daemon: Daemon, text: str, mode: str, **settings: Any) -> QueryResponse:
-    body = {"query": text, "mode": mode, "k": max(KS), "settings": settings}
+def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "", **settings: Any) -> QueryResponse:
+    """`scope`: a folder of the drive that is asked; the whole memory without one."""
+    body: dict[str, Any] = {"query": text, "mode": mode, "k": k, "settings": settings}
+    if scope:
+        body["scope"] = {"in": [str(daemon.drive / scope)]}
     return QueryResponse.model_validate(daemon.ask("POST", "/v1/query", json=body))
 
 
-def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
+def ask_both(daemon: Daemon, text: str, scope: str = "") -> list[RankedPassage]:
+    """The passages by reciprocal rank fusion of `bm25` and `dense`, equal ones by id."""
+    scores: Counter[str] = Counter()
+    passages: dict[str, RankedPassage] = {}
+    for mode in ("bm25", "dense"):
+        for passage in ask(daemon, text, mode, FUSED_RANKS, scope).passages:
+            scores[passage.id] += 1.0 / (RANK_OFFSET + passage.rank)
+            passages[passage.id] = passage
+    return [passages[id] for id in sorted(scores, key=lambda id: (-scores[id], id))][: max(KS)]
+
+
+def _shares(
+    questions: Sequence[Question], ranked: Callable[[Question], Sequence[RankedPassage]]
+) -> NDArray[np.float64]:
     """The share of each question's gold among the first 1 … max(KS) passages, shape (questions, max(KS))."""
     rows = []
     for question in questions:
-        passages = ask(daemon, question.text, mode, **settings).passages
+        passages = ranked(question)
         rows.append([question.found(passages[:k]) / question.gold for k in range(1, max(KS) + 1)])
     return np.array(rows)
+
+
+def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
+    """`_shares` of one mode."""
+    return _shares(
+        questions, lambda each: ask(daemon, each.text, mode, scope=getattr(each, "scope", ""), **settings).passages
+    )
 
 
 def recalls(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
@@ -37,8 +70,12 @@ def recalls(daemon: Daemon, questions: Sequence[Question], mode: str, **settings
 
 
 def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[str, Any]) -> str:
-    """One row a mode: recall, questions with all gold, recall@5 of both halves, and how much more of it the default finds."""
+    """One row a mode, one for the default without a walk, and one for the rank fusion of `bm25` and `dense`.
+
+    Recall, questions with all gold, recall@5 of both halves, and how much more of it the default finds."""
     found = {mode: _found(daemon, questions, mode) for mode in MODES}
+    found["no walk"] = _found(daemon, questions, DEFAULT_MODE, **NO_WALK)
+    found["plain hybrid"] = _shares(questions, lambda each: ask_both(daemon, each.text, getattr(each, "scope", "")))
     alone = np.array([question.gold == 1 for question in questions])
     half = len(questions) // 2
     rows = []
@@ -77,7 +114,23 @@ def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[s
         "recall@5, halves",
         f"`{DEFAULT_MODE}` − it, recall@5",
     )
-    return markdown_table(head, rows)
+    table = markdown_table(head, rows)
+    kinds = _by_kind(questions, found, results)
+    return f"{table}\n\n{kinds}" if kinds else table
+
+
+def _by_kind(questions: Sequence[Question], found: dict[str, NDArray[np.float64]], results: dict[str, Any]) -> str:
+    """The share of questions with all gold among the first five, by kind of question, where there are kinds."""
+    kinds = np.array([getattr(question, "kind", "") for question in questions])
+    names = [name for name in dict.fromkeys(kinds.tolist()) if name]
+    if not names:
+        return ""
+    results["all@5 by kind"] = {
+        name: {kind: float((shares[kinds == kind, 4] == 1.0).mean()) for kind in names}
+        for name, shares in found.items()
+    }
+    rows = [(f"`{name}`", *(f"{by[kind]:.2f}" for kind in names)) for name, by in results["all@5 by kind"].items()]
+    return markdown_table(("all@5", *(f"{kind} ({int((kinds == kind).sum())})" for kind in names)), rows)
 
 
 def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:

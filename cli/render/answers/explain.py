@@ -7,7 +7,7 @@ from cli.render.styled_text import Text
 from cli.terminal_text import milliseconds, one_line
 
 if TYPE_CHECKING:
-    from daemon.contract.query import Explanation, PassageExplanation, PathStep
+    from daemon.contract.query import Explanation, LedByLink, PassageExplanation, PathStep
 
 MAX_SEEDS = 5
 MIN_SHARE = 0.005
@@ -21,6 +21,8 @@ def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
         parts += [text((_percent(why.own_share), HEADING), " from the passage itself"), *_seeds(why)]
     if why.near_duplicate_of is not None:
         parts.append(text(f"one of {why.group_size} near-duplicates, which share one score"))
+    if why.link is not None:
+        parts.append(_link(why.link))
     if why.hub_factor is not None:
         parts.append(text(f"damped as a hub: keeps {_percent(why.hub_factor)} of what comes from others"))
     lines = indent(_joined([text(("why   ", HEADING)), *parts]), 4, width)
@@ -55,6 +57,11 @@ def _seeds(why: "PassageExplanation") -> list[Text]:
             )
         )
     return parts
+
+
+def _link(link: "LedByLink") -> Text:
+    shown = f" “{one_line(link.text)}”" if link.text else ""
+    return text(f"linked{shown} from ", (one_line(link.source.title) or link.source.document, "cyan"))
 
 
 def _joined(parts: list[Text]) -> Text:

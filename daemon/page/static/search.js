@@ -170,6 +170,11 @@ export class Search {
     if (reason.near_duplicate_of) {
       panel.append(element("p", { class: "note" }, `One of ${reason.group_size} near-duplicates, which share one score.`));
     }
+    if (reason.link) {
+      const shown = reason.link.text ? ` “${line(reason.link.text, 80)}”` : "";
+      const source = line(reason.link.source.title || reason.link.source.document, 100);
+      panel.append(documentText(`A link${shown} led here from: ${source}`, { tag: "p", cls: "note" }));
+    }
     if (reason.hub_factor != null) {
       const kept = `It names many things and keeps ${percent(reason.hub_factor)} of the weight that comes from other passages and phrases.`;
       panel.append(element("p", { class: "note" }, kept));

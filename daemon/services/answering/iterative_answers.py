@@ -62,7 +62,7 @@ class IterativeAnswers:
         async def retrieve_passages(query: str) -> RetrievalResult:
             try:
                 filtered = spending.calls + 2 <= budget.calls and spending.has_tokens_for()
-                found = await self._queries.retrieve(query, request, pinned.snapshot, filtered)
+                found = await self._queries.retrieve(query, request, pinned, filtered)
                 remembered.extend(found.remembered)
                 return found
             except UpstreamFailed as error:  # the encoder's server

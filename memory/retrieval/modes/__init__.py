@@ -53,6 +53,8 @@ _REGISTERED = (
             "passage_share",
             "name_share",
             "hop_share",
+            "links",
+            "document_passages",
             "temperature",
             "exact",
         ),

@@ -146,8 +146,8 @@ def _pushed(
     through_phrases: bool,
     damped: ScoreDamping | None,
 ) -> PushEstimate | None:
-    """The estimate, as precise as it takes to be certain of the best `k` passages and their order; None where that costs more
-    than a whole walk, or where pushes reach fewer than `k` passages."""
+    """The estimate, as precise as it takes to be certain of the best `context.ordered` passages and their order; None where
+    that costs more than a whole walk, or where pushes reach fewer passages."""
     inside = graph.inside
     with ForwardPush(inside, inside.inner(starts), weights, context.settings.damping) as push:
         return _refined(context, inside, push, through_phrases, damped)
@@ -170,7 +170,7 @@ def _refined(
         rows, scores = estimate.nodes[passages] - first, estimate.ranks[passages]
         living = context.taking_part[rows] & (scores > 0)
         rows, scores, numbers = rows[living], scores[living], numbers[passages][living]
-        if len(rows) < min(context.k, context.snapshot.living_passages):
+        if len(rows) < min(context.ordered, context.snapshot.living_passages):
             continue
         degrees = inside.degrees_of(numbers)
         bounds = estimate.ratio * degrees
@@ -180,9 +180,9 @@ def _refined(
             copies = damped.duplicates(rows, scores)
             scores = np.concatenate([scores, copies.weights])
             bounds = np.concatenate([bounds, np.full(len(copies.rows), bounds.max(initial=0.0))])
-        if is_top_k_certain_from_below(scores, bounds, context.k, estimate.ratio * largest):
+        if is_top_k_certain_from_below(scores, bounds, context.ordered, estimate.ratio * largest):
             return estimate
-    return estimate if len(rows) >= min(context.k, context.snapshot.living_passages) else None
+    return estimate if len(rows) >= min(context.ordered, context.snapshot.living_passages) else None
 
 
 def _passage_scores(snapshot: Snapshot, result: PageRankResult) -> Floats:
@@ -249,14 +249,14 @@ def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: 
 def _until_top_passages_are_certain(
     context: QueryContext, graph: Adjacency, damped: ScoreDamping | None
 ) -> IsPreciseEnough:
-    """Says when the walk may stop: the best `k` passages and their order are certain, given the L1 error of the ranks."""
+    """Says when the walk may stop: the best `ordered` passages and their order are certain, given the L1 error of the ranks."""
     alive, first = np.flatnonzero(context.snapshot.passage_alive), context.snapshot.n_phrases
 
     def is_certain(ranks: Floats, error: float) -> bool:
         scores = ranks[first:]
         if damped is not None:
             scores = _damped_scores(damped, scores, graph.degrees[first:])
-        return is_top_k_certain(scores[alive], context.k, error)
+        return is_top_k_certain(scores[alive], context.ordered, error)
 
     return is_certain
 

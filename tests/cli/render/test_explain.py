@@ -7,6 +7,7 @@ import pytest
 
 from daemon.contract.query import (
     Explanation,
+    LedByLink,
     PassageExplanation,
     PassageReference,
     PassageShare,
@@ -59,6 +60,16 @@ def test_a_damped_passage_says_so(hippoctl: Shell, scripted: Scripted) -> None:
     out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())
     assert "one of 401 near-duplicates, which share one score" in out
     assert "damped as a hub: keeps 12 % of what comes from others" in out
+
+
+def test_a_passage_that_a_link_led_to_names_the_link(hippoctl: Shell, scripted: Scripted) -> None:
+    source = PassageReference(id="4" * 32, title="Who owns what", document="file:///drive/owners.md")
+    link = LedByLink(source=source, target="file:///drive/team.md", text="the team")
+    led = PassageExplanation(rank=1, id=f"{1:032x}", similarity=0.31, link=link)
+    found = passage(1, "Emil Strand", "Emil Strand built the rain gauge in 1974.")
+    scripted.answers["POST /v1/query"] = answer(found, explain=Explanation(passages=[led]))
+    out = " ".join(hippoctl("query", "--explain", "Who built it?").out.split())
+    assert "why similarity 0.310 · linked “the team” from Who owns what" in out
 
 
 def test_each_passage_says_what_its_score_is_made_of_and_the_strongest_way(hippoctl: Shell, scripted: Scripted) -> None:

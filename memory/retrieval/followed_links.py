@@ -1,0 +1,123 @@
+"""Links that authors set lead from the best passages to the passages of other documents.
+
+A question often needs a page that it does not name: the first page says who owns a service, and links to the owner's page. Each
+of the best passages hands a part of its value on to the passages of the documents that it links to, as far as these are near
+to the question and to the passage with the link. A passage keeps the better of its own value and of what it is handed.
+Whatever else a linked page says changes nothing: links are followed forwards only, and only where the question points.
+
+Values are standard deviations above the mean cosine. The ranking of the walk stays as it is where no link is followed: the
+passage in place i has the value of the i-th nearest of those compared.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from memory.explain.explanation import FollowedLink
+from memory.retrieval.mode_result import Ranking
+from memory.retrieval.passage_weights import Floats
+from memory.retrieval.query_context import BEST_PASSAGES, QueryContext
+from memory.retrieval.score_scaling import StandardScore
+from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k
+from store.document_snapshot import DocumentLookup
+from store.types import Link
+
+SOURCES = 10
+"""From how many passages, the best, links are followed."""
+SOURCE_SHARE = 0.5
+"""Of the value of a linked passage, the share that is the value of the passage with the link; the rest is the linked passage's
+similarity."""
+LINK_FACTOR = 0.9
+"""Factor of the sum of both."""
+SOURCE_IN_SIMILARITY = 0.5
+"""Weight of the vector of the passage with the link beside the question's, when linked passages are compared with both."""
+LINKS_MAX = 200
+"""Links of one passage that are followed, the first."""
+TARGETS_MAX = 1_000
+"""Passages that the links of one passage lead to, the first in the order of the links and of their documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Valued:
+    """The best passages, in order, and their values, shape (len(rows),), falling."""
+
+    rows: list[int]
+    values: Floats
+
+
+def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
+    """The ranking with the scores of linked passages raised; the same one where there is nothing to follow."""
+    documents = context.documents
+    if not context.settings.links or documents is None or context.passages_by_words:
+        return ranking
+    with context.stage("links"):
+        valued = _valued(context, ranking)
+        handed: dict[int, tuple[float, FollowedLink]] = {}
+        for row, value in zip(valued.rows[:SOURCES], valued.values.tolist(), strict=False):
+            targets = _targets(context, documents, row)
+            for target, worth in zip(targets, _handed(context, row, value, list(targets)), strict=True):
+                if target not in handed or worth > handed[target][0]:
+                    handed[target] = worth, targets[target]
+        return _raised(ranking, valued, handed)
+
+
+def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
+    snapshot = context.snapshot
+    rows = top_k(ranking.scores, BEST_PASSAGES, context.passages_compared, snapshot.passage_id, RANKING_DECIMALS)
+    near = context.cosine_scale(cosines(snapshot.passage_vectors, context.vector, np.array(rows, np.int64)))
+    return _Valued(rows, -np.sort(-near))
+
+
+def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:
+    """The passages that the links of a passage lead to, with the first link that leads there."""
+    snapshot, compared, passage = context.snapshot, context.passages_compared, context.snapshot.passage_id(row)
+    found: dict[int, FollowedLink] = {}
+    for uri, link in islice(_links(documents, passage), LINKS_MAX):
+        target = snapshot.linked_document(link.target, uri)
+        if target is not None and target != uri and (document := documents.document(target)) is not None:
+            for ref in document.passages:
+                linked = snapshot.passage_row(ref.passage)
+                if linked is not None and linked != row and linked not in found and compared[linked]:
+                    found[linked] = FollowedLink(row, uri, target, link.heading, link.text)
+                    if len(found) >= TARGETS_MAX:
+                        return found
+    return found
+
+
+def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]]:
+    """The links in a passage, with the document that has each there."""
+    for uri in documents.documents_with_passage(passage):
+        document = documents.document(uri)
+        for ref in document.passages if document is not None else ():
+            if ref.passage == passage:
+                yield from ((uri, link) for link in ref.links)
+
+
+def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
+    """What the passage `row` of this `value` hands to each of the passages that it links to."""
+    if not targets:
+        return []
+    vectors = context.snapshot.passage_vectors
+    both = context.vector + np.float32(SOURCE_IN_SIMILARITY) * vectors.rows([row])[0]
+    sums = vectors.sampled_sums(both, context.passages_compared, context.snapshot.living_passages)
+    scale = StandardScore.from_sums(sums.count, sums.products, sums.squares)
+    near = scale(cosines(vectors, both, np.array(targets, np.int64)))
+    handed: list[float] = (LINK_FACTOR * (SOURCE_SHARE * value + (1.0 - SOURCE_SHARE) * near)).tolist()
+    return handed
+
+
+def _raised(ranking: Ranking, valued: _Valued, handed: Mapping[int, tuple[float, FollowedLink]]) -> Ranking:
+    """The ranking in which each linked passage has the score that belongs to its value, if that is more than its own."""
+    rising = ranking.scores[np.array(valued.rows[::-1], np.int64)].astype(np.float64)
+    values = valued.values[::-1]
+    own = dict(zip(valued.rows, valued.values.tolist(), strict=True))
+    scores = ranking.scores.astype(np.float64)
+    links = {}
+    for row, (worth, link) in handed.items():
+        if worth > max(own.get(row, -np.inf), values[0]):
+            beyond = max(worth / values[-1], 1.0) if values[-1] > 0 else 1.0
+            scores[row] = max(float(np.interp(worth, values, rising)) * beyond, scores[row])
+            links[row] = link
+    return replace(ranking, scores=scores, links=links) if links else ranking
