@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from consumers.folder.tree.file_status import read_fingerprint
 from consumers.omissions import OmissionKind
 from consumers.parsing import Limits, ParseSummary, parse_file
-from consumers.parsing.formats.registry import FORMATS
+from consumers.parsing.formats.registry import FORMATS, MAILBOX
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.samples import flowed, pdf
@@ -33,7 +33,7 @@ PART = {
     "mailbox": "The word {} stands here.\n\nFrom ann@example.org Sat Jan  3 01:05:34 2026\nSubject: next\n\n",
     "csv": "the,word,{},here\n",
 }
-CUT = [each for each in FORMATS if each.cut_at is not None]
+CUT = [each for each in FORMATS if each.cut_at is not None and each is not MAILBOX]
 
 
 def parsed(
@@ -47,6 +47,22 @@ def parsed(
 def words(document: ParsedDocument) -> set[str]:
     text = " ".join(f"{passage.title} {passage.text}" for passage in document.passages)
     return {word.strip(".,;:") for word in text.split() if word.startswith("ünik")}
+
+
+@pytest.mark.parametrize("messages_read", [3, 5])
+def test_a_mailbox_is_read_up_to_the_limit_message_by_message(tmp_path: Path, messages_read: int) -> None:
+    messages = [
+        f"From ann@example.org Sat Jan  3 01:05:34 2026\nMessage-ID: <{n}@x>\n\nThe word ünik{n} is here.\n\n".encode()
+        for n in range(5)
+    ]
+    path = tmp_path / "large.mbox"
+    path.write_bytes(b"".join(messages))
+    documents, _summary = parsed(path, messages_read * len(messages[0]) + (20 if messages_read < 5 else 0))
+    read = [each for each in documents if not each.skipped]
+    assert set().union(*map(words, read)) == {f"ünik{n}" for n in range(messages_read)}
+    told = [each for each in documents if each.skipped]
+    assert [each.uri for each in told] == (["u"] if messages_read < 5 else [])
+    assert all(each.left_out[0].kind is OmissionKind.TOO_LARGE for each in told)
 
 
 @pytest.mark.parametrize("format", CUT, ids=lambda each: each.name)

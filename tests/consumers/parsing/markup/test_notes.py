@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from consumers.omissions import Omissions
 from consumers.parsing import parse_file
 from consumers.parsing.formats.markup.front_matter import front_matter
 from consumers.parsing.formats.markup.html import parse_html
@@ -18,7 +19,7 @@ from consumers.types import ParsedDocument, Passage
 
 
 def parsed(text: str, reader: Any = parse_markdown) -> tuple[list[Passage], dict[str, Any], str]:
-    found = reader(text.encode(), Limits())
+    found = reader(text.encode(), Limits(), Omissions())
     return list(split(found.blocks, found.title, SplitSettings())), dict(found.metadata), found.title
 
 
