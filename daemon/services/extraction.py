@@ -110,7 +110,7 @@ def extractor_note(backend: str) -> str | None:
     """That no model reads, where that is so."""
     if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
         return None
-    return f'there is no model to read with: [openie] backend is "{backend}", which reads every passage as it comes'
+    return f'no model reads passages: [openie] backend is "{backend}", which reads each passage when it arrives'
 
 
 def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "ExtractionStates":

@@ -65,7 +65,7 @@ class Freshness:
         for key, wanted in (request.after or {}).items():
             at = self._position(key, wanted) if client is None else self._position_for(client, key, wanted)
             if at is None:
-                found[key] = f"asked for {wanted}; the memory has nothing of it"
+                found[key] = f"asked for {wanted}; the memory does not contain it"
             elif at < wanted:
                 found[key] = f"asked for {wanted}; the memory is at {at}"
         return found

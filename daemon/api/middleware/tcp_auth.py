@@ -64,7 +64,7 @@ def refuse_other_origins(scope: Scope, *, by_cookie: bool) -> None:
     """Forbidden where another site's page sent the request, see `daemon.contract.http.same_origin`."""
     if not same_origin(scope["method"], Headers(scope=scope).items(), by_cookie=by_cookie):
         raise Forbidden(
-            "Another site's page sent this; hippod answers no site but its own. Type or paste its address instead of "
+            "Another site's page sent this request; hippod answers only its own page. Type or paste its address instead of "
             "following a link."
         )
 

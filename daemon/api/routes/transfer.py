@@ -93,7 +93,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
         Route.VERIFY,
         response_model=VerifyResponse,
         responses=problems(503),
-        summary="Derive everything once more from the tables, and compare",
+        summary="Derive the memory again from its tables, and compare",
     )
     @needs(Need.ADMIN)
     async def verify(request: Request) -> Response:

@@ -65,7 +65,7 @@ def test_a_position_that_comes_is_waited_for_and_one_that_does_not_is_told_of(tm
         [record, gone] = await made([PositionedDocument(article(1), at(7)), PositionedDocument(removal(2), at(8))])
         with pytest.raises(TimedOut) as refused:
             await fresh.wait(asking({"records/0": 41, record.uri: 7}))
-        assert all("has nothing of it" in message for message in errors_of(refused).values())
+        assert all("does not contain it" in message for message in errors_of(refused).values())
 
         waiting = asyncio.create_task(fresh.wait(asking({"records/0": 41, record.uri: 7, gone.uri: 8}, 30.0)))
         await asyncio.sleep(0)
@@ -115,7 +115,7 @@ def test_what_was_added_is_waited_for(tmp_path):
     asyncio.run(running(tmp_path / "a", scenario))
 
 
-NOTHING = "has nothing of it"
+NOTHING = "does not contain it"
 
 
 def test_a_stream_that_a_client_does_not_see_wholly_is_one_that_does_not_exist(tmp_path):

@@ -71,4 +71,4 @@ def test_authors_cannot_set_what_hippod_alone_writes(daemon: Daemon) -> None:
     assert (kept["kafka_"], kept["record_"]) == (STATED["kafka"], STATED["record"]), "as other keys, they are kept"
     asked = {"query": "Added.", "after": {added: 5}, "after_timeout_s": 0.2}
     refused = daemon.http.post("/v1/query", json=asked)
-    assert not refused.is_success and "the memory has nothing of it" in refused.text, "a stated offset is no position"
+    assert not refused.is_success and "the memory does not contain it" in refused.text, "a stated offset is no position"

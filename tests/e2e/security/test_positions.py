@@ -77,7 +77,7 @@ def test_positions_of_added_documents_are_the_clients_own(memory: Memory) -> Non
         for wanted in guesses if client == "clerk" else [*guesses, *mine]:
             assert answer(memory, client, {"added": wanted}) == (
                 409,
-                [f"asked for {wanted}; the memory has nothing of it"],
+                [f"asked for {wanted}; the memory does not contain it"],
             )
     memory.daemon.restart()
     assert all(answer(memory, "clerk", {"added": each}) == (200, []) for each in mine), "also after a restart"
