@@ -6,7 +6,7 @@ exists: `beside` the folder, or `inside` it. A name that people use for their ow
 
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from consumers.types import EXCLUSIONS_VERSION
@@ -157,3 +157,15 @@ def is_marker(name: str) -> bool:
 def marker_in(markers: Iterable[str], names: Iterable[str]) -> str | None:
     """The first of the names that is one of the markers."""
     return next((name for name in names if any(fnmatch.fnmatchcase(name, marker) for marker in markers)), None)
+
+
+def excludes_folder(name: str, siblings: Iterable[str], content: Iterable[str], is_cache: Callable[[], bool]) -> bool:
+    """Whether a folder is excluded, for a caller that knows the names beside it and in it. `is_cache`: whether a `CACHE_TAG` in
+    it has the signature."""
+    if by_name(name, folder=True):
+        return True
+    for row in by_marker(name):
+        inside = marker_in(row.inside, content)
+        if marker_in(row.beside, siblings) or (inside is not None and (inside != CACHE_TAG or is_cache())):
+            return True
+    return False
