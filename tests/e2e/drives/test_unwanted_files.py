@@ -40,21 +40,29 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     print(f"--- {daemon.home} logged:\n{daemon.log_text()[-6000:]}")
 
 
-def test_unwanted_files_are_left_out_and_counted_by_reason(daemon: Daemon) -> None:
+@pytest.fixture(scope="module")
+def doctor(daemon: Daemon) -> dict[str, str]:
+    """What doctor says at first, by check."""
+    return details(daemon, "detail")
+
+
+def details(daemon: Daemon, field: str) -> dict[str, str]:
+    return {check["name"]: check[field] for check in daemon.ctl("--json", "doctor").json["checks"]}
+
+
+def test_unwanted_files_are_left_out_and_counted_by_reason(daemon: Daemon, doctor: dict[str, str]) -> None:
     names = {Path(uri).name for uri in daemon.documents()}
     assert {"tariff.md", "goals.md"} <= names
     assert not {"old.md", "$R4F2A.md", "%24R4F2A.md", "x.md", "y.md"} & names
     drive = daemon.status()["sources"][0]
     assert drive["excluded"] == {"build": 1, "recycle bin": 2, "thumbnails and indexes": 1, "virtual environment": 1}
-    checks = {check["name"]: check["detail"] for check in daemon.ctl("--json", "doctor").json["checks"]}
-    assert "5 excluded (2 recycle bin, 1 build," in checks[f"folder {daemon.drive}"]
+    assert "5 excluded (2 recycle bin, 1 build," in doctor[f"folder {daemon.drive}"]
 
 
-def test_skipped_documents_are_counted_by_reason(daemon: Daemon) -> None:
+def test_skipped_documents_are_counted_by_reason(daemon: Daemon, doctor: dict[str, str]) -> None:
     assert daemon.status()["skipped"] == {"link": 1, "no text": 1}
-    checks = {check["name"]: check["detail"] for check in daemon.ctl("--json", "doctor").json["checks"]}
-    assert "2 skipped (1 link, 1 no text)" in checks["documents"]
-    assert "none failed" not in checks["documents"]
+    assert "2 skipped (1 link, 1 no text)" in doctor["documents"]
+    assert "none failed" not in doctor["documents"]
 
 
 def test_a_file_with_names_in_two_folders_is_read_once(daemon: Daemon) -> None:
@@ -110,8 +118,7 @@ def test_an_upgrade_asks_before_it_forgets_because_of_a_new_exclusion(daemon: Da
     assert (drive["unconfirmed"], drive["newly_excluded"]) == (1, {"recycle bin": 1})
     assert f"`hippoctl confirm {daemon.drive}`" in drive["detail"]
     assert any(found["document"] == old for found in daemon.query("Thistle", mode="bm25")), "it is still there"
-    doctor = {check["name"]: check for check in daemon.ctl("--json", "doctor").json["checks"]}
-    assert doctor[f"folder {daemon.drive}"]["status"] == "warn"
+    assert details(daemon, "status")[f"folder {daemon.drive}"] == "warn"
     assert daemon.ctl_json("confirm", str(daemon.drive))["documents"] == 1
     until(lambda: old not in daemon.documents(), "it is forgotten")
     assert daemon.status()["sources"][0]["unconfirmed"] == 0
