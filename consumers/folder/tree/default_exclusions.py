@@ -14,7 +14,7 @@ from consumers.types import EXCLUSIONS_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """One row. Names and markers are shell patterns. Upper and lower case differ in markers only."""
+    """One row. Names and markers are shell patterns, in which upper and lower case differ."""
 
     reason: str
     """What `status` counts it under."""
@@ -53,6 +53,8 @@ EXCLUSIONS = (
         THUMBNAILS,
         (
             ".DS_Store",
+            "thumbs.db",
+            "Desktop.ini",
             "ehthumbs.db",
             "ehthumbs_vista.db",
             "@eaDir/",
@@ -68,7 +70,16 @@ EXCLUSIONS = (
     # Deleted files. `Trash` of the XDG specification has the folder `info`.
     Exclusion(
         RECYCLE_BIN,
-        ("$RECYCLE.BIN/", "#recycle/", "@Recycle/", ".Trash/", ".Trash-*/", ".Trashes/", "Network Trash Folder/"),
+        (
+            "$RECYCLE.BIN/",
+            "$Recycle.Bin/",
+            "#recycle/",
+            "@Recycle/",
+            ".Trash/",
+            ".Trash-*/",
+            ".Trashes/",
+            "Network Trash Folder/",
+        ),
     ),
     Exclusion(RECYCLE_BIN, ("Trash/",), inside=("info",)),
     # Earlier states of the same files.
@@ -118,8 +129,8 @@ EXCLUSIONS = (
 )
 
 
-def _pattern(names: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(name.removesuffix("/")) for name in names) or r"(?!)", flags)
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(name.removesuffix("/")) for name in names))
 
 
 def _by_row(*, folders: bool) -> re.Pattern[str]:
@@ -130,11 +141,11 @@ def _by_row(*, folders: bool) -> re.Pattern[str]:
         names = [each for each in row.names if folders or not each.endswith("/")]
         if names and not row.needs_marker:
             parts.append(f"(?P<row{number}>{_pattern(names).pattern})")
-    return re.compile("|".join(parts), re.IGNORECASE)
+    return re.compile("|".join(parts))
 
 
 _FILES, _FOLDERS = _by_row(folders=False), _by_row(folders=True)
-_MARKED = [(row, _pattern(row.names, re.IGNORECASE)) for row in EXCLUSIONS if row.needs_marker]
+_MARKED = [(row, _pattern(row.names)) for row in EXCLUSIONS if row.needs_marker]
 _MARKERS = _pattern(marker for row in EXCLUSIONS for marker in (*row.beside, *row.inside))
 
 
