@@ -29,7 +29,9 @@ class LossGuard:
         self._enabled = enabled
         self._confirmed = False
         self._held: set[bytes] = set()
-        self._excluded: dict[bytes, str] = {}
+        self._excluded: dict[bytes, tuple[str, int]] = {}
+        """The reason of each file that waits because of an exclusion, and how many documents are in it."""
+        self._excluded_documents: Counter[str] = Counter()
         self.lost = self.known = 0
         """Documents that a scan missed and that wait, and documents of the whole folder, as of the last scan that held any."""
 
@@ -41,15 +43,12 @@ class LossGuard:
     @property
     def excluded(self) -> dict[str, int]:
         """Documents that wait because a new default exclusion leaves them out, by its reason. In any thread."""
-        counts: Counter[str] = Counter()
-        for path, reason in list(self._excluded.items()):
-            counts[reason] += self._documents(path)
-        return dict(counts)
+        return {reason: count for reason, count in dict(self._excluded_documents).items() if count}
 
     @property
     def excluded_example(self) -> bytes:
         """One of the files that wait because of an exclusion."""
-        return min(self._excluded, default=b"")
+        return next(iter(self._excluded), b"")
 
     @property
     def waiting(self) -> int:
@@ -67,7 +66,9 @@ class LossGuard:
     def found(self, path: bytes) -> None:
         """The file is there, or its removal was told by an event: it does not wait any more."""
         self._held.discard(path)
-        self._excluded.pop(path, None)
+        if path in self._excluded:
+            reason, documents = self._excluded.pop(path)
+            self._excluded_documents[reason] -= documents
 
     def forgettable(
         self, missing: list[bytes], elsewhere: Iterable[object], excluded: Mapping[bytes, str], *, whole: bool
@@ -78,10 +79,14 @@ class LossGuard:
         if whole:
             self._held.clear()
             self._excluded.clear()
+            self._excluded_documents.clear()
         confirmed, self._confirmed = whole and self._confirmed, self._confirmed and not whole
         if not self._enabled or confirmed or not missing:
             return missing
-        self._excluded |= excluded
+        for path, reason in excluded.items():
+            if path not in self._excluded:
+                self._excluded[path] = reason, self._documents(path)
+                self._excluded_documents[reason] += self._excluded[path][1]
         missing = [path for path in missing if path not in self._excluded]
         stamps = set(elsewhere)
         gone = [path for path in missing if path not in self._vanished and self._counts(path, stamps)]

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from consumers.folder.file_uri import file_uri
+from consumers.folder.tree.default_exclusions import CACHE_SIGNATURE, CACHE_TAG, by_name, excludes_folder
 from consumers.types import READER_VERSION
 from store.object_store import explained, file_system
 
@@ -96,12 +98,41 @@ def _input_files(url: str) -> Iterator[InputFile]:
         raise BackfillError(str(error)) from None
     except OSError as error:
         raise BackfillError(explained(error, url)) from error
+    excluded = _excluded_folders(files, root, found)
     for info in found:
-        below = info.path[len(root) :].split("/")
-        if info.type is fs.FileType.File and not any(part.startswith(".") for part in below):
+        folder, _, name = info.path.rpartition("/")
+        if info.type is fs.FileType.File and (alone or not (folder in excluded or by_name(name, folder=False))):
             local = isinstance(files, fs.LocalFileSystem)
             uri = file_uri(info.path.encode()) if local else f"s3://{quote(info.path)}"
             yield InputFile(url, info.path, uri, info.size, info.mtime_ns or 0)
+
+
+def _excluded_folders(files: fs.FileSystem, root: str, found: Sequence[fs.FileInfo]) -> set[str]:
+    """The folders below `root` that a default exclusion leaves out, with all below them."""
+    top = root.rstrip("/")
+    content: dict[str, set[str]] = {}
+    for info in found:
+        folder, _, name = info.path.rpartition("/")
+        # In an object store, a folder may exist only as a part of names.
+        while len(folder) >= len(top) and name not in content.setdefault(folder, set()):
+            content[folder].add(name)
+            folder, _, name = folder.rpartition("/")
+
+    def is_cache(folder: str) -> bool:
+        try:
+            with files.open_input_stream(f"{folder}/{CACHE_TAG}") as tag:
+                return bool(tag.read(len(CACHE_SIGNATURE)) == CACHE_SIGNATURE)
+        except OSError:
+            return False
+
+    excluded: set[str] = set()
+    for folder in sorted(content):
+        above, _, name = folder.rpartition("/")
+        if folder != top and (
+            above in excluded or excludes_folder(name, content[above], content[folder], partial(is_cache, folder))
+        ):
+            excluded.add(folder)
+    return excluded
 
 
 def _groups(files: Iterable[InputFile]) -> Iterator[Shard]:

@@ -6,7 +6,7 @@ exists: `beside` the folder, or `inside` it. A name that people use for their ow
 
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from consumers.types import EXCLUSIONS_VERSION
@@ -14,7 +14,7 @@ from consumers.types import EXCLUSIONS_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """One row. Names and markers are shell patterns. Upper and lower case differ in markers only."""
+    """One row. Names and markers are shell patterns, in which upper and lower case differ."""
 
     reason: str
     """What `status` counts it under."""
@@ -53,6 +53,8 @@ EXCLUSIONS = (
         THUMBNAILS,
         (
             ".DS_Store",
+            "thumbs.db",
+            "Desktop.ini",
             "ehthumbs.db",
             "ehthumbs_vista.db",
             "@eaDir/",
@@ -68,7 +70,16 @@ EXCLUSIONS = (
     # Deleted files. `Trash` of the XDG specification has the folder `info`.
     Exclusion(
         RECYCLE_BIN,
-        ("$RECYCLE.BIN/", "#recycle/", "@Recycle/", ".Trash/", ".Trash-*/", ".Trashes/", "Network Trash Folder/"),
+        (
+            "$RECYCLE.BIN/",
+            "$Recycle.Bin/",
+            "#recycle/",
+            "@Recycle/",
+            ".Trash/",
+            ".Trash-*/",
+            ".Trashes/",
+            "Network Trash Folder/",
+        ),
     ),
     Exclusion(RECYCLE_BIN, ("Trash/",), inside=("info",)),
     # Earlier states of the same files.
@@ -118,8 +129,8 @@ EXCLUSIONS = (
 )
 
 
-def _pattern(names: Iterable[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(name.removesuffix("/")) for name in names) or r"(?!)", flags)
+def _pattern(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(name.removesuffix("/")) for name in names))
 
 
 def _by_row(*, folders: bool) -> re.Pattern[str]:
@@ -130,11 +141,11 @@ def _by_row(*, folders: bool) -> re.Pattern[str]:
         names = [each for each in row.names if folders or not each.endswith("/")]
         if names and not row.needs_marker:
             parts.append(f"(?P<row{number}>{_pattern(names).pattern})")
-    return re.compile("|".join(parts), re.IGNORECASE)
+    return re.compile("|".join(parts))
 
 
 _FILES, _FOLDERS = _by_row(folders=False), _by_row(folders=True)
-_MARKED = [(row, _pattern(row.names, re.IGNORECASE)) for row in EXCLUSIONS if row.needs_marker]
+_MARKED = [(row, _pattern(row.names)) for row in EXCLUSIONS if row.needs_marker]
 _MARKERS = _pattern(marker for row in EXCLUSIONS for marker in (*row.beside, *row.inside))
 
 
@@ -157,3 +168,15 @@ def is_marker(name: str) -> bool:
 def marker_in(markers: Iterable[str], names: Iterable[str]) -> str | None:
     """The first of the names that is one of the markers."""
     return next((name for name in names if any(fnmatch.fnmatchcase(name, marker) for marker in markers)), None)
+
+
+def excludes_folder(name: str, siblings: Iterable[str], content: Iterable[str], is_cache: Callable[[], bool]) -> bool:
+    """Whether a folder is excluded, for a caller that knows the names beside it and in it. `is_cache`: whether a `CACHE_TAG` in
+    it has the signature."""
+    if by_name(name, folder=True):
+        return True
+    for row in by_marker(name):
+        inside = marker_in(row.inside, content)
+        if marker_in(row.beside, siblings) or (inside is not None and (inside != CACHE_TAG or is_cache())):
+            return True
+    return False

@@ -3,7 +3,8 @@
 """Which files of a tree are followed: the globs of the configuration, and the default exclusions."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from pathspec import GitIgnoreSpec
 
@@ -56,7 +57,7 @@ class FollowRules:
             return self._of_directory(path) if len(path) >= self._skip else None
         return self.of_entry(path, folder=False)
 
-    def of_entry(self, path: bytes, *, folder: bool, siblings: Collection[bytes] | None = None) -> Exclusion | None:
+    def of_entry(self, path: bytes, *, folder: bool, siblings: AbstractSet[bytes] | None = None) -> Exclusion | None:
         """Why the entry of a followed directory is excluded, apart from markers inside it. `siblings`: names in the directory;
         None has the disk asked for markers."""
         stated = self._stated(path, folder=folder)
@@ -71,7 +72,7 @@ class FollowRules:
             return next(rows, None)
         return None if self._all or self._include.match_file(self._relative(path)) else BY_INCLUDE
 
-    def of_listing(self, path: bytes, names: Collection[bytes] | None = None) -> Exclusion | None:
+    def of_listing(self, path: bytes, names: AbstractSet[bytes] | None = None) -> Exclusion | None:
         """The exclusion of a directory by a marker inside it. `names`: what is in it; None has the disk asked."""
         if len(path) < self._skip:
             return None
@@ -114,17 +115,21 @@ class FollowRules:
         return os.fsdecode(path[self._skip :]).replace("\n", "\N{SYMBOL FOR NEWLINE}")
 
 
-def _has(directory: bytes, markers: Sequence[str], names: Collection[bytes] | None) -> bool:
+def _has(directory: bytes, markers: Sequence[str], names: AbstractSet[bytes] | None) -> bool:
     """Whether one of the markers is in the directory; `names` are what is in it, if that is known."""
-    if not markers:
+    exact = [os.fsencode(marker) for marker in markers if "*" not in marker]
+    if names is None and any(os.path.lexists(os.path.join(directory, marker)) for marker in exact):
+        return True
+    if names is not None and any(marker in names for marker in exact):
+        return True
+    patterns = [marker for marker in markers if "*" in marker]
+    if not patterns:
         return False
-    if names is None and not any("*" in marker for marker in markers):
-        return any(os.path.lexists(os.path.join(directory, os.fsencode(marker))) for marker in markers)
     try:
         listed = os.listdir(directory) if names is None else names
     except OSError:
         return False
-    return marker_in(markers, map(os.fsdecode, listed)) is not None
+    return marker_in(patterns, map(os.fsdecode, listed)) is not None
 
 
 def _is_cache(directory: bytes, root: bytes) -> bool:

@@ -29,6 +29,7 @@ class Walker:
         """Directories that the last look excluded because of a marker."""
         self._excluded: dict[bytes, Counter[str]] = {}
         """By directory: how many of its entries are excluded, by reason."""
+        self._all_excluded: Counter[str] = Counter()
         # Directories visited, by inode and by path. Only if links are followed: a link to a visited one is left out.
         self._visited: dict[Inode, bytes] = {}
         self._inodes: dict[bytes, Inode] = {}
@@ -61,16 +62,16 @@ class Walker:
             self._watch_directory(path, inode, directory.link)
             try:
                 with os.scandir(path) as listing:
-                    names = [entry.name for entry in listing]
+                    names = {entry.name for entry in listing}
             except FileNotFoundError:
                 continue
             except OSError as error:
                 yield path, refused_status(error, "directory")
                 continue
-            self._excluded.pop(path, None)
+            self._all_excluded.subtract(self._excluded.pop(path, ()))
             self.marked.discard(path)
             if (exclusion := self._rules.of_listing(path, names)) is not None:
-                self._excluded[path] = Counter((exclusion.reason,))
+                self._count_excluded(path, exclusion.reason)
                 self.marked.add(path)
                 continue
             for name in names:
@@ -80,7 +81,7 @@ class Walker:
                     continue
                 exclusion = self._rules.of_entry(child, folder=found.kind == "directory", siblings=names)
                 if exclusion is not None:
-                    self._excluded.setdefault(path, Counter())[exclusion.reason] += 1
+                    self._count_excluded(path, exclusion.reason)
                     if exclusion.needs_marker:
                         self.marked.add(child)
                 elif found.kind == "directory":
@@ -105,7 +106,11 @@ class Walker:
     def excluded(self) -> dict[str, int]:
         """How many files and directories are excluded, by reason; what is in an excluded directory is not counted. In any
         thread."""
-        return dict(sum(list(self._excluded.values()), Counter()))
+        return {reason: count for reason, count in dict(self._all_excluded).items() if count}
+
+    def _count_excluded(self, directory: bytes, reason: str) -> None:
+        self._excluded.setdefault(directory, Counter())[reason] += 1
+        self._all_excluded[reason] += 1
 
     def status_of(self, path: bytes) -> FileStatus:
         return file_status(path, follow=self._follow)
@@ -126,6 +131,7 @@ class Walker:
         self._visited.clear()
         self._inodes.clear()
         self._excluded.clear()
+        self._all_excluded.clear()
         self.marked.clear()
 
     def _followed_already(self, path: bytes, found: FileStatus) -> FileStatus | None:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from consumers.folder import FolderSettings, FolderState, FolderWatcher, HardLinks, file_uri
-from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
+from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint, content_digest
 
 PATIENCE_S = 90.0
 
@@ -95,14 +95,21 @@ class Daemon:
 class Folder:
     """Starts sources over one root one after the other, each with the positions that the last one left."""
 
-    def __init__(self, root: Path, polling: bool) -> None:
+    def __init__(self, root: Path, polling: bool, max_bytes: int = 1 << 26) -> None:
         self.root = root
         self.polling = polling
+        self.max_bytes = max_bytes
         self.daemon = Daemon()
         self.source: FolderWatcher | None = None
 
     def start(self, hard_links: HardLinks | None = None, **settings: Any) -> Daemon:
-        given = {"settle_ms": 40, "polling": self.polling, "poll_interval_s": 0.05, **settings}
+        given = {
+            "settle_ms": 40,
+            "polling": self.polling,
+            "poll_interval_s": 0.05,
+            "max_bytes": self.max_bytes,
+            **settings,
+        }
         self.daemon.refused.clear()
         self.source = FolderWatcher(
             FolderSettings(self.root, **given),
@@ -163,7 +170,9 @@ class Folder:
                     and not name.endswith((b".tmp", b"~"))
                 ):
                     with open(path, "rb") as file:
-                        found[file_uri(path)] = digest(file.read())
+                        content = file.read()
+                    read = digest(content[: self.max_bytes])
+                    found[file_uri(path)] = content_digest(read, len(content), self.max_bytes)
         return found
 
     def settled(self) -> None:

@@ -92,7 +92,7 @@ def _try(folder: Folder, step: tuple[object, ...]) -> None:
 @given(steps=st.lists(step, min_size=1, max_size=25))
 def test_the_events_add_up_to_what_is_in_the_folder(polling: bool, steps: list[tuple[object, ...]]) -> None:
     top = Path(tempfile.mkdtemp(prefix="folder-"))
-    folder = Folder(top / "root", polling)
+    folder = Folder(top / "root", polling, max_bytes=2)
     folder.root.mkdir()
     (folder.root / "never moved").write_bytes(b"the folder is not empty")
     try:

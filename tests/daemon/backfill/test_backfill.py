@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import daemon.backfill.shards as shards_module
+from consumers.folder.tree.default_exclusions import CACHE_SIGNATURE
 from consumers.records.reader import read_file
 from daemon import backfill_main
 from daemon.backfill.shard_reader import ShardReader
@@ -35,8 +36,11 @@ def pile(tmp_path, monkeypatch):
     monkeypatch.setattr(shards_module, "SHARD_LINES", 4)
     folder = tmp_path / "pile"
     (folder / "notes").mkdir(parents=True)
-    (folder / ".hidden").mkdir()
-    (folder / ".hidden" / "secret.md").write_text("# Not to be read")
+    for name in (".hidden/secret.md", "#recycle/a/secret.md", "venv/secret.md", "cache/secret.md", "notes/secret.md~"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("# Not to be read")
+    (folder / "venv" / "pyvenv.cfg").write_text("home = /usr/bin")
+    (folder / "cache" / "CACHEDIR.TAG").write_bytes(CACHE_SIGNATURE)
     for number in range(5):
         (folder / "notes" / f"n{number}.md").write_text(f"# Note {number}\n\nMary Somerville taught pupil {number}.\n")
     (folder / "notes" / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
