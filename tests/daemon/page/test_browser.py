@@ -43,7 +43,9 @@ def page(shown: Watched) -> Page:
 
 
 def test_a_file_that_is_dropped_appears_without_a_reload(page: Page, daemon: Daemon) -> None:
-    uri = daemon.write("people/una.md", "# Una Plover\nUna Plover keeps the bees of Marrowby.\n\n[1]: <data:image/png;base64,AAAA>\n")
+    uri = daemon.write(
+        "people/una.md", "# Una Plover\nUna Plover keeps the bees of Marrowby.\n\n[1]: <data:image/png;base64,AAAA>\n"
+    )
     expect(arrival(page, uri)).to_have_attribute("data-state", "indexed")
     expect(page.locator("#arrival-list li").first).to_contain_text("una.md")
     expect(page.locator("#arrival-list li").first).to_contain_text("left out: 1 picture: image/png")
