@@ -7,9 +7,10 @@ from urllib.parse import unquote
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.boilerplate import find_content
+from consumers.parsing.formats.markup.html_elements import content_of, report
 from consumers.parsing.formats.markup.html_text import walk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -17,6 +18,8 @@ from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import open_package, read_member
 from consumers.splitting import ParsedText
 
+_DESCRIPTION_WORDS = "title creator contributor language date publisher identifier subject description rights"
+_DESCRIPTION = tuple(_DESCRIPTION_WORDS.split())
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 
 
@@ -29,7 +32,8 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         title, metadata = _description(book)
         outline = Outline(limits.text_chars, omissions)
         names = set(package.namelist())
-        for number, name in enumerate(_spine(book, root_path), 1):
+        spine, others = _parts(book, root_path)
+        for number, name in enumerate(spine, 1):
             if number > limits.pages:
                 raise NotADocument(f"more than {limits.pages:,} parts; split it up", FailureCode.TOO_LARGE)
             if name in names:
@@ -37,6 +41,12 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                 if root is not None:
                     content = find_content(root, omissions)
                     walk(content.root, outline, left_out=content.left_out, lines=False, page=number)
+            else:
+                omissions.add(OmissionKind.OTHER, f"the part {name}, which is missing")
+        for name in others:
+            root = tree(read_member(package, name)) if name in names else None
+            if root is not None:
+                report(OmissionKind.HIDDEN, content_of(root), omissions)
     blocks = outline.done()
     return ParsedText(blocks, title or outline.first_heading, metadata)
 
@@ -59,21 +69,29 @@ def _xml(data: bytes, name: str) -> etree._Element:
         ) from error
 
 
-def _spine(book: etree._Element, root_path: str) -> list[str]:
+def _parts(book: etree._Element, root_path: str) -> tuple[list[str], list[str]]:
+    """The names of the pages in reading order (EPUB 3.3, 5.7), and of the other pages, such as the contents (5.4.1)."""
     folder = posixpath.dirname(root_path)
     items = {
         item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
         for item in book.iterfind(".//{*}manifest/{*}item")
-        if item.get("media-type") in _PAGES and "nav" not in (item.get("properties") or "").split()
+        if item.get("media-type") in _PAGES
     }
+    listed = book.iterfind(".//{*}manifest/{*}item[@properties]")
+    contents = {item.get("id") for item in listed if "nav" in str(item.get("properties")).split()}
     order = [item.get("idref") for item in book.iterfind(".//{*}spine/{*}itemref")]
-    return [items[name] for name in order if name in items]
+    spine = [name for name in order if name in items and name not in contents]
+    return [items[name] for name in spine], [path for name, path in items.items() if name not in spine]
 
 
 def _description(book: etree._Element) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
-    for name in ("title", "creator", "language", "date", "publisher", "identifier"):
-        node = book.find(f".//{{http://purl.org/dc/elements/1.1/}}{name}")
-        if node is not None and node.text and node.text.strip():
-            found[name] = " ".join(clean_text(node.text).split())[:1000]
+    for name in _DESCRIPTION:
+        nodes = book.iterfind(f".//{{http://purl.org/dc/elements/1.1/}}{name}")
+        values = [" ".join(clean_text(node.text).split()) for node in nodes if node.text and node.text.strip()]
+        if name == "title" and values:
+            found[name], *values = values
+            name = "subtitle"
+        if values:
+            found[name] = "; ".join(values)[:1000]
     return found.pop("title", ""), found
