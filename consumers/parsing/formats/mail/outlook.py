@@ -33,7 +33,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             return _Message(file, limits, omissions).read()
-    except (OSError, olefile.OleFileError) as error:
+    except OSError as error:
         raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
 
 
