@@ -202,7 +202,8 @@ def _document(
     title, blocks = without_invisible_characters(parsed.title, parsed.blocks)
     passages = split(blocks, title, settings)
     if not passages:
-        raise NotADocument("it contains no text", FailureCode.NO_TEXT)
+        left_out = "; ".join(each.text for each in omissions.done())
+        raise NotADocument("it contains no text" + (f", except {left_out}" if left_out else ""), FailureCode.NO_TEXT)
     omissions.add(OmissionKind.UNKNOWN_CHARACTER, count=sum(passage.text.count("\ufffd") for passage in passages))
     metadata = {"format": format.name, **stated_metadata(parsed.metadata)}
     if (published := published_at(parsed.metadata)) is not None:

@@ -72,15 +72,15 @@ def read_message(message: EmailMessage, outline: Outline, limits: Limits, depth:
 
 def header(message: EmailMessage, name: str) -> str:
     """One line, "" where there is none."""
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:
-        raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
         if not raw.isascii():  # RFC 6532 allows UTF-8; programs write other encodings too
             plain = decode(raw.encode("utf-8", "surrogateescape"))
             return _one_line(str(make_header(decode_header(plain))))
         value = message.get(name)
         return _one_line(str(value)) if value is not None else ""
     except Exception:  # noqa: BLE001 - the standard library's header grammar raises many kinds on damaged headers
-        return ""
+        return _one_line(raw)
 
 
 def _one_line(text: str) -> str:

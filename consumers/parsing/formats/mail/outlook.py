@@ -19,7 +19,7 @@ from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, paragraphs
 
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = "0037", "0C1A", "0C1F", "5D01"
-_TO, _CC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "1000", "1013", "1009", "1035"
+_TO, _CC, _BCC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "0E02", "1000", "1013", "1009", "1035"
 _ATTACHMENT_NAME, _ATTACHMENT_SHORT_NAME = "3707", "3704"
 _SENT, _RECEIVED, _CODE_PAGE = 0x0039, 0x0E06, 0x3FFD
 _PROPERTIES = "__properties_version1.0"
@@ -33,7 +33,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             return _Message(file, limits, omissions).read()
-    except (OSError, olefile.OleFileError) as error:
+    except OSError as error:
         raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 
 
@@ -56,6 +56,7 @@ class _Message:
             "from": f"{name} <{sender}>" if name and "@" in sender and name != sender else name or sender,
             "to": self._text(_TO),
             "cc": self._text(_CC),
+            "bcc": self._text(_BCC),
             "date": self._date(),
         }
         headers: dict[str, Any] = {
@@ -67,8 +68,10 @@ class _Message:
             headers["message_id"] = identity[:1000]
         if attached := self._attachments():
             headers["attachments"] = attached
-        subject = " ".join(self._text(_SUBJECT).split())
-        return ParsedText(outline.done(), _CONTROL.sub("", subject)[:2000], headers)
+        subject = _CONTROL.sub("", " ".join(self._text(_SUBJECT).split()))[:2000]
+        if not outline.blocks:
+            outline.text(subject)
+        return ParsedText(outline.done(), subject, headers)
 
     def _body(self, outline: Outline) -> None:
         plain = self._text(_BODY)

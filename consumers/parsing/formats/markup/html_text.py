@@ -185,15 +185,8 @@ class _HtmlWalk:
             return True
         if next(table.iterdescendants("table"), None) is not None or _has_stray_content(table):
             return True
-        return (
-            sum(
-                cell.tag in ("td", "th") and cell not in self.left_out
-                for row in islice(_rows(table), 2)
-                for cell in row
-                if row not in self.left_out
-            )
-            == 1
-        )
+        cells = [cell for row in islice(_rows(table), 2) if row not in self.left_out for cell in row]
+        return sum(cell.tag in ("td", "th") and cell not in self.left_out for cell in cells) == 1
 
     def _cells(self, row: Element) -> list[Element]:
         omissions = self.outline.omissions

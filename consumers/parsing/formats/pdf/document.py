@@ -19,7 +19,7 @@ from consumers.parsing.formats.pdf.annotations import (
 )
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
-from consumers.parsing.formats.pdf.running_headers import without_running_headers
+from consumers.parsing.formats.pdf.running_headers import MOST_STAMPS, without_running_headers
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
@@ -35,7 +35,7 @@ class _Pages:
     lines: list[Line] = field(default_factory=list)
     notes: dict[int, list[str]] = field(default_factory=dict)
     pictures: set[int] = field(default_factory=set)
-    """Pages that show a picture."""
+    """Pages that show a picture and have few lines, which a program may have stamped on a scan."""
     blank: set[int] = field(default_factory=set)
     broken: int = 0
 
@@ -105,7 +105,8 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
         pages.lines += found
         if notes:
             pages.notes[number] = notes
-        if any(page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,))):
+        # Of a page with more lines it does not matter, and drawings have many objects.
+        if len(found) <= MOST_STAMPS and any(page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,))):
             pages.pictures.add(number)
         elif not pdfium.FPDFPage_CountObjects(page.raw):
             pages.blank.add(number)
@@ -138,7 +139,11 @@ def _report_pages(pages: _Pages, lines: Iterable[Line], count: int, omissions: O
 
 def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Omissions) -> None:
     """Reports bookmarks whose words are not in the text."""
-    text = " ".join(" ".join(texts).split()).casefold()
+    text = _letters(" ".join(texts))
     for title in titles:
-        if title and title.casefold() not in text:
+        if _letters(title) not in text:
             omissions.add(OmissionKind.BOOKMARK, title)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))

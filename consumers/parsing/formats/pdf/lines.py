@@ -14,7 +14,10 @@ from consumers.parsing.hyphenation import decision
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BROKEN_WORD = re.compile("([^\\W_]*(?:-[^\\W_]+)*)\xad([^\\W_]*(?:-[^\\W_]+)*)")
 """PDFium joins a word broken at a line's end and marks the place, with U+FFFE; here a soft hyphen stands for the mark."""
-_EDGE_NUMBER = re.compile(r"\A(\d{1,5}|[ivxlc]{1,7})(?=\s+\S)|(?<=\S)\s+(\d{1,5}|[ivxlc]{1,7})\Z")
+_NUMBER = r"(?:\d{1,5}|[ivxlc]{1,7})"
+EDGE_NUMBER = re.compile(
+    rf"\A({_NUMBER})(?=\s+\S)|(?<=\S)\s+({_NUMBER})(?:\s*(?:/|\b(?:of|von|de|di|sur|van)\b)\s*\d{{1,5}})?\Z"
+)
 _SAMPLED_CHARACTERS = 64
 _APART = 1.5
 """Widths of its type between a number and the words next to it from which on the number is no part of their phrase."""
@@ -24,7 +27,8 @@ _APART = 1.5
 class Line:
     """One printed line. Lengths in points; `top` grows upwards. `size` is the height of its type.
 
-    `number`: of the first and last line of a page, the number at its beginning or end that stands apart from the words.
+    `number_apart`: whether it is the first or last line of its page and a wide space separates the number at its beginning or
+    end (`EDGE_NUMBER`) from the words.
     """
 
     page: int
@@ -33,7 +37,7 @@ class Line:
     top: float
     bottom: float
     size: float
-    number: str = ""
+    number_apart: bool = False
 
 
 def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
@@ -59,8 +63,8 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
             continue
         head, tail = _box(text_page, first), _box(text_page, first + len(body) - 1)
         size = round(head.top - head.bottom, 1)
-        number = _number_apart(text_page, first, body, size) if at in (0, len(places) - 1) else ""
-        lines.append(Line(page, printed, head.left, head.top, tail.bottom, size, number))
+        apart = at in (0, len(places) - 1) and _number_apart(text_page, first, body, size)
+        lines.append(Line(page, printed, head.left, head.top, tail.bottom, size, apart))
     return lines
 
 
@@ -78,16 +82,16 @@ def _is_unknown(text_page: Any, at: int) -> bool:
     return index >= 0 and bool(pdfium.FPDFText_HasUnicodeMapError(text_page.raw, index) == 1)
 
 
-def _number_apart(text_page: Any, first: int, body: str, size: float) -> str:
-    match = _EDGE_NUMBER.search(body)
+def _number_apart(text_page: Any, first: int, body: str, size: float) -> bool:
+    match = EDGE_NUMBER.search(body)
     if match is None:
-        return ""
+        return False
     if match[1]:
-        left, right = match.end(1) - 1, match.end(1) + len(body[match.end(1) :]) - len(body[match.end(1) :].lstrip())
+        left, right = match.end(1) - 1, len(body) - len(body[match.end(1) :].lstrip())
     else:
         left, right = len(body[: match.start(2)].rstrip()) - 1, match.start(2)
     gap = _box(text_page, first + right).left - _box(text_page, first + left).right
-    return match[1] or match[2] if gap > _APART * size else ""
+    return bool(gap > _APART * size)
 
 
 def _box(text_page: Any, index: int) -> Any:

@@ -1,8 +1,8 @@
 """Running headers and footers of a PDF, which would otherwise stand in the middle of sentences.
 
-A line is one if it is the first or last of its page and, on at least half of the pages and three of them, it is the same or
-differs by the page's number alone. Any other number (of an invoice, an amount) makes lines different. The first of the same
-lines stays in the text, unless it only numbers the page, and no page loses all its text.
+A line is one if it is the first or last of its page and the same on three pages and half of all, or if on three pages it
+differs by the page's number alone. Any other number (of an invoice, an amount) makes lines different. The first such line stays
+in the text, unless it only numbers the page, and no page loses all its text.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import groupby
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.formats.pdf.lines import Line
+from consumers.parsing.formats.pdf.lines import EDGE_NUMBER, Line
 
 _PAGE_WORDS = r"page|pages|pag|pág|pagina|página|pg|p|seite|side|sida|strona|str|стр|страница|s"
 _OF_WORDS = r"of|von|de|di|sur|van|av|af|z|из"
@@ -23,15 +23,19 @@ _PAGE_LABEL = re.compile(
 _ROMAN = re.compile(r"(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _LEAST = 3
+_PLACE = "\0"
+"""Stands for the page's number in what lines have in common."""
+MOST_STAMPS = 2
+"""The first and last line of a page can be running headers."""
 
 
 def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:
-    """`pictures`: pages that show a picture. One of these may lose all its text: a program stamped it on each scan."""
+    """`pictures`: pages that are pictures. One of these may lose all its text: a program stamped it on each scan."""
     keys = dict(_edge_keys(lines))
     seen: dict[str, set[int]] = defaultdict(set)
     for index, key in keys.items():
         seen[key].add(lines[index].page)
-    common = {key for key, on in seen.items() if len(on) >= _LEAST and 2 * len(on) >= pages}
+    common = {key for key, on in seen.items() if len(on) >= _LEAST and (_PLACE in key or 2 * len(on) >= pages)}
     dropped: set[int] = set()
     begun: set[str] = set()
     for page, indices in groupby(range(len(lines)), key=lambda index: lines[index].page):
@@ -43,7 +47,7 @@ def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int
         for index in repeated:
             if keys[index] in begun or _PAGE_LABEL.fullmatch(lines[index].text):
                 dropped.add(index)
-                omissions.add(OmissionKind.RUNNING_HEADER, lines[index].text)
+                omissions.add(OmissionKind.RUNNING_HEADER, keys[index].replace(_PLACE, "#"))
             begun.add(keys[index])
     return [line for index, line in enumerate(lines) if index not in dropped]
 
@@ -55,23 +59,23 @@ def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
         for index, line in enumerate(lines)
         if index in (0, len(lines) - 1) or line.page != lines[index - 1].page or line.page != lines[index + 1].page
     ]
-    numbered: dict[int, tuple[str, int]] = {}
-    offsets: dict[str, Counter[int]] = defaultdict(Counter)
+    shapes = {index: shape for index in edges if (shape := _shape(lines[index])) is not None}
+    seen = Counter(shapes.values())
     for index in edges:
-        line = lines[index]
-        label = _PAGE_LABEL.fullmatch(line.text)
-        number = label[1] if label else line.number
-        if number and (value := _value(number)) is not None:
-            shape = "#" if label else _without(line.text, number)
-            numbered[index] = shape, value - line.page
-            offsets[shape][value - line.page] += 1
-    for index in edges:
-        shape, offset = numbered.get(index, ("", 0))
-        yield index, shape if offsets[shape][offset] >= _LEAST else lines[index].text
+        shape = shapes.get(index)
+        yield index, shape[0] if shape is not None and seen[shape] >= _LEAST else lines[index].text
 
 
-def _without(text: str, number: str) -> str:
-    return f"#{text.removeprefix(number)}" if text.startswith(number) else f"{text.removesuffix(number)}#"
+def _shape(line: Line) -> tuple[str, int] | None:
+    """The line with a mark in place of the number that may be its page's, and how far that is from the count of pages."""
+    if (match := _PAGE_LABEL.fullmatch(line.text)) is not None:
+        start, end = match.span(1)
+    elif line.number_apart and (match := EDGE_NUMBER.search(line.text)) is not None:
+        start, end = match.span(1 if match[1] else 2)
+    else:
+        return None
+    value = _value(line.text[start:end])
+    return None if value is None else (f"{line.text[:start]}{_PLACE}{line.text[end:]}", value - line.page)
 
 
 def _value(number: str) -> int | None:

@@ -1,0 +1,45 @@
+"""Outlook's messages: properties of [MS-OXPROPS], cited by name and section."""
+
+from tests.consumers.parsing.conservation.places import FormatTable, Words
+from tests.consumers.parsing.office_samples import outlook
+
+PROPERTIES = {
+    "subject": ("PidTagSubject, 2.1027", "0037001F", "{}"),
+    "sender": ("PidTagSenderName, 2.1004", "0C1A001F", "{}"),
+    "sender's address": ("PidTagSenderSmtpAddress, 2.1006", "5D01001F", "{}@example.org"),
+    "recipients": ("PidTagDisplayTo, 2.677", "0E04001F", "{}"),
+    "copy": ("PidTagDisplayCc, 2.674", "0E03001F", "{}"),
+    "blind copy": ("PidTagDisplayBcc, 2.673", "0E02001F", "{}"),
+    "body": ("PidTagBody, 2.618", "1000001F", "The {} turns."),
+    "page": ("PidTagHtml, 2.735", "1013001F", "<p>The wheel {} turns.</p>"),
+}
+ATTACHED = {
+    "attachment": ("PidTagAttachLongFilename, 2.595", "__attach_version1.0_#00000000", "3707001F", "{}.dwg"),
+    "attachment with a short name": (
+        "PidTagAttachFilename, 2.588",
+        "__attach_version1.0_#00000001",
+        "3704001F",
+        "{}.dwg",
+    ),
+}
+
+
+def write(words: Words) -> bytes:
+    streams = {"__properties_version1.0": bytes(32)}
+    for place, (_, name, value) in PROPERTIES.items():
+        if place in words:
+            streams[f"__substg1.0_{name}"] = value.format(words[place]).encode("utf-16-le")
+    storages = {
+        storage: {f"__substg1.0_{name}": value.format(words[place]).encode("utf-16-le")}
+        for place, (_, storage, name, value) in ATTACHED.items()
+        if place in words
+    }
+    return outlook(streams, storages)
+
+
+TABLE = FormatTable(
+    "letter.msg",
+    "[MS-OXMSG] and [MS-OXPROPS]",
+    {place: section for table in (PROPERTIES, ATTACHED) for place, (section, *_) in table.items()},
+    write,
+)
