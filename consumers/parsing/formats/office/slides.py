@@ -11,10 +11,10 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import A, all_words, alternative_texts, linked_texts, paragraphs
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.formats.office.tables import fill_table, table_cell
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -119,12 +119,17 @@ class _SlideReader:
             self.outline.text(text, page=self.page)
 
     def _table(self, table: Element) -> None:
-        rows = [
-            [" ".join(paragraphs(cell)) for cell in row.iterchildren(f"{A}tc")] for row in table.iterchildren(f"{A}tr")
-        ]
-        header = rows[0] if len(rows) > 1 and is_header(rows[0]) else []
-        for number, row in enumerate(rows[1:] if header else rows, 1):
-            self.outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", page=self.page, row=number)
+        rows = []
+        for row in table.iterchildren(f"{A}tr"):
+            cells = [(cell, " ".join(paragraphs(cell))) for cell in row.iterchildren(f"{A}tc")]
+            rows.append(
+                [
+                    table_cell(text, wide=cell.get("gridSpan") or 1, high=cell.get("rowSpan") or 1)
+                    for cell, text in cells
+                    if text or not (cell.get("hMerge") or cell.get("vMerge"))
+                ]
+            )
+        fill_table(self.outline, rows, self.page)
 
     def _notes(self, part: str) -> None:
         root = self.package.tree(part)
