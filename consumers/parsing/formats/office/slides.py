@@ -35,7 +35,7 @@ def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         reader = _SlideReader(package, limits, omissions)
         reader.read()
         package.report_unread(omissions)
-    return ParsedText(reader.outline.done(), title or reader.outline.first_heading, metadata)
+    return ParsedText(reader.outline.done(), title or reader.title, metadata)
 
 
 class _SlideReader:
@@ -48,6 +48,8 @@ class _SlideReader:
         self.outline = Outline(limits.text_chars, omissions)
         self.page: int | None = None
         self.running: set[str] = set()
+        self.title = ""
+        """The first title of a slide."""
 
     def read(self) -> None:
         main = self.package.main_part()
@@ -80,7 +82,8 @@ class _SlideReader:
             return
         shapes = list(_shapes(root))
         title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
-        heading = "" if title is None else " ".join(_lines(title))
+        heading = "" if title is None else " ".join(" ".join(_lines(title)).split())
+        self.title = self.title or heading
         self.outline.heading(1, heading or f"Slide {self.page}", page=self.page)
         self.outline.text(section, page=self.page)
         for shape in shapes:
