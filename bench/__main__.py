@@ -38,6 +38,7 @@ SECTIONS = {
     "manuals": "quality",
     "languages": "quality",
     "html_content": "quality",
+    "readers": "quality",
     "weak_matches": "quality",
     "poison": "quality",
     "models": "cost",

@@ -113,5 +113,4 @@ class Outline:
         """A heading that another of its rank follows at once has no text of its own: it is one."""
         if self._bare is not None and self._open and self._open[-1][0] >= level:
             bare, self._bare = self._bare, None
-            if self.blocks or self._open[-1][0] > 1 or level == 0:
-                self.blocks.append(bare)
+            self.blocks.append(bare)

@@ -31,7 +31,7 @@ def row_text(header: Row, row: Row) -> str:
 def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]:
     """The place and text of each row: the lines above the table, then every row with the names of its columns.
 
-    A header without rows below it is a row itself.
+    The names of columns without values are a row themselves.
     """
     filled = ((place, row) for place, row in rows if any(cell.strip() for cell in row))
     first = list(islice(filled, _LOOKED_AT))
@@ -39,10 +39,17 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
     for place, row in first[:titles]:
         yield place, _title_text(row)
     header = _joined([row for _, row in first[titles : titles + names]])
-    if header and len(first) == titles + names:
-        yield first[titles][0], "; ".join(cell for cell in header if cell)
+    unused = set(range(len(header)))
     for place, row in chain(first[titles + names :], filled):
+        unused.difference_update(index for index, value in enumerate(row) if value.strip())
         yield place, row_text(header, row)
+    if text := unused_names(header, unused):
+        yield first[titles][0], text
+
+
+def unused_names(header: Row, unused: Iterable[int]) -> str:
+    """The names of columns that have no values, which no row mentions."""
+    return "; ".join(" ".join(header[index].split()) for index in sorted(unused) if header[index].strip())
 
 
 def is_header(row: Row, below: Sequence[Row] = ()) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from consumers.parsing.table_rows import is_header, row_text
+from consumers.parsing.table_rows import is_header, row_text, unused_names
 
 MAX_COLUMNS = 1000
 """As HTML has it, of one cell; of a row here, so that nothing grows without bounds."""
@@ -40,18 +40,24 @@ def read_rows(
         row = laid.pop(0)
         yield row.line, row_text((), row.cells[:1])
     header = _take_header(laid)
+    unused = set(range(len(header)))
     for row in laid:
+        unused.difference_update(index for index, value in enumerate(row.cells) if value)
         if not header and row.own == len(row.cells) == 2 and row.headers == 1 and row.cells[1]:
             yield row.line, row_text(row.cells[:1], row.cells[1:])
         elif row.spans and row.own == 1:
             yield row.line, row_text((), row.cells[:1])
         else:
             yield row.line, row_text(header, row.cells)
+    if names := unused_names(header, unused):
+        yield laid[-1].line, names
 
 
 def _take_header(rows: list[_Row]) -> list[str]:
     """The names of the columns, whose rows are taken off; what stands below a name that spans columns is joined to it."""
-    if len(rows) < 2 or not (rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells))):
+    if len(rows) < 2 or not (
+        rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells, [row.cells for row in rows[1:24]]))
+    ):
         return []
     first = rows.pop(0)
     header, spans = first.cells, first.spans

@@ -12,7 +12,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.numbering import letters, roman
 from consumers.parsing.formats.office.package import parse_xml
-from consumers.parsing.formats.office.tables import fill_table, table_cell
+from consumers.parsing.formats.office.tables import fill_table, is_made_up, table_cell
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
@@ -417,7 +417,7 @@ class _Reader:
             fill_table(self.outline, rows, self.page)
             return
         self.sheet = clean_text(table.get(f"{_TABLE}name") or "")
-        if self.sheets > 1:
+        if self.sheets > 1 or not is_made_up(self.sheet):
             self.outline.heading(1, self.sheet, sheet=self.sheet)
         for number, text in named_rows(self._sheet_rows(table)):
             self.outline.text(text, "\n", page=self.page, sheet=self.sheet, row=number)

@@ -13,6 +13,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import alternative_texts, linked_texts, paragraphs
 from consumers.parsing.formats.office.package import OfficePackage, relation_id, transitional_file
+from consumers.parsing.formats.office.tables import is_made_up
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
@@ -22,9 +23,9 @@ from consumers.splitting import ParsedText
 
 Element = Any
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_DEFAULT_SHEETS = ("sheet", "tabelle", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
 _MARGIN_CODE = re.compile(r'&(?:&|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-Za-z])')
 """In a header or footer (18.3.1.46): fonts, sizes, numbers of pages, dates, and "&&" for "&"."""
+_STATES_PLACE = re.compile("&[PNDTFAZ]")
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _THREADED = "[Threaded comment]"
 _PROMPTS = ("promptTitle", "prompt", "errorTitle", "error")
@@ -52,7 +53,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         formulas = load_workbook(io.BytesIO(data), read_only=True, keep_links=False) if computed else None
         cells = _Cells(limits, omissions)
         for name, part in parts.items():
-            if len(parts) > 1 or not name.lower().startswith(_DEFAULT_SHEETS):
+            if len(parts) > 1 or not is_made_up(name):
                 outline.heading(1, clean_text(name), sheet=name)
             if hasattr(values[name], "iter_rows"):
                 rows = cells.rows(values[name], None if formulas is None else formulas[name])
@@ -117,7 +118,7 @@ def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator
         if not described and next(root.iter("{*}blip"), None) is not None:
             omissions.add(OmissionKind.PICTURE)
     seen: set[str] = set()
-    for text in _stated(package.data(part) or b""):
+    for text in _stated(package.data(part) or b"", omissions):
         text = " ".join(clean_text(text).split())
         if text and text not in seen:
             seen.add(text)
@@ -149,7 +150,7 @@ def _comment(cell: str | None, author: str, text: str) -> str:
     return f"Comment on {cell}{f' by {author}' if author else ''}: {' '.join(clean_text(text).split())}"
 
 
-def _stated(data: bytes) -> Iterator[str]:
+def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
     """The header and footer of a sheet, its prompts, and the tips of its links; cells are passed over."""
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
     walk = etree.iterparse(
@@ -158,7 +159,11 @@ def _stated(data: bytes) -> Iterator[str]:
     for _, node in walk:
         if node.tag == f"{_S}headerFooter":
             for child in node:
-                yield _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", child.text or "")
+                text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", child.text or "").strip()
+                if _STATES_PLACE.search(child.text or "") and len(text.split()) <= 2:
+                    omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))
+                else:
+                    yield text
         elif node.tag == f"{_S}dataValidation":
             yield from (node.get(name) or "" for name in _PROMPTS)
         elif node.tag == f"{_S}hyperlink":

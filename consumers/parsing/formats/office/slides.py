@@ -11,10 +11,10 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import A, all_words, alternative_texts, linked_texts, paragraphs
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.formats.office.tables import fill_table, table_cell
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -35,7 +35,7 @@ def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         reader = _SlideReader(package, limits, omissions)
         reader.read()
         package.report_unread(omissions)
-    return ParsedText(reader.outline.done(), title or reader.outline.first_heading, metadata)
+    return ParsedText(reader.outline.done(), title or reader.title, metadata)
 
 
 class _SlideReader:
@@ -48,6 +48,8 @@ class _SlideReader:
         self.outline = Outline(limits.text_chars, omissions)
         self.page: int | None = None
         self.running: set[str] = set()
+        self.title = ""
+        """The first title of a slide."""
 
     def read(self) -> None:
         main = self.package.main_part()
@@ -80,7 +82,8 @@ class _SlideReader:
             return
         shapes = list(_shapes(root))
         title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
-        heading = "" if title is None else " ".join(_lines(title))
+        heading = "" if title is None else " ".join(" ".join(_lines(title)).split())
+        self.title = self.title or heading
         self.outline.heading(1, heading or f"Slide {self.page}", page=self.page)
         self.outline.text(section, page=self.page)
         for shape in shapes:
@@ -119,12 +122,17 @@ class _SlideReader:
             self.outline.text(text, page=self.page)
 
     def _table(self, table: Element) -> None:
-        rows = [
-            [" ".join(paragraphs(cell)) for cell in row.iterchildren(f"{A}tc")] for row in table.iterchildren(f"{A}tr")
-        ]
-        header = rows[0] if len(rows) > 1 and is_header(rows[0]) else []
-        for number, row in enumerate(rows[1:] if header else rows, 1):
-            self.outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", page=self.page, row=number)
+        rows = []
+        for row in table.iterchildren(f"{A}tr"):
+            cells = [(cell, " ".join(paragraphs(cell))) for cell in row.iterchildren(f"{A}tc")]
+            rows.append(
+                [
+                    table_cell(text, wide=cell.get("gridSpan") or 1, high=cell.get("rowSpan") or 1)
+                    for cell, text in cells
+                    if text or not (cell.get("hMerge") or cell.get("vMerge"))
+                ]
+            )
+        fill_table(self.outline, rows, self.page)
 
     def _notes(self, part: str) -> None:
         root = self.package.tree(part)

@@ -10,6 +10,12 @@ from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS, read_rows
 from consumers.parsing.outline import Outline
 
 Element = Any
+_DEFAULT_SHEETS = ("sheet", "tabelle", "tabel", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
+
+
+def is_made_up(sheet: str) -> bool:
+    """Whether a program gave a sheet its name."""
+    return sheet.lower().startswith(_DEFAULT_SHEETS)
 
 
 def table_cell(text: str, *, wide: int | str = 1, high: int | str = 1, names: bool = False) -> Element:

@@ -401,7 +401,7 @@ def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
         name = _value(node, "name").lower()
         level = _level_of(properties)
         if name == "title":
-            level = 1
+            level = 0
         elif name.startswith("heading ") and name[8:].isdigit():
             level = _number(name[8:]) or None
         yield node.get(f"{W}styleId") or "", _Style(name, _value(node, "basedOn"), level, _numbering_of(properties))

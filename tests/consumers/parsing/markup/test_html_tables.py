@@ -23,7 +23,7 @@ def rows(table: str) -> list[str]:
             "<tr><th>Year<th>Place<th>Who<tr><td>1902<td rowspan=2>Kessel<td>Strand<tr><td>1903<td>Lind",
             ["Year: 1902; Place: Kessel; Who: Strand", "Year: 1903; Place: Kessel; Who: Lind"],
         ),
-        ("<tr><th>A<th>B<th>C<tr><td colspan=2>1<td>2", ["A: 1; C: 2"]),
+        ("<tr><th>A<th>B<th>C<tr><td colspan=2>1<td>2", ["A: 1; C: 2", "B"]),
         (
             "<tr><th rowspan=2>Town<th colspan=2>People<tr><th>1900<th>1950<tr><td>Kessel<td>12<td>15",
             ["Town: Kessel; People 1900: 12; People 1950: 15"],

