@@ -62,6 +62,11 @@ class Snapshot:
         """Passage x phrase: 1 where the passage holds the phrase."""
         self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
         """Passage x triple: 1 where the passage states the triple."""
+        self.naming: MatrixView = index.naming.view(index.shape("naming"))
+        """Names x passage: how many documents with these names hold the passage."""
+        self._names = index.names
+        self._name_counts = index.name_counts.view()
+        self._name_postings = index.name_postings
 
     def at(self, commit: int, time: float) -> "Snapshot":
         """The same memory, which a later commit left as it was."""
@@ -140,14 +145,38 @@ class Snapshot:
         return self._postings.scores(query, self.passage_alive, self._total_length)
 
     def compare_words(
-        self, query: str, compared: NDArray[np.bool_], counted: NDArray[np.bool_], best: int
+        self,
+        query: str,
+        compared: NDArray[np.bool_],
+        counted: NDArray[np.bool_],
+        best: int,
+        also: NDArray[np.int64] | None = None,
     ) -> ComparedWords:
-        """Compares a query with the `compared` living passages by word: the `best` of them, and all that equal the last.
+        """Compares a query with the `compared` living passages by word: the `best` of them, all that equal the last, and the
+        rows `also`.
 
         How rare a word is comes from the passages that are also `counted`. Both are masks over all passages.
         """
         known = self._total_length if counted is self.passage_alive else None
-        return self._postings.compare(query, compared, counted, known, best)
+        return self._postings.compare(query, compared, counted, known, best, also)
+
+    def names(self, row: int) -> str:
+        """The names of a document (`store.links.names.names_text`) in a row of `naming`."""
+        return self._names[row]
+
+    def compare_names(self, query: str, best: int) -> ComparedWords:
+        """Compares `query` with the names of documents as `compare_words` does with passages; `rows` are those of `naming`."""
+        alive = self._name_counts.positive()
+        return self._name_postings.compare(query, alive, alive, None, best)
+
+    def name_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
+        """For each passage a number that stands for the names of its documents, shape (n_passages,). `of` gives 64 bits for a
+        text. O(everything)."""
+        matrix = self.naming.merged().tocoo()
+        hashes = np.array([of(self._names[row]) for row in range(matrix.shape[0])], np.uint64)
+        out = np.zeros(self.n_passages, np.uint64)
+        np.add.at(out, matrix.col, hashes[matrix.row] * matrix.data.astype(np.uint64))
+        return out
 
     def words(self, text: str) -> set[tuple[str, ...]]:
         """The words of a text, as `compare_words` names them."""
