@@ -164,10 +164,28 @@ class Snapshot:
         """The names of a document (`store.links.names.names_text`) in a row of `naming`."""
         return self._names[row]
 
-    def compare_names(self, query: str, best: int) -> ComparedWords:
-        """Compares `query` with the names of documents as `compare_words` does with passages; `rows` are those of `naming`."""
+    def compare_names(
+        self,
+        query: str,
+        best: int,
+        compared: NDArray[np.bool_] | None = None,
+        counted: NDArray[np.bool_] | None = None,
+    ) -> ComparedWords:
+        """Compares `query` with the names of documents as `compare_words` does with passages; `rows` are those of `naming`.
+
+        Names take part if one of their passages does: of the living ones if a mask is None.
+        """
+        of_compared = self._names_of(compared)
+        of_counted = of_compared if counted is compared else self._names_of(counted)
+        return self._name_postings.compare(query, of_compared, of_counted, None, best)
+
+    def _names_of(self, passages: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Which rows of `naming` have one of the living `passages`, shape (names,). O(everything) unless all are meant."""
         alive = self._name_counts.positive()
-        return self._name_postings.compare(query, alive, alive, None, best)
+        if passages is None or passages is self.passage_alive:
+            return alive
+        has: NDArray[np.bool_] = self.naming.matvec(passages.astype(np.float64))[: len(alive)] > 0
+        return alive & has
 
     def name_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """For each passage a number that stands for the names of its documents, shape (n_passages,). `of` gives 64 bits for a

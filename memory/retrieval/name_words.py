@@ -30,9 +30,12 @@ class NameWords:
     coverage: PassageWeights
 
 
-def compare_names(snapshot: Snapshot, query: str, taking_part: NDArray[np.bool_]) -> NameWords:
-    """Compares a query with the names of all documents. `taking_part`: the passages that are looked at."""
-    found = snapshot.compare_names(query, NAMED_DOCUMENTS)
+def compare_names(
+    snapshot: Snapshot, query: str, taking_part: NDArray[np.bool_], counted: NDArray[np.bool_]
+) -> NameWords:
+    """Compares a query with the names of the documents of the passages `taking_part`. How rare a word is comes from those of
+    the passages `counted`."""
+    found = snapshot.compare_names(query, NAMED_DOCUMENTS, taking_part, counted)
     places, passages, _ = snapshot.naming.entries(found.rows)
     inside = taking_part[passages]
     places, passages = np.searchsorted(found.rows, places[inside]), passages[inside].astype(np.int64)

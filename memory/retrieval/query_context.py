@@ -245,8 +245,9 @@ class QueryContext:
     @cached_property
     def names(self) -> NameWords:
         """The query beside the names of documents."""
+        compared = self.passages_compared
         with self.stage("names"):
-            return compare_names(self.snapshot, self.query, self.taking_part)
+            return compare_names(self.snapshot, self.query, self.taking_part, compared)
 
     def _compare_words(self, best: int) -> ComparedWords:
         compared, names = self.passages_compared, self.names
