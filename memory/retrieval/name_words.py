@@ -36,9 +36,9 @@ def compare_names(
     """Compares a query with the names of the documents of the passages `taking_part`. How rare a word is comes from those of
     the passages `counted`."""
     found = snapshot.compare_names(query, NAMED_DOCUMENTS, taking_part, counted)
-    places, passages, _ = snapshot.naming.entries(found.rows)
-    inside = taking_part[passages]
-    places, passages = np.searchsorted(found.rows, places[inside]), passages[inside].astype(np.int64)
+    names, held, _ = snapshot.naming.entries(found.rows)
+    inside = taking_part[held]
+    places, passages = np.searchsorted(found.rows, names[inside]), held[inside].astype(np.int64)
     return NameWords(
         found.rows,
         _best_of_each(passages, found.scores[places].astype(np.float64)),
