@@ -42,6 +42,10 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANCHOR_END = re.compile(r"</a\s*>", re.IGNORECASE)
 
 
+MAX_TAGS = 100
+"""Tags in the text of a page that become metadata, the first."""
+
+
 @cache
 def _parser() -> MarkdownIt:
     return add_note_rules(MarkdownIt("commonmark").enable("table"))
@@ -57,8 +61,8 @@ def parse_markdown(data: bytes, limits: Limits) -> ParsedText:
     walk = read_markdown(body, outline, above=above)
     if walk.tags:
         stated = metadata.get("tags", [])
-        own = stated if isinstance(stated, list) else [stated]
-        metadata["tags"] = list(dict.fromkeys([*own, *walk.tags]))
+        own = stated if isinstance(stated, list) else [stated] if stated else []
+        metadata["tags"] = list(dict.fromkeys([*own, *list(walk.tags)[:MAX_TAGS]]))
     stated = metadata.get("title")
     title = stated if isinstance(stated, str) and stated.strip() else walk.title
     blocks = _with_property_links(outline.done(), metadata)
