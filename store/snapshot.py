@@ -63,6 +63,11 @@ class Snapshot:
         """Passage x phrase: 1 where the passage holds the phrase."""
         self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
         """Passage x triple: 1 where the passage states the triple."""
+        self.naming: MatrixView = index.naming.view(index.shape("naming"))
+        """Names x passage: how many documents with these names hold the passage."""
+        self._names = index.names
+        self._name_counts = index.name_counts.view()
+        self._name_postings = index.name_postings
 
     def at(self, commit: int, time: float) -> "Snapshot":
         """The same memory, which a later commit left as it was."""
@@ -146,14 +151,56 @@ class Snapshot:
         return self._postings.scores(query, self.passage_alive, self._total_length)
 
     def compare_words(
-        self, query: str, compared: NDArray[np.bool_], counted: NDArray[np.bool_], best: int
+        self,
+        query: str,
+        compared: NDArray[np.bool_],
+        counted: NDArray[np.bool_],
+        best: int,
+        also: NDArray[np.int64] | None = None,
     ) -> ComparedWords:
-        """Compares a query with the `compared` living passages by word: the `best` of them, and all that equal the last.
+        """Compares a query with the `compared` living passages by word: the `best` of them, all that equal the last, and the
+        rows `also`.
 
         How rare a word is comes from the passages that are also `counted`. Both are masks over all passages.
         """
         known = self._total_length if counted is self.passage_alive else None
-        return self._postings.compare(query, compared, counted, known, best)
+        return self._postings.compare(query, compared, counted, known, best, also)
+
+    def names(self, row: int) -> str:
+        """The names of a document (`store.links.names.names_text`) in a row of `naming`."""
+        return self._names[row]
+
+    def compare_names(
+        self,
+        query: str,
+        best: int,
+        compared: NDArray[np.bool_] | None = None,
+        counted: NDArray[np.bool_] | None = None,
+    ) -> ComparedWords:
+        """Compares `query` with the names of documents as `compare_words` does with passages; `rows` are those of `naming`.
+
+        Names take part if one of their passages does: of the living ones if a mask is None.
+        """
+        of_compared = self._names_of(compared)
+        of_counted = of_compared if counted is compared else self._names_of(counted)
+        return self._name_postings.compare(query, of_compared, of_counted, None, best)
+
+    def _names_of(self, passages: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Which rows of `naming` have one of the living `passages`, shape (names,). O(everything) unless all are meant."""
+        alive = self._name_counts.positive()
+        if passages is None or passages is self.passage_alive:
+            return alive
+        has: NDArray[np.bool_] = self.naming.matvec(passages.astype(np.float64))[: len(alive)] > 0
+        return alive & has
+
+    def name_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
+        """For each passage a number that stands for the names of its documents, shape (n_passages,). `of` gives 64 bits for a
+        text. O(everything)."""
+        matrix = self.naming.merged().tocoo()
+        hashes = np.array([of(self._names[row]) for row in range(matrix.shape[0])], np.uint64)
+        out = np.zeros(self.n_passages, np.uint64)
+        np.add.at(out, matrix.col, hashes[matrix.row] * matrix.data.astype(np.uint64))
+        return out
 
     def words(self, text: str) -> set[tuple[str, ...]]:
         """The words of a text, as `compare_words` names them."""

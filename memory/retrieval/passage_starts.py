@@ -37,7 +37,7 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Passa
         parts.append((_concentration(both) * (1.0 - known), both))
     unnamed = _mixed(*parts)
     share = share_of_query(context, titles)
-    return _mixed((share, passages_named(titles)), (1.0 - share, unnamed))
+    return _mixed((share, passages_named(context, titles, scores)), (1.0 - share, unnamed))
 
 
 def _mixed(*parts: tuple[float, PassageWeights]) -> PassageWeights:
@@ -100,10 +100,20 @@ def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
     return context.cosine_scale(cosines(context.snapshot.passage_vectors, context.vector, rows))
 
 
-def passages_named(titles: Sequence[NamedTitle]) -> PassageWeights:
-    """The passages that bear a title which stands in the query. Each title has one part, which its passages share."""
-    named = [np.sort(np.array(title.passages, np.int64)) for title in titles]
-    return PassageWeights.sum_of(*((1.0 / len(rows), PassageWeights(rows, np.ones(len(rows)))) for rows in named))
+def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: PassageWeights) -> PassageWeights:
+    """The passages that bear a title which stands in the query. Each title has one part.
+
+    Passages with the title share it evenly, those of a document with the name by their `scores` and cosines: most of a long
+    document says nothing of the question.
+    """
+    parts = []
+    for title in titles:
+        rows = np.sort(np.array(title.passages, np.int64))
+        if title.of_document:
+            parts.append((1.0, passages_by_both(context, rows, scores)))
+        else:
+            parts.append((1.0 / len(rows), PassageWeights(rows, np.ones(len(rows)))))
+    return PassageWeights.sum_of(*parts)
 
 
 def _softmax_of_best(rows: NDArray[np.int64], scores: Floats, temperature: float) -> PassageWeights:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.linking.compared_rows import ComparedRows
+from memory.retrieval.name_words import NameWords, compare_names, with_names
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import StandardScore
@@ -255,10 +256,18 @@ class QueryContext:
         """The query beside the passages with most of its words; how rare a word is comes from those that are compared."""
         return self._compare_words(WORD_CANDIDATES)
 
-    def _compare_words(self, best: int) -> ComparedWords:
+    @cached_property
+    def names(self) -> NameWords:
+        """The query beside the names of documents."""
         compared = self.passages_compared
+        with self.stage("names"):
+            return compare_names(self.snapshot, self.query, self.taking_part, compared)
+
+    def _compare_words(self, best: int) -> ComparedWords:
+        compared, names = self.passages_compared, self.names
         with self.stage("words"):
-            return self.snapshot.compare_words(self.query, self.taking_part, compared, best)
+            words = self.snapshot.compare_words(self.query, self.taking_part, compared, best, names.scores.rows)
+            return with_names(words, names, best)
 
     @cached_property
     def word_candidates(self) -> list[int]:

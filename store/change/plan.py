@@ -18,7 +18,8 @@ from store.index.columns.row_lists import NO_ROWS
 from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.types import Batch, PassageText, State, SynonymRule, Vector
+from store.links.names import names_text
+from store.types import Batch, Document, PassageText, State, SynonymRule, Vector
 
 
 def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
@@ -58,6 +59,7 @@ def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDe
         if row >= 0:
             _change_passage(index, delta, numbers, row, holders)
     _documents(index, delta, batch, now)
+    _names(index, delta, rows)
     _vectors(index, delta, batch, numbers)
     return delta, numbers
 
@@ -130,6 +132,32 @@ def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) ->
         refs = document.passages if document.state is State.INDEXED else ()
         delta.documents.append(replace(document, committed_at=now, passages=refs))
     delta.removed = [uri for uri in dict.fromkeys(batch.removed) if uri not in last and uri in index.documents]
+
+
+def _names(index: LiveIndex, delta: IndexDelta, new_rows: Mapping[str, int]) -> None:
+    """Which names come, and which passages have other names than before."""
+    added: dict[str, int] = {}
+    entries: dict[tuple[int, int], float] = {}
+
+    def count(document: Document | None, sign: float) -> None:
+        text = names_text(document) if document is not None and document.passages else ""
+        if not text or document is None:
+            return
+        row = index.name_rows.get(text)
+        if row is None:
+            row = added.setdefault(text, len(index.names) + len(added))
+        for passage in {ref.passage for ref in document.passages}:
+            known = index.passage_rows.get(passage)
+            key = row, new_rows[passage] if known is None else known
+            entries[key] = entries.get(key, 0.0) + sign
+
+    for document in delta.documents:
+        count(index.documents.get(document.uri), -1.0)
+        count(document, 1.0)
+    for uri in delta.removed:
+        count(index.documents.get(uri), -1.0)
+    delta.names = list(added)
+    delta.naming = [(row, passage, value) for (row, passage), value in entries.items() if value]
 
 
 def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumbers) -> None:

@@ -27,6 +27,7 @@ KIND_OF_TEXTS = {
     "passages-texts": "passages",
     "phrases": "phrases",
     "predicates": "triples",
+    "names": "names",
 }
 """What the rows of each column of texts are."""
 
@@ -54,6 +55,8 @@ class CheckpointCapture:
     extraction_states: Mapping[int, ExtractionState]
     postings: Postings
     passages: int
+    name_postings: Postings
+    names: int
 
 
 def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | None:
@@ -69,7 +72,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
     arrays["phrases-crowded"] = index.crowding.rows.view().array()
     arrays["crowding-counts"] = index.crowding.counts.copy()
     arrays["triples-ends"] = index.triple_ends.view()
-    for name in ("passage", "phrase", "triple"):
+    for name in ("passage", "phrase", "triple", "name"):
         arrays[f"{name}-counts"] = getattr(index, f"{name}_counts").view().array()
     return CheckpointCapture(
         commit,
@@ -82,18 +85,20 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         {name: vectors.view() for name, vectors in index.vectors.items()},
         {name: matrix.view(index.shape(name)) for name, matrix in index.matrices.items()},
         {name: texts.frozen() for name, texts in texts_of(index).items()},
-        {name: (index.hashed_rows[name], index.hashed_rows[name].begin_fold()) for name in KINDS},
+        {name: (rows, rows.begin_fold()) for name, rows in index.folded_rows.items()},
         {"effective": index.effective.copy(), "extracted": index.extracted.copy()},
         index.documents.copy(),
         index.holders.copy(),
         dict(index.extraction_states),
         index.postings,
         rows["passages"],
+        index.name_postings,
+        len(index.names),
     )
 
 
 def texts_of(index: LiveIndex) -> dict[str, Texts]:
     """The columns of texts, by the name that their files have."""
     passages = index.passages
-    columns = passages.ids, passages.titles, passages.texts, index.phrases, index.predicates
+    columns = passages.ids, passages.titles, passages.texts, index.phrases, index.predicates, index.names
     return dict(zip(KIND_OF_TEXTS, columns, strict=True))

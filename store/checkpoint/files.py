@@ -10,10 +10,12 @@ from typing import Any
 from store.durable_files import checksum_of
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
 from store.index.synonyms.search import linkable, wordings
+from store.links.names import names_text
 from store.text.terms import passage_terms
+from store.types import Document
 from store.untrusted_names import inside
 
-FORMAT = 13
+FORMAT = 14
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 
@@ -37,13 +39,30 @@ TERMS_PROBE = (
 """Their index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""
 
 
+NAMES_PROBE = (
+    Document(
+        "file:///a/b%20c/Zeta%20index%2000112233445566778899aabbccddeeff.md", "/a", "T", metadata={"tags": "x, y"}
+    ),
+    Document("file:///a/b/index.html", "/a", "T", metadata={"aliases": ["A", "7"], "description": "D"}),
+    Document("file:///a/mail.eml#1/Offer%201.pdf", "files", "T", metadata={"author": "Ann"}),
+    Document("kafka://t/1", "t", "T"),
+)
+"""The same for the names of documents."""
+
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
 """The same for which phrases can have synonyms, and which differ in numbers alone."""
 
 
 def terms_of_probe() -> list[Any]:
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
-    return [*terms, list(map(linkable, PHRASES_PROBE)), wordings(PHRASES_PROBE).tolist(), [CELL_PHRASES, FULL_CELLS]]
+    names = [names_text(document) for document in NAMES_PROBE]
+    return [
+        *terms,
+        names,
+        list(map(linkable, PHRASES_PROBE)),
+        wordings(PHRASES_PROBE).tolist(),
+        [CELL_PHRASES, FULL_CELLS],
+    ]
 
 
 class CheckpointUnusable(Exception):

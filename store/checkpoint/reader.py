@@ -53,13 +53,13 @@ class SavedCheckpoint:
             self.next_id: dict[str, int] = manifest["next_id"]
             self.total_length = int(manifest["total_length"])
             self.shapes: dict[str, list[int]] = manifest["shapes"]
-            self.languages = frozenset(map(str, manifest["languages"]))
+            self.languages = {str(name): frozenset(map(str, found)) for name, found in manifest["languages"].items()}
             self._files: dict[str, list[int]] = manifest["files"]
             with ThreadPoolExecutor(2) as checkers:
                 for name, good in zip(self._files, checkers.map(self._is_intact, self._files), strict=True):
                     if not good:
                         raise CheckpointUnusable(f"{place.name}/{name} is damaged")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointUnusable(f"{place.name} cannot be read: {error}") from error
 
     def _is_intact(self, name: str) -> bool:
@@ -112,13 +112,13 @@ class SavedCheckpoint:
         with pa.memory_map(str(self._place / "documents.arrow")) as source:
             return shells(pa.ipc.open_file(source).read_all(), self.texts("documents"))
 
-    def postings(self, storage: ArrayStorage) -> Postings:
+    def postings(self, name: str, storage: ArrayStorage) -> Postings:
         starts, rows, counts, lengths = (
-            self.array(f"postings-{name}") for name in ("starts", "rows", "counts", "lengths")
+            self.array(f"{name}-{part}") for part in ("starts", "rows", "counts", "lengths")
         )
-        terms = Texts(self.texts("postings-terms"))
+        terms = Texts(self.texts(f"{name}-terms"))
         return Postings(
-            PostingsArrays(terms, self.hashes("postings"), starts, rows, counts, lengths, self.languages), storage
+            PostingsArrays(terms, self.hashes(name), starts, rows, counts, lengths, self.languages[name]), storage
         )
 
     def extraction_states(self) -> dict[int, ExtractionState]:

@@ -90,8 +90,10 @@ def _load_documents(index: LiveIndex, saved: SavedCheckpoint) -> None:
 def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
     for name, vectors in index.vectors.items():
         vectors.load(saved.vectors(name), saved.array(f"{name}-encoded"), saved.codes(name))
-    index.postings = saved.postings(index.storage)
-    for name in ("passage", "phrase", "triple"):
+    index.postings = saved.postings("postings", index.storage)
+    index.name_postings = saved.postings("name-postings", index.storage)
+    index.folded_rows["names"].load(saved.hashes("names"), ())
+    for name in ("passage", "phrase", "triple", "name"):
         getattr(index, f"{name}_counts").load(saved.array(f"{name}-counts"))
     index.living_passages = int(index.passage_counts.view().positive().sum())
     index.living_phrases = int(index.phrase_counts.view().positive().sum())

@@ -25,6 +25,7 @@ from store.checkpoint.files import (
     terms_of_probe,
 )
 from store.durable_files import checksum_of, sync
+from store.index.bm25 import PostingsArrays
 from store.index.columns.documents import passages_texts, shell_table
 from store.index.columns.hashed_rows import SortedHashes
 from store.index.columns.row_lists import ListArrays
@@ -87,7 +88,7 @@ def _write_folder(
         check_time()
         hashes = rows.folded(*began)
         writer.hashes(name, hashes)
-        forgotten[name] = np.ones(len(captured.arrays[f"{name}-ids"]), np.bool_)
+        forgotten[name] = np.ones(captured.names if name == "names" else len(captured.arrays[f"{name}-ids"]), np.bool_)
         forgotten[name][hashes[1]] = False
     for name, texts in captured.texts.items():
         # What was purged is to leave the disk.
@@ -100,11 +101,13 @@ def _write_folder(
     numbers_by_uri = {uri: number for number, uri in enumerate(captured.documents)}
     writer.lists("holders", captured.holders.arrays(numbers_by_uri))
     check_time()
-    postings = captured.postings.to_arrays(captured.passages, forgotten["passages"])
-    for name in ("starts", "rows", "counts", "lengths"):
-        writer.array(f"postings-{name}", getattr(postings, name))
-    writer.texts("postings-terms", postings.terms.blocks(postings.unused))
-    writer.hashes("postings", postings.places)
+    languages = {}
+    for name, postings in (
+        ("postings", captured.postings.to_arrays(captured.passages, forgotten["passages"])),
+        ("name-postings", captured.name_postings.to_arrays(captured.names, forgotten["names"])),
+    ):
+        writer.postings(name, postings)
+        languages[name] = sorted(postings.languages)
     number = {state: n for n, state in enumerate(dict.fromkeys(captured.extraction_states.values()))}
     writer.strings("extraction-states", [json.dumps(astuple(state)) for state in number])
     writer.array("extraction-rows", np.array(list(captured.extraction_states), np.int32))
@@ -118,7 +121,7 @@ def _write_folder(
         "block": BLOCK_VECTORS,
         "rule": [rule.threshold, rule.cap],
         "terms": terms_of_probe(),
-        "languages": sorted(postings.languages),
+        "languages": languages,
         "next_id": captured.next_id,
         "total_length": captured.total_length,
         "shapes": {name: list(matrix.shape) for name, matrix in folded.items()},
@@ -191,6 +194,12 @@ class _Writer:
     def hashes(self, name: str, hashes: SortedHashes) -> None:
         self.array(f"{name}-{HASH_ARRAYS[0]}", hashes[0])
         self.array(f"{name}-{HASH_ARRAYS[1]}", hashes[1])
+
+    def postings(self, name: str, postings: PostingsArrays) -> None:
+        for part in ("starts", "rows", "counts", "lengths"):
+            self.array(f"{name}-{part}", getattr(postings, part))
+        self.texts(f"{name}-terms", postings.terms.blocks(postings.unused))
+        self.hashes(name, postings.places)
 
     def lists(self, name: str, lists: ListArrays) -> None:
         for part in LIST_ARRAYS:

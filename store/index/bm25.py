@@ -191,15 +191,22 @@ class Postings:
         counted: NDArray[np.bool_],
         total_length: int | None = None,
         best: int | None = None,
+        also: NDArray[np.int64] | None = None,
     ) -> ComparedWords:
         """Compares `query` with every living passage that has a word of it; gives the `best` by score, all that equal the last
-        of them too, or every one where `best` is None.
+        of them too, or every one where `best` is None. `also`: rows of living passages that are compared in any case.
 
         How rare a word is and how long a passage comes from the `counted` among the living alone, whatever else there is;
         `total_length` is their length in terms, if that is known.
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
-        rows, scores = _best_by_words(words, self._lengths.view()[: len(alive)], mean, best)
+        lengths = self._lengths.view()[: len(alive)]
+        rows, scores = _best_by_words(words, lengths, mean, best)
+        if also is not None and len(more := np.setdiff1d(also, rows)):
+            _, added = _best_of(words, more, np.zeros(len(lengths)), lengths, mean, None)
+            rows, scores = np.concatenate([rows, more]), np.concatenate([scores, added])
+            order = np.argsort(rows)
+            rows, scores = rows[order], scores[order]
         squares = sum(((_counts(word, rows) > 0) * word.idf**2 for word in words), np.zeros(len(rows)))
         whole = sum(idf * idf for idf in rarities.values())
         return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)

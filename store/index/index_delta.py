@@ -43,5 +43,7 @@ class IndexDelta:
     relation: list[tuple[int, int, float]] = field(default_factory=list)
     context: list[tuple[int, int, float]] = field(default_factory=list)
     incidence: list[tuple[int, int, float]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    naming: list[tuple[int, int, float]] = field(default_factory=list)
     crowding: CrowdingChange = field(default_factory=CrowdingChange)
     synonyms: SynonymChange = field(default_factory=SynonymChange)

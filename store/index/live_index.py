@@ -93,6 +93,15 @@ class LiveIndex:
         self.postings = Postings()
         self.total_length = 0
 
+        self.names = Texts()
+        """The names of documents (`store.links.names.names_text`). A row that no document has is not used again."""
+        self.name_rows: HashedRows[str] | dict[str, int] = TextRows(self.names, storage)
+        self.name_postings = Postings()
+        self.naming = LiveMatrix()
+        """Names x passage: how many documents with these names hold the passage."""
+        self.name_counts = Counts()
+        """By row of names, the sum of its entries in `naming`."""
+
         self.documents: dict[str, Document] = {}
         self.link_targets = LiveLinkTargets(lambda: self.documents)
         self.holders = Holders()
@@ -113,7 +122,14 @@ class LiveIndex:
             "synonym": self.synonym,
             "context": self.context,
             "incidence": self.incidence,
+            "naming": self.naming,
         }
+
+    @property
+    def folded_rows(self) -> dict[str, HashedRows[Any]]:
+        """The maps from a text to its row that are folded now and then: by table, and that of the names."""
+        names = {"names": self.name_rows} if isinstance(self.name_rows, HashedRows) else {}
+        return {**self.hashed_rows, **names}
 
     @property
     def vectors(self) -> dict[str, Vectors]:
@@ -128,6 +144,7 @@ class LiveIndex:
             "synonym": (phrases, phrases),
             "context": (passages, phrases),
             "incidence": (passages, triples),
+            "naming": (len(self.names), passages),
         }[name]
 
     @property
@@ -207,6 +224,34 @@ class LiveIndex:
         self.triple_ends.extend(np.array([(key[0], key[2]) for key in triples], np.int32).reshape(-1, 2))
         self.triple_counts.grow(len(self.predicates))
 
+    def add_names(self, names: Sequence[str]) -> None:
+        """Appends names of documents, which no passage has yet."""
+        for text in names:
+            row = len(self.names)
+            self.names.append(text)
+            self.name_postings.extend(row, text)
+            self.name_rows[text] = row
+        self.name_counts.grow(len(self.names))
+
+    def adopt_naming(self, naming: Any) -> None:
+        """Takes `naming`, a matrix in CSR, as a whole."""
+        self.naming.adopt(naming, 0)
+        self.name_counts = Counts()
+        self.name_counts.load(np.asarray(naming.sum(axis=1)).ravel().astype(np.int32))
+
+    def change_names(self, changes: Sequence[tuple[int, int, float]]) -> None:
+        """Changes entries of `naming`, and forgets the rows of names that no document has any more."""
+        self._edges(self.naming, list(changes))
+        moved: dict[int, int] = {}
+        for row, _, change in changes:
+            moved[row] = moved.get(row, 0) + int(change)
+        gone = [row for row, change in moved.items() if change and not self.name_counts.add(row, change)]
+        if isinstance(self.name_rows, HashedRows):
+            self.name_rows.discard(gone)
+        else:
+            for row in gone:
+                self.name_rows.pop(self.names[row], None)
+
     def apply(self, delta: IndexDelta) -> None:
         """Applies a change that the tables already hold: nothing here may fail."""
         self.add_passages(delta.passages)
@@ -238,6 +283,8 @@ class LiveIndex:
         self._count(delta)
         for name in ("relation", "context", "incidence"):
             self._edges(self.matrices[name], getattr(delta, name))
+        self.add_names(delta.names)
+        self.change_names(delta.naming)
         self.crowding.apply(delta.crowding)
         self.change_synonyms(delta.synonyms)
 

@@ -15,6 +15,7 @@ from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import Tables
+from store.links.names import names_text
 from store.types import DEFAULT_SYNONYM_RULE, SynonymRule
 
 TEXTS = {
@@ -210,6 +211,24 @@ def derive_graph(index: LiveIndex, rest: Rest = no_rest) -> None:
             found = index.extracted[row]
             index.effective[row] = found if found is not None else NO_ROWS
     connect(index)
+    _derive_names(index, rest)
+
+
+def _derive_names(index: LiveIndex, rest: Rest) -> None:
+    """Derives the names of passages from the documents that hold them."""
+    named: list[tuple[int, int]] = []
+    for number, document in enumerate(index.documents.values(), 1):
+        if document.passages and (text := names_text(document)):
+            row = index.name_rows.get(text)
+            if row is None:
+                row = len(index.names)
+                index.add_names([text])
+            named += [(row, index.passage_rows[id]) for id in {ref.passage for ref in document.passages}]
+        if number % RESTED_ROWS == 0:
+            rest()
+    rows, passages = np.array(named, np.int64).reshape(-1, 2).T
+    naming = _csr(np.ones(len(rows)), rows, passages, (len(index.names), len(index.passages)))
+    index.adopt_naming(naming)
 
 
 def connect(index: LiveIndex) -> None:

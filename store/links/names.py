@@ -49,6 +49,7 @@ class DocumentNames:
 class UriPath:
     """A URI's path as folder names and the name of the file, decoded, without what Notion appends; and the fragment."""
 
+    scheme: str
     folders: tuple[str, ...]
     file: str
     fragment: str
@@ -78,11 +79,27 @@ def document_names(document: Document) -> DocumentNames:
     return DocumentNames(own_names, tuple(others)[:MAX_NAMES])
 
 
+def names_text(document: Document) -> str:
+    """The names of a document in lines: its own, an empty line, the others. "" if the names add nothing to its passages: the
+    title alone stands at the head of each of them."""
+    names = document_names(document)
+    if not names.about and set(names.own) <= {" ".join(document.title.split())[:MAX_NAME_CHARS]}:
+        return ""
+    return "\n".join((*names.own, "", *names.about))
+
+
+def own_names(text: str) -> list[str]:
+    """What a document is called, from its `names_text`."""
+    return text.partition("\n\n")[0].split("\n") if not text.startswith("\n") else []
+
+
 def uri_path(uri: str) -> UriPath:
     """The parts of a URI that were names of folders and files."""
     parts = urlsplit(uri)
     *folders, file = unquote(parts.path).split("/")
-    return UriPath(tuple(_EXPORT_ID.sub("", name) for name in folders if name), file, unquote(parts.fragment))
+    return UriPath(
+        parts.scheme, tuple(_EXPORT_ID.sub("", name) for name in folders if name), file, unquote(parts.fragment)
+    )
 
 
 def file_stem(path: UriPath) -> str:
@@ -90,8 +107,8 @@ def file_stem(path: UriPath) -> str:
     if path.fragment:
         # An attachment has a file name, a line of a file of documents has none.
         return without_extension(path.fragment.rpartition("/")[2]) if "/" in path.fragment else ""
-    if not _EXTENSION.search(path.file) and not path.folders:
-        return ""
+    if path.scheme != "file" and not path.folders and not _EXTENSION.search(path.file):
+        return ""  # an id: of a message, of an added document
     if path.stem.casefold() in INDEX_STEMS:
         return path.folders[-1] if path.folders else ""
     return path.stem

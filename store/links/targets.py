@@ -17,7 +17,7 @@ and in names so are spaces, "-" and "_".
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from unicodedata import normalize
@@ -94,7 +94,7 @@ class LinkTargets:
             return source if source in self._places else None
         folder = _path_names(source)[:-1]
         for lookup in lookups(target, source):
-            found = self._holders.get(lookup.key, ())
+            found: Collection[str] = self._holders.get(lookup.key, ())
             if lookup.folders:
                 found = [uri for uri in found if _ends_with(self._places[uri].path[:-1], lookup.folders)]
             if found:

@@ -42,7 +42,7 @@ class Folding:
         """Has long logs folded in the background; commits and queries go on meanwhile."""
         index = self._current_index()
         due = [name for name, matrix in index.matrices.items() if _is_due(matrix)]
-        due_rows = any(rows.due for rows in index.hashed_rows.values())
+        due_rows = any(rows.due for rows in index.folded_rows.values())
         if (due or index.sketches.due or due_rows) and (self._job is None or self._job.done()):
             self._job = self._executor.submit(self._fold_in_background, due)
 
@@ -64,7 +64,7 @@ class Folding:
                 folded = view.merged()
                 with self._write_lock.hold("fold"):
                     self.adopt(index, {name: folded}, {name: view.log_length})
-            for rows in index.hashed_rows.values():
+            for rows in index.folded_rows.values():
                 if rows.due:
                     self.fold_rows(rows)
             if index.sketches.due:

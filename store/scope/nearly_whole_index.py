@@ -21,6 +21,7 @@ from store.index.synonyms.lsh import WORDS
 from store.index.synonyms.sketch_index import Order, SketchIndex
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
+from store.scope.scoped_names import take_names
 from store.scope.scoped_rows import RowsBeside
 from store.types import Document, SynonymRule
 
@@ -112,11 +113,15 @@ def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Docum
     index.holders, index.effective = whole.holders.copy(), whole.effective.copy()
     index.extracted, index.extraction_states = whole.extracted.copy(), dict(whole.extraction_states)
     outside = {uri: document for uri, document in whole.documents.items() if uri not in documents}
-    for row in whole.holders.held_by(outside)[0].tolist():
+    changed = whole.holders.held_by(outside)[0]
+    for row in changed.tolist():
         kept = {uri: triples for uri, triples in whole.holders[row].items() if uri in documents}
         index.holders[row] = kept
         index.effective[row] = effective_rows(whole, kept, whole.extracted[row]) if kept else NO_ROWS
     connect(index)
+    own = np.arange(whole.snapshot.n_passages, dtype=np.int32)
+    own[changed] = -1
+    take_names(index, whole, documents, own, changed.tolist())
     _change_synonyms(index, whole, rule)
 
 

@@ -24,6 +24,7 @@ from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.nearest_pairs import Rows
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
+from store.scope.scoped_names import take_names
 from store.scope.scoped_postings import ScopedPostings
 from store.scope.scoped_rows import ScopedRows, ScopedTripleRows
 from store.scope.scoped_sketches import ScopedSketches
@@ -64,6 +65,10 @@ def scoped_index(
     index.effective = RowLists(effective.renumbered(places))
     index.extracted = RowLists(extracted.arrays().renumbered(places))
     connect(index)
+    own = np.full(whole.snapshot.n_passages, -1, np.int32)
+    own[passages] = np.arange(len(passages), dtype=np.int32)
+    own[shared] = -1
+    take_names(index, whole, documents, own, apart)
     # Who lives there too has at least as many others about it there as here.
     index.count_crowds(whole.snapshot.phrase_crowded[phrases] | ~whole.snapshot.phrase_alive[phrases])
     can = index.synonym_candidates() & (index.crowding.rows.view().array()[: len(phrases)] == 0)

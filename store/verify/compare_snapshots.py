@@ -39,6 +39,13 @@ def compare_snapshots(
     )
     for place in np.flatnonzero(fingerprints[0] != fingerprints[1]).tolist():
         yield f"the words of the passage {live.snapshot.passage_id(int(mine.passages[place]))} are not those of its text"
+    fingerprints = (
+        live.snapshot.name_fingerprints(_term_hash)[mine.passages],
+        anew.snapshot.name_fingerprints(_term_hash)[theirs.passages],
+    )
+    for place in np.flatnonzero(fingerprints[0] != fingerprints[1]).tolist():
+        id = live.snapshot.passage_id(int(mine.passages[place]))
+        yield f"the names of the passage {id} are not those of its documents"
     yield from _documents(live, anew)
     for row in mine.passages.tolist():
         id = live.snapshot.passage_id(row)

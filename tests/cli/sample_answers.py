@@ -9,7 +9,7 @@ from daemon.contract.answering.ask import AskResponse, Citation, Tokens
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse, RetryResponse
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
-from daemon.contract.show import PassageSummary, ShowDocument, TripleText
+from daemon.contract.show import DocumentLink, PassageSummary, ShowDocument, TripleText
 from daemon.contract.status import Edges, Event, SourceStatus, Status
 from daemon.contract.transfer import ImportResponse
 
@@ -88,6 +88,8 @@ SHOW = plain(
         document=ENTRY,
         source="folder:/drive",
         metadata={"format": "markdown"},
+        names=["Søren"],
+        links=[DocumentLink(target="../hut.md", heading="Door", text="the hut", passage="a" * 32)],
         passages=[PassageSummary(id="a" * 32, title="Søren", text="Søren Aldvik leads the survey.")],
         phrases=["søren aldvik", "survey"],
         triples=[TripleText(subject="søren aldvik", predicate="leads", object="survey")],

@@ -26,7 +26,9 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon over a folder with two good documents, a broken one and an empty one; read only."""
     daemon = Daemon(tmp_path_factory.mktemp("town"))
     daemon.write(
-        "mill.md", "# The mill\n\nSolveig Aas built the mill of Ternby in 1790.\n\n[1]: <data:image/png;base64,AAAA>\n"
+        "mill.md",
+        "# The mill\n\nSolveig Aas built the mill of Ternby in 1790. See [its bridge](bridge.txt#span).\n\n"
+        "[1]: <data:image/png;base64,AAAA>\n",
     )
     daemon.write("bridge.txt", "Ternby lies on the river Ask. Torgeir Vik designed the bridge of Ternby.")
     daemon.write("torn.pdf", b"%PDF-1.7\n1 0 obj <<")
@@ -107,6 +109,10 @@ def test_show_follows_document_passage_phrase_and_triple(town: Daemon) -> None:
     assert (document["kind"], document["document"]["uri"]) == ("document", town.uri("mill.md"))
     [brief] = document["passages"]
     assert brief["location"]["line"] >= 1
+    assert document["names"] == ["The mill", "mill"]
+    assert document["links"] == [
+        {"target": "bridge.txt", "heading": "span", "text": "its bridge", "passage": brief["id"]}
+    ]
     passage = town.ctl_json("show", brief["id"])
     assert (passage["kind"], passage["documents"][0]["document"]) == ("passage", town.uri("mill.md"))
     assert passage["extractor"].startswith("rules")

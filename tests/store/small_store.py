@@ -3,7 +3,7 @@
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from store.store import Store
-from store.types import Batch, Document, EncoderIdentity, Extraction, PassageRef, PassageText, SynonymRule
+from store.types import Batch, Document, EncoderIdentity, Extraction, Link, PassageRef, PassageText, SynonymRule
 from tests.store import oracle
 
 PHRASES = [f"{start}{end}" for start in ("am", "bo", "cy") for end in ("", "a", "bb", "ccc", "dd d", "e e", "f")]
@@ -39,6 +39,11 @@ def reading(title, text, version=0):
     return extract(title, f"text {int(text.split()[1]) + 3 * version}")
 
 
+def links_of(uri, text):
+    """The links that a document has in a passage: another document may have other ones."""
+    return (Link(f"{uri[-1]}/{text}"), Link("b", "Part", text)) if text[-1] in "1357" else ()
+
+
 def complete(store, documents, removed, extract=extract, again=(), vector=oracle.vector, labels=None):
     """What the indexer does: ask what is missing, and bring it along. `again`: (title, text) of passages that are read anew.
 
@@ -51,8 +56,8 @@ def complete(store, documents, removed, extract=extract, again=(), vector=oracle
         for title, text, triples, *extractor in passages:
             id = passage_id(title, text)
             texts[id] = PassageText(id, title, text)
-            refs.append(PassageRef(id, {"line": 1}, triples, *extractor))
-        metadata = {"labels": [labels[uri]]} if labels else {}
+            refs.append(PassageRef(id, {"line": 1}, triples, *(extractor or [None]), links_of(uri, text)))
+        metadata = {"labels": [labels[uri]], "tags": [labels[uri]]} if labels else {}
         records.append(Document(uri, "test", metadata=metadata, passages=tuple(refs)))
     batch = Batch(tuple(records), tuple(removed), tuple(texts.values()))
     read = {p.id: (p.title, p.text) for p in store.unextracted(batch)}

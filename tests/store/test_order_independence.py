@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections import Counter
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from store.export.json_lines import export_lines
 from store.passage_id import passage_id
 from store.verify.verify import verify
 from tests.store import oracle
-from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, open_store, reading
+from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, links_of, open_store, reading
 
 MEMORY = Path("/dev/shm")
 """Where files cost least: nothing here is about what survives a power loss."""
@@ -53,6 +54,22 @@ def empty():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     open_store(folder).close()
     return folder
+
+
+def check_names(snapshot, documents, labels):
+    """Each passage has the names of its documents, and nothing is compared with names that no document has."""
+    expected = Counter()
+    for uri, passages in documents.items():
+        names = f"{uri[-1]}\n\n{labels[uri]}"
+        expected.update((names, passage_id(title, text)) for title, text in {tuple(each[:2]) for each in passages})
+    naming = snapshot.naming.merged().tocoo()
+    found = Counter()
+    for row, column, count in zip(naming.row.tolist(), naming.col.tolist(), naming.data.tolist(), strict=True):
+        found[snapshot.names(row), snapshot.passage_id(column)] += int(count)
+    assert found == expected
+    for label in LABELS:
+        rows = snapshot.compare_names(label, 100).rows.tolist()
+        assert sorted(map(snapshot.names, rows)) == sorted({names for names, _ in expected if names.endswith(label)})
 
 
 class MemoryMachine(RuleBasedStateMachine):
@@ -184,6 +201,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
         expected = oracle.export(documents, lambda title, text: reading(title, text, known[1].get(text, 0)))
         assert (difference := oracle.same(export_lines(memory.snapshot), expected)) is None, difference
+        check_names(memory.snapshot, documents, known[2])
 
     @invariant()
     def remember(self):
@@ -204,6 +222,10 @@ class MemoryMachine(RuleBasedStateMachine):
         assert snapshot.living_triples == kinds.count("triple")
         assert dict(self.store.positions) == self.positions
         assert [document.uri for document in self.store.documents()] == sorted(self.documents)
+        for document in self.store.documents():
+            texts = [text for _, text, *_ in self.documents[document.uri]]
+            assert [ref.links for ref in document.passages] == [links_of(document.uri, text) for text in texts]
+        check_names(snapshot, self.documents, self.labels)
 
     def teardown(self):
         if hasattr(self, "store"):

@@ -74,7 +74,13 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
     """What the query names: what the passages of its titles are called, and of its `names` those that lie in no title."""
     snapshot = context.snapshot
     called = [
-        phrase for title in titles for row in title.passages for phrase in title_phrases(snapshot.passage_title(row))
+        phrase
+        for title in titles
+        for phrase in (
+            [title.phrase]
+            if title.of_document
+            else [each for row in title.passages for each in title_phrases(snapshot.passage_title(row))]
+        )
     ]
     within = "|".join(f" {title.phrase} " for title in titles)
     others = [name for name in names if f" {normalise_phrase(name)} " not in within]

@@ -191,3 +191,11 @@ def test_denying_a_statement_never_leaves_it(s: str, verb: tuple[str, str], o: s
     stated = {(s.lower(), form, o.lower()) for form in (past, base)}
     assert stated & _triples(f"{s} {past} {o}.", title)
     assert not stated & _triples(denial.format(s=s, past=past, base=base, o=o), title)
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "’"])
+def test_a_contraction_is_no_part_of_a_name(apostrophe: str) -> None:
+    text = f"Why don{apostrophe}t multiple Enter presses create more breaks?"
+    [found] = RulesExtractor().extract([PassageText("p", "Breaks", text)])
+    assert "multiple enter presses" in found.entities
+    assert not any(name.startswith("n t ") for name in found.entities)

@@ -40,7 +40,12 @@ _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
 _NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
 _TAG = re.compile(r"<[^<>]*>")
 _ANCHOR = re.compile(r"""<a\s(?:[^<>]*?\s)?href\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s<>"']+))[^<>]*>""", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANCHOR_END = re.compile(r"</a\s*>", re.IGNORECASE)
+
+
+MAX_TAGS = 100
+"""Tags in the text of a page that become metadata, the first."""
 
 
 @cache
@@ -58,8 +63,8 @@ def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
     walk = read_markdown(body, outline, above=above)
     if walk.tags:
         stated = metadata.get("tags", [])
-        own = stated if isinstance(stated, list) else [stated]
-        metadata["tags"] = list(dict.fromkeys([*own, *walk.tags]))
+        own = stated if isinstance(stated, list) else [stated] if stated else []
+        metadata["tags"] = list(dict.fromkeys([*own, *list(walk.tags)[:MAX_TAGS]]))
     stated = metadata.get("title")
     title = stated if isinstance(stated, str) and stated.strip() else walk.title
     blocks = _with_property_links(outline.done(), metadata)
@@ -197,6 +202,8 @@ class MarkdownWalk:
             words.begin_link(anchor[1] or anchor[2] or anchor[3] or "")
         elif _ANCHOR_END.match(tag):
             words.end_link()
+        elif _BREAK.match(tag):
+            words.add("\n")
 
     def _inline(self, parent: str, token: Token, line: int | None) -> None:
         words = self._words(token)
@@ -217,7 +224,7 @@ class MarkdownWalk:
                 self._text(text, "\n" if self.depth else "\n\n", line, links)
 
     def _end_row(self, line: int | None) -> None:
-        cells = [words.text.strip() for words in self.row]
+        cells = [" ".join(words.text.split()) for words in self.row]
         if self.header is None:
             self.header = cells
             return

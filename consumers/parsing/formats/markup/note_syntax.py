@@ -26,7 +26,7 @@ _SIZE = re.compile(r"\|?\s*\d{1,5}(?:x\d{1,5})?\Z")
 _HASHTAG = re.compile(r"(?<![\w/#&])#(?=[\w/-]*[^\W\d_])([\w/-]{1,100})")
 _INTERNAL = re.compile(r"\s*(?:id|collapsed|logseq\.[\w.-]+|ls-type|hl-\w+|card-\w+(?:-\w+)*)::.*\Z")
 """Properties of a block that Logseq writes for itself."""
-_BRACKETED = re.compile(r"[\[(](\w[\w -]{0,60})::[ \t]*([^\])\n]*)[\])]")
+_BRACKETED = re.compile(r"[\[(](\w[\w -]{0,60})::[ \t]*([^\])\n]{0,1000})[\])]")
 _PROPERTY = re.compile(r"(?<![\w:])(\w[\w ./-]{0,60})::(?=\s|\Z)")
 _BLOCK_REFERENCE = re.compile(r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)")
 _MACRO = re.compile(r"\{\{embed\s*|\A\s*\}\}")

@@ -33,6 +33,8 @@ def starts_noun_phrase(words: Sequence[str], tags: Sequence[str], i: int, found:
     # A participle opens a noun phrase only where no verb can stand.
     if tag in ("VBN", "VBG") and i + 1 < len(tags) and tags[i + 1] in ("NN", "NNS"):
         return not found or (tag == "VBN" and found[-1].kind in (COMMA, AND) and words[i - 1] != ",")
+    if words[i] == "n't":  # belongs to the verb before it: "Why don't several presses …?"
+        return False
     return (
         tag in ("RB", "RBS", "RBR") and i + 1 < len(tags) and tags[i + 1] in ("JJ", "JJS") and _leads_noun(tags, i + 1)
     )

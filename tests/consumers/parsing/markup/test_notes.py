@@ -199,3 +199,10 @@ def test_no_word_is_lost_and_no_mark_stays(lines: list[tuple[str, str]]) -> None
         for each in part.split():
             if each.strip("=%*[]()#>-").isalpha() and "](" not in each and "!" not in each:
                 assert each.strip("=%*[]()#>-") in found
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["==a ", "%%", "{{embed ", "((", "#1", "a:: ", "^a "])
+def test_no_repeated_mark_makes_reading_slow(piece: str) -> None:
+    passages, _, _ = parsed("x " + piece * 5000)
+    assert passages

@@ -1,0 +1,12 @@
+"""`show` lists a document's names and links."""
+
+from cli.render.show import card_lines
+from daemon.contract.show import ShowDocument
+from tests.cli.sample_answers import SHOW
+
+
+def test_names_and_links_stand_on_the_card() -> None:
+    lines = [line.plain for line in card_lines(ShowDocument.model_validate(SHOW), 80)]
+    assert any("names" in line and "Søren" in line for line in lines)
+    assert "Links  1" in lines
+    assert any("../hut.md#Door" in line and "the hut" in line for line in lines)
