@@ -33,7 +33,10 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     words = _Words(snapshot)
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
-    for place, leader in enumerate(rows):
+    # Most passages have no other near them: nothing is looked up for these.
+    beside = near.sum(axis=1) > 1
+    for place in np.flatnonzero(beside | ~known).tolist():
+        leader = rows[place]
         others = place + 1 + np.flatnonzero((near[place] if known[place] else ~known)[place + 1 :])
         if is_free[place] and len(others := others[is_free[others]]):
             # Summed in the same order for every pair, unlike in a product of matrices.
