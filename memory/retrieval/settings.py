@@ -102,7 +102,7 @@ class RetrievalSettings:
     )
     document_passages: int = _setting(
         2,
-        "How many passages of one document may be among the first five.",
+        "How many passages of one document may be among the first five; one fewer where links lead to others.",
         ge=1,
         le=10_000,
     )
