@@ -16,6 +16,7 @@ from itertools import islice
 import numpy as np
 
 from memory.explain.explanation import FollowedLink
+from memory.retrieval.document_limit import fewer_passages, first_documents, limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import BEST_PASSAGES, QueryContext
@@ -29,7 +30,7 @@ SOURCES = 10
 SOURCE_SHARE = 0.5
 """Of the value of a linked passage, the share that is the value of the passage with the link; the rest is the linked passage's
 similarity."""
-LINK_FACTOR = 0.9
+LINK_FACTOR = 1.1
 """Factor of the sum of both."""
 SOURCE_IN_SIMILARITY = 0.5
 """Weight of the vector of the passage with the link beside the question's, when linked passages are compared with both."""
@@ -50,12 +51,12 @@ class _Valued:
 def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
     """The ranking with the scores of linked passages raised; the same one where there is nothing to follow."""
     documents = context.documents
-    if not context.settings.links or documents is None or context.passages_by_words:
+    if not context.settings.links or documents is None or ranking.is_dense or context.passages_by_words:
         return ranking
     with context.stage("links"):
         valued = _valued(context, ranking)
         handed: dict[int, tuple[float, FollowedLink]] = {}
-        for row, value in zip(valued.rows[:SOURCES], valued.values.tolist(), strict=False):
+        for row, value in _sources(context, documents, valued):
             targets = _targets(context, documents, row)
             for target, worth in zip(targets, _handed(context, row, value, list(targets)), strict=True):
                 if target not in handed or worth > handed[target][0]:
@@ -66,8 +67,17 @@ def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
 def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
     snapshot = context.snapshot
     rows = top_k(ranking.scores, BEST_PASSAGES, context.passages_compared, snapshot.passage_id, RANKING_DECIMALS)
-    near = context.cosine_scale(cosines(snapshot.passage_vectors, context.vector, np.array(rows, np.int64)))
-    return _Valued(rows, -np.sort(-near))
+    nearest = context.cosine_scale(-np.sort(-context.nearest_cosines[1]))
+    return _Valued(rows[: len(nearest)], nearest[: len(rows)])
+
+
+def _sources(context: QueryContext, documents: DocumentLookup, valued: _Valued) -> list[tuple[int, float]]:
+    """The best passages, of each document as many as may be among the first beside linked ones, with their values."""
+    document = first_documents(context.snapshot, documents)
+    values = dict(zip(valued.rows, valued.values.tolist(), strict=True))
+    most = fewer_passages(context.settings.document_passages)
+    sources = limit_documents(valued.rows, document, most, SOURCES)[:SOURCES]
+    return [(row, values[row]) for row in sources]
 
 
 def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
-from memory.retrieval.document_limit import limit_documents
+from memory.retrieval.document_limit import first_documents, limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
@@ -90,24 +90,12 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
             vectors, context.vector, ranking.scores, k, candidates, snapshot.passage_id, error
         )
     else:
-        limited = context.documents is not None and ranking.document_passages is not None
-        wanted = max(k, BEST_PASSAGES) if limited else k
+        documents, most = context.documents, ranking.document_passages
+        wanted = k if documents is None or most is None else max(k, BEST_PASSAGES)
         rows = top_k(ranking.scores, wanted, candidates, snapshot.passage_id, RANKING_DECIMALS)
-        if limited:
-            rows = _limited(context, rows, ranking.document_passages, k)
+        if documents is not None and most is not None:
+            rows = limit_documents(rows, first_documents(snapshot, documents), most)[:k]
         # A passage that others of its document have pushed back has the score of its new place.
         scores = np.minimum.accumulate(ranking.scores[rows].astype(np.float64))
     found = [(row, snapshot.passage(row), float(score)) for row, score in zip(rows, scores, strict=True)]
     return tuple(Hit(row, p.id, p.title, p.text, score) for row, p, score in found)
-
-
-def _limited(context: QueryContext, rows: Sequence[int], most: int | None, k: int) -> list[int]:
-    """The first `k` of `rows`, with at most `most` passages of a document among the first."""
-    documents, snapshot = context.documents, context.snapshot
-    assert documents is not None and most is not None
-
-    def document(row: int) -> str:
-        uris = documents.documents_with_passage(snapshot.passage_id(row))
-        return uris[0] if uris else ""
-
-    return limit_documents(rows, document, most)[:k]

@@ -106,7 +106,7 @@ class RetrievalSettings:
     )
     document_passages: int = _setting(
         2,
-        "Largest number of passages of one document among the first five.",
+        "Largest number of passages of one document among the first five; one fewer if links lead to other documents.",
         ge=1,
         le=10_000,
     )

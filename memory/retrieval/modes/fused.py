@@ -16,6 +16,7 @@ import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.distinct_candidates import leave_out_duplicates
+from memory.retrieval.document_limit import fewer_passages
 from memory.retrieval.followed_links import follow_links
 from memory.retrieval.linking.phrases import heaviest_first, link_known_entities, named_entities, specificity
 from memory.retrieval.linking.query_titles import NamedTitle, named_titles, title_phrases
@@ -64,7 +65,10 @@ def rank(context: QueryContext) -> Ranking:
     passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - gone_on), starts))
     seeds = _scale_seeds(seeds, 1 - share)
     ranking = rank_by_pagerank(context, seeds, passage_reset, OCCURRENCE_WEIGHTS, triples, leaders)
-    ranking = replace(follow_links(context, ranking), document_passages=settings.document_passages)
+    ranking = follow_links(context, ranking)
+    # Where links lead on, a place of each document is left to the documents that they lead to.
+    most = fewer_passages(settings.document_passages) if ranking.links else settings.document_passages
+    ranking = replace(ranking, document_passages=most)
     if seeds or ranking.note:
         return ranking
     return replace(ranking, note="no triple was kept and no name is known: from passages alone")
