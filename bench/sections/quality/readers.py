@@ -41,7 +41,7 @@ MOST_FILES = 120
 LARGEST_BYTES = 2_000_000
 REASONS = {
     r"(jo|kampo|simple3)\.pdf$": "the other reader gives numbers of glyphs, or each sign of vertical text as a word",
-    r"(f1040nr|naacl06-shinyama|nlp2004slides|data_dtype)\.pdf$": "the other reader joins words of neighbouring columns and cells, or splits words",
+    r"(f1040nr|naacl06-shinyama|nlp2004slides|data_dtype)\.pdf$": "the other reader joins or splits words of columns",
     r"null_byte\.csv$": "hippod takes five values around a zero byte for UTF-16",
     r"test_(latin1|utf16_big|utf16_little)\.csv$": "the other reader decodes every file as UTF-8",
     r"(par-hlink-frags|par-hyperlinks|par-rendered-page-breaks)\.docx$": "the other reader writes links as HTML",
@@ -49,7 +49,7 @@ REASONS = {
     r"num-having-numbering-part\.docx$": "the other reader omits the number of a list item",
     r"shp-inline-shape-access\.docx$": "the other reader gives the names of picture files and omits the chart",
     r"/cht-[\w-]+\.pptx$": "the other reader omits texts of axes and legends, and rounds or converts values of charts",
-    r"/(ph-populated-placeholders|shp-[\w-]+|test_slides)\.pptx$": "the other reader omits alternative texts, diagrams and titles in alternatives",
+    r"/(ph-populated-placeholders|shp-[\w-]+|test_slides)\.pptx$": "the other reader omits alternative texts and diagrams",
     r"imageslabels\.odt$": "the other reader joins captions with the words before them",
     r"simpletable\.odt$": "the name of a table, which no program shows",
     r"emb_spreadsheet\.odp$": "the other reader omits embedded tables and gives the name of a slide that has a title",
