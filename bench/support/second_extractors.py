@@ -111,7 +111,9 @@ def mail_parser(path: Path) -> str:
     import mailparser
 
     mail = mailparser.parse_from_file(str(path))
-    headers = [f"{name} {mail.message[name] or ''}" for name in ("From", "To", "Cc", "Date")] + [mail.subject or ""]
+    headers = [f"{name} {mail.message[name]}" for name in ("From", "To", "Cc", "Date") if mail.message[name]] + [
+        mail.subject or ""
+    ]
     return "\n".join([*headers, *mail.text_plain, *map(_page, mail.text_html)])
 
 
