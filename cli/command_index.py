@@ -24,7 +24,7 @@ COMMANDS = {
     "confirm": (
         "maintenance.confirm",
         "confirm",
-        "Remove the documents whose files a scan of the folder SOURCE did not find.",
+        "Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.",
     ),
     "doctor": (
         "doctor",

@@ -22,9 +22,28 @@ _NUMBER = re.compile(r"\d[\d.,]*")
 @dataclass(slots=True)
 class _Cause:
     reason: str
+    example: ParsedDocument
     count: int = 0
-    first: list[ParsedDocument] = field(default_factory=list)
-    """The first of them, at most `LISTED`."""
+    first: dict[str, ParsedDocument] = field(default_factory=dict)
+    """The first of them by URI, at most `LISTED`."""
+
+    @property
+    def is_summarised(self) -> bool:
+        """Whether there are documents that `first` has no room for."""
+        return self.count > len(self.first)
+
+    def add(self, failed: ParsedDocument) -> None:
+        if failed.uri in self.first:
+            self.first[failed.uri] = failed
+            return
+        self.count += 1
+        if len(self.first) < LISTED:
+            self.first[failed.uri] = failed
+
+    def remove(self, uri: str) -> None:
+        """For a document that is read after all: of two documents with one URI the later counts."""
+        if self.first.pop(uri, None) is not None:
+            self.count -= 1
 
 
 def with_summarised_failures(
@@ -44,24 +63,19 @@ def with_summarised_failures(
         elif each.uri == uri and each.error is not None:
             whole = each
         elif each.error is None:
-            # Of two documents with one URI the later counts.
             for cause in causes.values():
-                if any(other.uri == each.uri for other in cause.first):
-                    cause.first = [other for other in cause.first if other.uri != each.uri]
-                    cause.count -= 1
+                cause.remove(each.uri)
             yield each
         else:
             key = (each.skipped, _NUMBER.sub("#", each.error))
             if key not in causes and len(causes) >= CAUSES:
                 key = (each.skipped, "")
-            cause = causes.setdefault(key, _Cause(each.error if key[1] else f"other reasons, such as: {each.error}"))
-            cause.count += 1
-            if len(cause.first) < LISTED:
-                cause.first.append(each)
-    many = [cause for cause in causes.values() if cause.count > LISTED]
+            reason = each.error if key[1] else f"other reasons, such as: {each.error}"
+            causes.setdefault(key, _Cause(reason, each)).add(each)
+    many = [cause for cause in causes.values() if cause.is_summarised]
     for cause in causes.values():
-        if cause.count <= LISTED:
-            yield from cause.first
+        if not cause.is_summarised:
+            yield from cause.first.values()
     if many:
         summary = _summary(many, uri, title)
         whole = summary if whole is None else _joined(summary, whole)
@@ -73,8 +87,8 @@ def with_summarised_failures(
 
 def _summary(causes: list[_Cause], uri: str, title: str) -> ParsedDocument:
     """One document for all failures of these causes; it has failed if one of them has."""
-    causes = sorted(causes, key=lambda cause: (cause.first[0].skipped, -cause.count))
-    first = causes[0].first[0]
+    causes = sorted(causes, key=lambda cause: (cause.example.skipped, -cause.count))
+    first = causes[0].example
     return ParsedDocument(
         uri,
         title,
@@ -91,5 +105,6 @@ def _joined(summary: ParsedDocument, whole: ParsedDocument) -> ParsedDocument:
 
 
 def _sentence(cause: _Cause) -> str:
-    names = ", ".join(each.uri.partition("#")[2] for each in cause.first[:EXAMPLES])
+    examples = list(cause.first.values())[:EXAMPLES] or [cause.example]
+    names = ", ".join(each.uri.partition("#")[2] for each in examples)
     return f"{cause.count:,} of its documents are not read: {cause.reason} ({names}, …)"

@@ -66,6 +66,7 @@ def installed() -> dict[str, Distribution]:
 
 
 ELSEWHERE = {
+    "bench/support/second_extractors.py",
     "systemd/package/wheel_backend.py",
     "examples/langchain_retriever.py",
     "examples/llamaindex_retriever.py",

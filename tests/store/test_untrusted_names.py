@@ -161,6 +161,10 @@ TRUSTED = {
         ],
     },
     "a member of an archive that is read in memory": {
+        "consumers/parsing/formats/office/package.py": [
+            "posixpath.join('/', folder, unquote(target))",
+            "posixpath.join(folder, '_rels', f'{name}.rels')",
+        ],
         "consumers/parsing/formats/epub.py": ["posixpath.join(folder, unquote(item.get('href') or ''))"],
     },
     "numbers": {

@@ -69,7 +69,7 @@ def test_a_whole_record_makes_older_parts_void_and_newer_ones_not():
 
 
 def test_parts_of_two_copies_of_one_position_may_be_mixed():
-    one, two = to_messages(record(seed=1), 9500), to_messages(record(seed=2), 9500)
+    one, two = to_messages(record(seed=1), 10_500), to_messages(record(seed=2), 10_500)
     assert len(one) == len(two) == 2
     parts = PartAssembler()
     for message, token in ((one[0], "A0"), (two[0], "B0")):
