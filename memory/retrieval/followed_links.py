@@ -30,7 +30,7 @@ SOURCES = 10
 SOURCE_SHARE = 0.5
 """Of the value of a linked passage, the share that is the value of the passage with the link; the rest is the linked passage's
 similarity."""
-LINK_FACTOR = 1.1
+LINK_FACTOR = 0.9
 """Factor of the sum of both."""
 SOURCE_IN_SIMILARITY = 0.5
 """Weight of the vector of the passage with the link beside the question's, when linked passages are compared with both."""
