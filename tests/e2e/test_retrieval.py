@@ -58,7 +58,7 @@ def test_explain_is_readable_on_paper(lab: Daemon) -> None:
     shown = lab.ctl("query", QUESTION, "--explain")
     assert shown.code == 0
     assert "why   similarity" in shown.out
-    assert "way   " in shown.out
+    assert "path  " in shown.out
 
 
 def test_settings_change_one_query(lab: Daemon) -> None:

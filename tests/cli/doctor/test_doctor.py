@@ -215,7 +215,7 @@ def test_what_hippod_finds_is_among_the_checks(hippoctl: Shell, scripted: Script
 
 def test_a_configuration_that_hippod_refuses_is_a_mistake_of_use(tmp_path: Path) -> None:
     found = (
-        '{"findings": [{"name": "configuration", "status": "fail", "detail": "api.mode: octal", "hint": "mend it"}]}'
+        '{"findings": [{"name": "configuration", "status": "fail", "detail": "api.mode: octal", "hint": "correct it"}]}'
     )
     refusing = script(tmp_path / "refusing", f'[ "$1 $3" = "--config --inspect" ] && echo \'{found}\'; exit 2')
     [refused] = server_inspection.inspection(tmp_path / "config.toml", refusing)

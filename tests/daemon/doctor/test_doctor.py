@@ -442,9 +442,9 @@ def shut(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("below", ["", "store", "store/not/yet"])
 def test_a_store_that_another_user_keeps_to_himself_is_no_fault(tmp_path: Path, shut: Path, below: str) -> None:
     found = inspected_by_another(tmp_path, store={"path": str(shut / below)})
-    for name in ("store directory", "memory"):
+    for name, detail in (("store directory", "is not visible to this user"), ("memory", "this user cannot see")):
         assert (found[name].status, found[name].hint) == ("warn", "run `sudo hippoctl doctor`"), found[name]
-        assert "is not visible to this user" in found[name].detail
+        assert detail in found[name].detail
     assert found["disk"].detail.endswith(f"at {shut}")
     assert {"fail"} & {each.status for each in found.values()} == set()
 

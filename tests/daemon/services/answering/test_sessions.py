@@ -195,7 +195,7 @@ def test_an_answer_is_given_though_its_session_cannot_be_kept(asking: Asking) ->
     try:
         answer = asking.ask(playing(), deep=True, steps=1, session="new")
         assert answer["answer"] == "It is so. [1]"
-        assert "session new could not be kept" in answer["note"]
+        assert "session new could not be stored" in answer["note"]
     finally:
         stands.rmdir()
 
