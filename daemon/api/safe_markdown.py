@@ -19,7 +19,7 @@ _DANGEROUS: Final = re.compile(
 _KEPT_SCHEME: Final = re.compile(r"(?:^|[^A-Za-z0-9+.-])(?:https?|file|kafka|s3):\Z", re.IGNORECASE)
 _SCHEME_CHARS: Final = 8
 _UNDECIDED: Final = re.compile(r"(?<!\\)\\*(?:[!<]|(?<!/)/+)?\Z")
-"""The end of a text whose meaning follows from the next character."""
+"""Characters at the end of a text that the next character may turn into markup."""
 _UNDECIDED_LINK: Final = re.compile(r"(?<=\])\((\S{0,8})\Z")
 
 

@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class GivenUp(Exception):
-    """Nobody waits for this work any more."""
+    """The client that asked for this work has disconnected."""
 
 
 class TransferService:

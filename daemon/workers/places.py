@@ -58,7 +58,7 @@ class ParsePlaces:
         self._long_s = min(long_after_s, self._own_long_s)
         self._clock = clock
         self.running: list[Run] = []
-        """Those that hold a place."""
+        """The runs that hold a place."""
         self._waiting: list[Run] = []
 
     @asynccontextmanager
@@ -85,10 +85,12 @@ class ParsePlaces:
         await self._enter(run)
 
     def _is_needed(self, run: Run) -> bool:
-        if self._held(run.source) == 1 and self._clock() - run.began < self._long_s:
+        if self._places_except_slow(run.source) == 1 and self._clock() - run.began < self._long_s:
             return False
         return any(
-            not each.slow and (each.fresh or run.kind is PlaceKind.ORDINARY) and not self._held(each.source)
+            not each.slow
+            and (each.fresh or run.kind is PlaceKind.ORDINARY)
+            and not self._places_except_slow(each.source)
             for each in self._waiting
         )
 
@@ -148,7 +150,7 @@ class ParsePlaces:
                 continue
             if each.kill is None or each.at_message_since is None:
                 continue
-            starves = each.source != run.source and not self._held(run.source)
+            starves = each.source != run.source and not self._places_except_slow(run.source)
             left_s[each] = each.at_message_since + (self._long_s if starves else self._own_long_s) - now
         long = sorted((each for each, left in left_s.items() if left <= 0), key=lambda each: left_s[each])
         if long and self._becomes_slow(long[0], may_stay=len(long) > 1):
@@ -170,8 +172,8 @@ class ParsePlaces:
         self._grant()
         return True
 
-    def _held(self, source: str) -> int:
-        """Places of a source, its slow one apart."""
+    def _places_except_slow(self, source: str) -> int:
+        """How many places a source holds, without its slow one."""
         return sum(run.source == source and run.kind is not PlaceKind.SLOW for run in self.running)
 
     def _has_slow(self, source: str) -> bool:

@@ -119,14 +119,14 @@ def add_data(wheel: Path, sources: Sequence[Source], folder: Path) -> None:
         for item, content in kept:
             new.writestr(item, content)
         for source in sources:
-            for name, content in _taken(source, by_hash[source.sha256]):
+            for name, content in _selected_files(source, by_hash[source.sha256]):
                 new.writestr(_entry(name), content)
                 digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
                 lines.append(f"{name},sha256={digest},{len(content)}")
         new.writestr(_entry(record), "\n".join(lines) + "\n")
 
 
-def _taken(source: Source, wheel: Path) -> Iterator[tuple[str, bytes]]:
+def _selected_files(source: Source, wheel: Path) -> Iterator[tuple[str, bytes]]:
     """Names in hippod's wheel, and contents."""
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):

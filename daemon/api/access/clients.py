@@ -122,7 +122,7 @@ class ClientMiddleware:
         requests: ConcurrencyLimit,
         stopping: asyncio.Event,
     ) -> None:
-        """While the server stops, `requests` does not bind: whoever had sent a request is still answered."""
+        """While the server stops, the limit `requests` does not apply: requests that were already sent are still answered."""
         self._app = app
         self._clients = clients
         self._rate_limiter = rate_limiter

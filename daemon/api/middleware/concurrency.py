@@ -22,7 +22,8 @@ class FairShares:
         self._held: Counter[str] = Counter()
         self.total = 0
 
-    def held(self, client: str) -> int:
+    def units_of(self, client: str) -> int:
+        """How many units `client` holds."""
         return self._held[client]
 
     def has_room(self, count: int) -> bool:
@@ -95,7 +96,7 @@ class ConcurrencyLimit:
             raise
 
     def _fits(self, client: str) -> bool:
-        return self._shares.fits(client, first=not self._shares.held(client))
+        return self._shares.fits(client, first=not self._shares.units_of(client))
 
     def _take(self, client: str) -> None:
         self._shares.take(client)
@@ -118,7 +119,7 @@ class ConcurrencyLimit:
     def _busy(self, client: str) -> Busy:
         if self._shares.has_room(1):
             return Busy(
-                f"{self._shares.held(client)} {self._what} of this client are already running, and the remaining capacity "
+                f"{self._shares.units_of(client)} {self._what} of this client are already running, and the remaining capacity "
                 "([api] client_share) is for other clients; try again in a moment.",
                 of=f"{self._what} of one client",
             )

@@ -93,8 +93,8 @@ class Lanes:
                 del self._groups[place.group]
 
     def next(self, free: Callable[[str], bool], fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """The next work whose key is free, which stays here until it is removed. `fresh_only`: never one of bulk. `not_from`:
-        sources of which none is wanted."""
+        """The next work whose key is free, which stays here until it is removed. `fresh_only`: never bulk work.
+        `not_from`: sources to skip."""
         order = [Urgency.FRESH] if fresh_only else list(Urgency)
         if not fresh_only and self._fresh_in_a_row >= FRESH_IN_A_ROW:
             order.reverse()

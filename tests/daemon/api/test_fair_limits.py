@@ -74,14 +74,14 @@ def test_a_refusal_says_whose_limit_it_is() -> None:
 def test_shares_are_never_exceeded(limit: int, share: float, steps: list[tuple[str, int, bool]]) -> None:
     shares = FairShares(limit, share)
     for client, count, gives_back in steps:
-        own = shares.held(client)
+        own = shares.units_of(client)
         if gives_back:
             shares.release(client, min(count, own))
         elif shares.fits(client, count, first=not own):
             shares.take(client, count)
-            assert not own or shares.held(client) <= share * limit + 1e-9
+            assert not own or shares.units_of(client) <= share * limit + 1e-9
         assert 0 <= shares.total <= limit
-        assert shares.total == sum(shares.held(each) for each in "abc")
+        assert shares.total == sum(shares.units_of(each) for each in "abc")
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["ask", "leave", "cancel", "pass"]), st.integers(0, 5)), max_size=50)
