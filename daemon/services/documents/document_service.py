@@ -4,10 +4,12 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from consumers.folder import path_of
 from consumers.types import FileChanged, Fingerprint
+from daemon.contract.base import utc_time
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -118,8 +120,7 @@ class DocumentService:
                 f"{request.source[:500]!r} is a followed folder, whose files would be read again: remove the files, or take "
                 "its [[folder]] out of the configuration and restart hippod."
             )
-        since = None if request.committed_since is None else request.committed_since.timestamp()
-        uris = [each.uri for each in in_sight if since is None or (each.committed_at or 0.0) >= since]
+        uris = [each.uri for each in in_sight if committed_since(each, request.committed_since)]
         if request.dry_run:
             return RemoveSourceResponse(source=request.source, documents=uris, removed=0)
         await self._pipeline.remove(uris, holds)
@@ -271,6 +272,14 @@ def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] 
         else:
             sorted_documents.added.append(AddedDocument(uri, json.dumps(document)))
     return sorted_documents
+
+
+def committed_since(document: Document, since: datetime | None) -> bool:
+    """Compares times as they are shown, in microseconds: the stored one may be earlier by less than that."""
+    if since is None:
+        return True
+    committed_at = utc_time(document.committed_at)
+    return committed_at is not None and committed_at >= since
 
 
 def _deletes(document: dict[str, Any]) -> bool:

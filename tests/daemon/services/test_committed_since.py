@@ -1,0 +1,20 @@
+"""A document was committed since the time that the daemon shows as its time of commit."""
+
+from datetime import datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.contract.documents import DocumentEntry
+from daemon.services.documents.document_references import document_entry
+from daemon.services.documents.document_service import committed_since
+from store.types import Document
+
+
+@given(committed_at=st.floats(0, 4e9))
+def test_since_the_time_shown_of_a_document_includes_the_document(committed_at: float) -> None:
+    document = Document("test:a", "test", committed_at=committed_at)
+    shown = DocumentEntry.model_validate_json(document_entry(document).model_dump_json()).committed_at
+    assert isinstance(shown, datetime)
+    assert committed_since(document, shown)
+    assert not committed_since(document, shown + timedelta(microseconds=1))
