@@ -3,6 +3,7 @@
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from hashlib import blake2b
@@ -153,9 +154,12 @@ class Folder:
         return self.source.state
 
     def on_disk(self) -> dict[str, str]:
-        """Digests by URI of the files that are followed by default, links and special files left out. Of the default
-        exclusions it knows hidden and temporary files, virtual environments, and what Cargo builds."""
-        found = {}
+        """Digests by URI of the files that are followed by default, without symbolic links, special files, and hard links to
+        files that are not followed. Of the default exclusions it knows hidden and temporary files, virtual environments, and
+        what Cargo builds."""
+        found: dict[str, str] = {}
+        followed_names: Counter[int] = Counter()
+        links: dict[str, os.stat_result] = {}
         for top, names, files in os.walk(os.fsencode(self.root)):
             if b"pyvenv.cfg" in (*names, *files) and top != os.fsencode(self.root):
                 names.clear()
@@ -164,16 +168,17 @@ class Folder:
             names[:] = [name for name in names if not name.startswith(b".") and name not in unwanted]
             for name in files:
                 path = os.path.join(top, name)
-                if (
-                    stat.S_ISREG(os.lstat(path).st_mode)
-                    and not name.startswith(b".")
-                    and not name.endswith((b".tmp", b"~"))
-                ):
+                status = os.lstat(path)
+                if stat.S_ISREG(status.st_mode) and not name.startswith(b".") and not name.endswith((b".tmp", b"~")):
                     with open(path, "rb") as file:
                         content = file.read()
                     read = digest(content[: self.max_bytes])
                     found[file_uri(path)] = content_digest(read, len(content), self.max_bytes)
-        return found
+                    followed_names[status.st_ino] += 1
+                    links[file_uri(path)] = status
+        return {
+            name: read for name, read in found.items() if followed_names[links[name].st_ino] == links[name].st_nlink
+        }
 
     def settled(self) -> None:
         """Wait until what was told is what is on disk, without asking for a scan."""
