@@ -2,14 +2,15 @@
 
 A question often needs a page that it does not name: the first page says who owns a service, and links to the owner's page. Each
 of the best passages hands a part of its value on to the passages of the documents that it links to, as far as these are near
-to the question and to the passage with the link. A passage keeps the better of its own value and of what it is handed.
-Whatever else a linked page says changes nothing: links are followed forwards only, and only where the question points.
+to the question and to the passage with the link. A passage keeps the better of its own value and of what it is handed, but
+comes behind the first documents: where links are many, as in a manual, they would otherwise displace the pages that they
+lead from. Links are followed forwards only.
 
 Values are standard deviations above the mean cosine. The ranking of the walk stays as it is where no link is followed: the
 passage in place i has the value of the i-th nearest of those compared.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -30,8 +31,10 @@ SOURCES = 10
 SOURCE_SHARE = 0.5
 """Of the value of a linked passage, the share that is the value of the passage with the link; the rest is the linked passage's
 similarity."""
-LINK_FACTOR = 0.9
+LINK_FACTOR = 1.2
 """Factor of the sum of both."""
+FIRST_DOCUMENTS = 3
+"""The best documents, which no linked passage displaces."""
 SOURCE_IN_SIMILARITY = 0.5
 """Weight of the vector of the passage with the link beside the question's, when linked passages are compared with both."""
 LINKS_MAX = 200
@@ -55,13 +58,14 @@ def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
         return ranking
     with context.stage("links"):
         valued = _valued(context, ranking)
+        document = first_documents(context.snapshot, documents)
         handed: dict[int, tuple[float, FollowedLink]] = {}
-        for row, value in _sources(context, documents, valued):
+        for row, value in _sources(context, document, valued):
             targets = _targets(context, documents, row)
             for target, worth in zip(targets, _handed(context, row, value, list(targets)), strict=True):
                 if target not in handed or worth > handed[target][0]:
                     handed[target] = worth, targets[target]
-        return _raised(ranking, valued, handed)
+        return _raised(ranking, valued, handed, limit_documents(valued.rows, document, 1, FIRST_DOCUMENTS))
 
 
 def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
@@ -71,9 +75,8 @@ def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
     return _Valued(rows[: len(nearest)], nearest[: len(rows)])
 
 
-def _sources(context: QueryContext, documents: DocumentLookup, valued: _Valued) -> list[tuple[int, float]]:
+def _sources(context: QueryContext, document: Callable[[int], str], valued: _Valued) -> list[tuple[int, float]]:
     """The best passages, of each document as many as may be among the first beside linked ones, with their values."""
-    document = first_documents(context.snapshot, documents)
     values = dict(zip(valued.rows, valued.values.tolist(), strict=True))
     most = fewer_passages(context.settings.document_passages)
     sources = limit_documents(valued.rows, document, most, SOURCES)[:SOURCES]
@@ -118,16 +121,29 @@ def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int
     return handed
 
 
-def _raised(ranking: Ranking, valued: _Valued, handed: Mapping[int, tuple[float, FollowedLink]]) -> Ranking:
-    """The ranking in which each linked passage has the score that belongs to its value, if that is more than its own."""
-    rising = ranking.scores[np.array(valued.rows[::-1], np.int64)].astype(np.float64)
+def _raised(
+    ranking: Ranking, valued: _Valued, handed: Mapping[int, tuple[float, FollowedLink]], order: Sequence[int]
+) -> Ranking:
+    """The ranking in which each linked passage has the score that belongs to its value, if that is more than its own.
+
+    `order`: the best passages, those of the `FIRST_DOCUMENTS` first. What would come before the last of these comes behind it.
+    """
     values = valued.values[::-1]
+    rising = ranking.scores[np.array(valued.rows[::-1], np.int64)].astype(np.float64)
     own = dict(zip(valued.rows, valued.values.tolist(), strict=True))
+    first = order[:FIRST_DOCUMENTS]
+    raised = {
+        row: worth
+        for row, (worth, _) in handed.items()
+        if row not in first and worth > max(own.get(row, -np.inf), values[0])
+    }
+    if not raised:
+        return ranking
+    last = max(valued.rows.index(row) for row in first)
+    ceiling, floor = valued.values[last], valued.values[min(last + 1, len(own) - 1)]
+    beyond = sorted((row for row, worth in raised.items() if worth >= ceiling), key=raised.__getitem__)
+    raised |= {row: floor + (ceiling - floor) * (at + 1) / (len(beyond) + 1) for at, row in enumerate(beyond)}
     scores = ranking.scores.astype(np.float64)
-    links = {}
-    for row, (worth, link) in handed.items():
-        if worth > max(own.get(row, -np.inf), values[0]):
-            beyond = max(worth / values[-1], 1.0) if values[-1] > 0 else 1.0
-            scores[row] = max(float(np.interp(worth, values, rising)) * beyond, scores[row])
-            links[row] = link
-    return replace(ranking, scores=scores, links=links) if links else ranking
+    for row, worth in raised.items():
+        scores[row] = max(float(np.interp(worth, values, rising)), scores[row])
+    return replace(ranking, scores=scores, links={row: handed[row][1] for row in raised})

@@ -3,8 +3,8 @@
 All are reset weights. How sure a start is decides its share, no constant does. Titles that the query
 spells out have as much as the query consists of them. The rest is shared by cosines and words, each as concentrated as it is:
 a softmax that gives one passage everything counts for more than one that is spread over fifty. Cosines count for as much of
-the query as the encoder has words for, words for as much as the passages that have some of them have of it. Where the encoder
-knows only a part of the query, passages count too that both speak for.
+the query as the encoder has words for, words for as much as the passages that have some of them have of it. Passages that
+cosines and words both speak for count too, where the encoder knows only a part of the query or the query names no title.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,10 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Passa
     nearest, worded = nearest_passages(context), passages_with_words(scores)
     covered = float(worded.of(words.rows) @ words.coverage)
     parts = [(_concentration(nearest) * known, nearest), (_concentration(worded) * covered, worded)]
-    if known < 1.0:
+    agreement = 1.0 - known if titles else 1.0
+    if agreement:
         both = passages_by_both(context, np.union1d(nearest.rows, worded.rows), scores)
-        parts.append((_concentration(both) * (1.0 - known), both))
+        parts.append((_concentration(both) * agreement, both))
     unnamed = _mixed(*parts)
     share = share_of_query(context, titles)
     return _mixed((share, passages_named(context, titles, scores)), (1.0 - share, unnamed))
