@@ -110,6 +110,10 @@ class Hit:
     score: float
     cosine: float | None = None
     """With the query; None where passages were compared by words."""
+    versions: tuple[str, ...] = ()
+    """Ids of the passages that are older versions of this one, newest first."""
+    conflicting_values: tuple[str, ...] = ()
+    """Words with a digit that some of the versions have and others lack."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from cli.errors import CommandError
 
 OPTIONAL: dict[str, Any] = {
     "also_in": (),
+    "conflicting_values": (),
     "cosine": None,
     "edge": None,
     "error": None,

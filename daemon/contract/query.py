@@ -54,10 +54,11 @@ class QueryRequest(Request):
 
 
 class RankedPassage(Response):
-    """A found passage. `rank` counts from 1. `document`: the first, by URI, of the documents that contain the passage;
-    `also_in`: the others. `score` depends on the mode and is comparable within this answer only. `cosine`: the passage's
-    similarity to the query; absent if passages are compared by words only (`bm25`, or a query that the encoder does not
-    know).
+    """A found passage. `rank` counts from 1. `document`: the first, by URI, of the documents that contain the passage.
+    `also_in`: the others, then the documents with older versions of the passage, newest first. `conflicting_values`: words
+    with a digit that some of these versions have and others lack. `score` depends on the mode and is comparable within this
+    answer only. `cosine`: the passage's similarity to the query; absent if passages are compared by words only (`bm25`, or a
+    query that the encoder does not know).
     """
 
     rank: int
@@ -69,6 +70,7 @@ class RankedPassage(Response):
     document: str
     location: dict[str, Any]
     also_in: list[str] = Field(default_factory=list, exclude_if=is_empty)
+    conflicting_values: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class ScoredTriple(Response):

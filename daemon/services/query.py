@@ -26,7 +26,7 @@ from daemon.contract.query import (
 from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
-from daemon.services.documents.document_references import passage_source
+from daemon.services.documents.document_references import other_documents, passage_source
 from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
@@ -340,7 +340,8 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
         text=hit.text,
         document=source.uri,
         location=location,
-        also_in=list(source.uris[1:]),
+        also_in=other_documents(naming, source, hit.versions),
+        conflicting_values=list(hit.conflicting_values),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from unicodedata import normalize
 from urllib.parse import quote, unquote
@@ -11,6 +11,7 @@ from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
 from daemon.services.documents.document_labels import UNCONFIGURED, has_any, labels_of
 from daemon.sources.base import LabelsBySource
 from store.document_snapshot import DocumentSnapshot
+from store.document_time import document_time
 from store.index.load import Rest, no_rest
 from store.store import Store
 from store.types import Document
@@ -106,18 +107,6 @@ class ScopeService:
 
 def _counts(found: Mapping[str, int]) -> list[ScopeCount]:
     return [ScopeCount(name=name, documents=found[name]) for name in sorted(found)]
-
-
-def document_time(document: Document) -> float | None:
-    """`published_at` of a document, in Unix seconds (UTC where it names no zone), else when it was last changed."""
-    published = document.metadata.get("published_at")
-    if isinstance(published, str):
-        try:
-            time = datetime.fromisoformat(published)
-            return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            pass
-    return document.modified_at
 
 
 def _seconds(time: datetime | None) -> float | None:

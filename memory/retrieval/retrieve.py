@@ -1,6 +1,6 @@
 """One query, from text to ranked passages, on one snapshot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import BEST_PASSAGES, EntityReader, QueryContext, RecognitionMemory
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import RANKING_DECIMALS, cosines, top_k, top_k_by_cosine
+from memory.retrieval.versions import Versions, group_versions
 from memory.types import Encoder, Hit, Retrieved
 from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
@@ -91,11 +92,38 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
         )
     else:
         documents, most = context.documents, ranking.document_passages
-        wanted = k if documents is None or most is None else max(k, BEST_PASSAGES)
-        rows = top_k(ranking.scores, wanted, candidates, snapshot.passage_id, RANKING_DECIMALS)
+        merged = documents is not None and most is not None
+        rows = top_k(
+            ranking.scores, max(k, BEST_PASSAGES) if merged else k, candidates, snapshot.passage_id, RANKING_DECIMALS
+        )
+        scores = ranking.scores[rows].astype(np.float64)
         if documents is not None and most is not None:
-            rows = limit_documents(rows, first_documents(snapshot, documents), most)[:k]
-        # A passage that others of its document have pushed back has the score of its new place.
-        scores = np.minimum.accumulate(ranking.scores[rows].astype(np.float64))
-    found = [(row, snapshot.passage(row), float(score)) for row, score in zip(rows, scores, strict=True)]
-    return tuple(Hit(row, p.id, p.title, p.text, score) for row, p, score in found)
+            return _merged_hits(snapshot, documents, dict(zip(rows, scores.tolist(), strict=True)), most, k)
+    return tuple(_hit(snapshot, Versions(row), float(score)) for row, score in zip(rows, scores, strict=True))
+
+
+def _merged_hits(
+    snapshot: Snapshot, documents: DocumentLookup, scores: Mapping[int, float], most: int, k: int
+) -> tuple[Hit, ...]:
+    """The `k` best of the passages with these `scores`, best first: one hit for all versions of a passage, and at most `most`
+    hits of a document among the first."""
+    groups = {group.newest: group for group in group_versions(snapshot, documents, list(scores))}
+    rows = limit_documents(list(groups), first_documents(snapshot, documents), most)[:k]
+    best = [max(scores[row] for row in (newest, *groups[newest].others)) for newest in rows]
+    # A passage that others of its document have pushed back has the score of its new place.
+    placed = np.minimum.accumulate(best).tolist() if best else []
+    return tuple(_hit(snapshot, groups[newest], score) for newest, score in zip(rows, placed, strict=True))
+
+
+def _hit(snapshot: Snapshot, versions: Versions, score: float) -> Hit:
+    passage = snapshot.passage(versions.newest)
+    older = tuple(map(snapshot.passage_id, versions.others))
+    return Hit(
+        versions.newest,
+        passage.id,
+        passage.title,
+        passage.text,
+        score,
+        versions=older,
+        conflicting_values=versions.values,
+    )

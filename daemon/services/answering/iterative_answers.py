@@ -11,7 +11,7 @@ from daemon.contract.choices import Answerer
 from daemon.contract.query import QueryCost, Tokens
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
-from daemon.services.documents.document_references import citation, passage_source
+from daemon.services.documents.document_references import citation, other_documents, passage_source
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm
@@ -194,7 +194,7 @@ def _retrieved(pinned: DocumentSnapshot, iterated: IterativeResult) -> list[Retr
                 title=source.title,
                 text=hit.text,
                 document=source.uri,
-                also_in=list(source.uris[1:]),
+                also_in=other_documents(pinned, source, hit.versions),
             )
         )
     return passages

@@ -32,6 +32,12 @@ def passage_source(naming: DocumentLookup, id: str, title: str) -> PassageSource
     return PassageSource(title or (document.title if document else ""), uris, document)
 
 
+def other_documents(naming: DocumentLookup, source: PassageSource, versions: Sequence[str]) -> list[str]:
+    """The URIs of the other documents with the passage, then of those with its older `versions` (passage ids)."""
+    uris = [*source.uris, *(uri for id in versions for uri in naming.documents_with_passage(id))]
+    return list(dict.fromkeys(uris))[1:]
+
+
 def citation(naming: DocumentLookup, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
     source = passage_source(naming, id, title)
     return Citation(rank=rank, document=source.uri, title=source.title, text=text, id=id, points=list(points))

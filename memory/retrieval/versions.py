@@ -1,0 +1,55 @@
+"""Versions of one text become one result: the newest stands for all.
+
+`report_v1` to `report_v7`, or a page in two exports, would otherwise take all places. Versions are near-duplicates by content
+(`memory.retrieval.near_duplicates`), never by name. Passages with equal vectors and words may still state different values,
+such as another price: the result names these.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory.retrieval.near_duplicates import near_duplicates
+from store.document_snapshot import DocumentLookup
+from store.document_time import document_time
+from store.snapshot import Snapshot
+
+_VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
+"""Numbers, amounts, dates and codes: words with a digit."""
+VALUES_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Passages that are versions of one text, by row: the newest and the others, newest first.
+
+    `values`: words with a digit that some of the versions have and others lack, in order of text; at most `VALUES_MAX`.
+    """
+
+    newest: int
+    others: tuple[int, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
+    """The passages of `rows`, best first, each group in the place of its best passage."""
+    leaders = near_duplicates(snapshot, rows)
+    groups: dict[int, list[int]] = {}
+    for row in rows:
+        groups.setdefault(leaders.get(row, row), []).append(row)
+    return [_versions(snapshot, documents, group) for group in groups.values()]
+
+
+def _versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> Versions:
+    if len(rows) == 1:
+        return Versions(rows[0])
+    newest, *others = sorted(rows, key=lambda row: (-_time(snapshot, documents, row), snapshot.passage_id(row)))
+    stated = [frozenset(_VALUE.findall(snapshot.passage(row).text)) for row in rows]
+    values = sorted(frozenset.union(*stated) - frozenset.intersection(*stated))
+    return Versions(newest, tuple(others), tuple(values[:VALUES_MAX]))
+
+
+def _time(snapshot: Snapshot, documents: DocumentLookup, row: int) -> float:
+    """When the newest document with the passage was changed, in Unix seconds; 0 if no document says."""
+    found = map(documents.document, documents.documents_with_passage(snapshot.passage_id(row)))
+    return max((document_time(each) or 0.0 for each in found if each is not None), default=0.0)
