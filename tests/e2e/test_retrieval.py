@@ -116,3 +116,32 @@ def test_recall_can_be_followed_as_the_memory_grew(lab: Daemon, tmp_path: Path) 
     assert [row["passages"] for row in whole["segments"]] == [1, 2, 3, 4, 5]
     assert whole["segments"][0]["recall"] == {"1": 1.0, "5": 1.0}
     assert whole["recall"]["5"] == 1.0
+
+
+def test_versions_of_a_text_are_one_result_and_the_newest_stands_for_them(lab: Daemon) -> None:
+    text = (
+        "The ferry from Tollmin to Karrow leaves at {hour} every morning, takes a cart and costs {price} marks a head."
+    )
+    prices = {"v2": 14, "v3": 17, "v1": 12}
+    for version, price in prices.items():
+        published = f"202{version[1]}-03-01T00:00:00Z"
+        document = {"id": f"ferry-{version}", "title": "Ferry", "text": text.format(hour=6, price=price)}
+        lab.add({**document, "published_at": published})
+    lab.add(
+        {
+            "id": "ferry-copy",
+            "title": "Ferry",
+            "text": text.format(hour=6, price=12),
+            "published_at": "2021-03-01T00:00:00Z",
+        }
+    )
+    lab.wait()
+    question = "What does the ferry from Tollmin to Karrow cost?"
+    first, *others = lab.ctl_json("query", question)["passages"]
+    assert first["document"] == "added:ferry-v3"
+    assert first["also_in"] == ["added:ferry-v2", "added:ferry-copy", "added:ferry-v1"]
+    assert first["conflicting_values"] == ["12", "14", "17"]
+    assert not any("ferry" in passage["document"] for passage in others)
+    assert "versions differ in 12, 14, 17" in lab.ctl("query", question).out
+    separate = lab.ctl_json("query", question, "--mode", "hipporag2")["passages"]
+    assert sum("ferry" in passage["document"] for passage in separate) == 3, "only fused merges versions"
