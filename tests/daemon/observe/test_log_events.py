@@ -10,8 +10,8 @@ ROOMS = ("daemon", "consumers", "memory", "store")
 LEVELS = {"debug", "info", "warning", "error", "critical", "exception"}
 NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 ALWAYS = {"exc_info"}
-ROW = re.compile(r"^### (\w+)$|^\| `(\w+)` \| (.*?) \| (.+) \|$", re.MULTILINE)
-"""The heading of a level, or the row of an event below it."""
+ROW = re.compile(r"^### (\w+)$|^- `(\w+)`(?: \((.+?)\))?: (.+)$", re.MULTILINE)
+"""The heading of a level, or an event below it with its fields."""
 ALSO = {"request": {"debug"}}
 """Further levels of events, as their rows say."""
 PEER = {"pid", "uid", "gid", "address", "client"}
