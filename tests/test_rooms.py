@@ -1,7 +1,6 @@
 """The rooms import one another in one direction only, as docs/reference/import-rules.md says."""
 
 import ast
-import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -197,14 +196,3 @@ def test_a_room_of_the_daemon_imports_only_the_rooms_of_its_row():
 
 def test_a_room_of_the_store_imports_only_the_rooms_of_its_row():
     assert list(wrong_imports("store", STORE_ROOMS, lambda name: name)) == []
-
-
-@pytest.mark.parametrize(("package", "rooms"), [("daemon", DAEMON_ROOMS), ("store", STORE_ROOMS)])
-def test_the_import_rules_have_the_same_tables(package, rooms):
-    text = (ROOT / "docs" / "reference" / "import-rules.md").read_text()
-    table = text.partition(f"| room of `{package}/` |")[2].partition("\n\n")[0]
-    drawn = {}
-    for line in table.splitlines()[2:]:
-        room, imported = (re.findall(r"`(\w+)`", cell) for cell in line.strip("|").split("|"))
-        drawn[room[0]] = set(imported)
-    assert drawn == rooms

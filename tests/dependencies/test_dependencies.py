@@ -24,7 +24,7 @@ def test_an_unpinned_a_stale_and_an_unexplained_package_would_be_seen(
 ) -> None:
     pinned = audit.PINS.read_text("utf-8").replace("structlog==", "structlog-of-old==")
     (tmp_path / "constraints.txt").write_text(pinned)
-    told = audit.TABLE.read_text("utf-8").replace("| `structlog`", "| `structlog-of-old`")
+    told = audit.TABLE.read_text("utf-8").replace("- `structlog`", "- `structlog-of-old`")
     (tmp_path / "dependencies.md").write_text(told)
     monkeypatch.setattr(audit, "PINS", tmp_path / "constraints.txt")
     monkeypatch.setattr(audit, "TABLE", tmp_path / "dependencies.md")

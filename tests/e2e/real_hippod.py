@@ -64,7 +64,7 @@ def until(condition: Callable[[], Found], what: str, patience_s: float = PATIENC
 def event_names() -> frozenset[str]:
     """All that hippod logs, by docs/reference/logs.md, which a test holds against the code."""
     table = (ROOT / "docs" / "reference" / "logs.md").read_text("utf-8").partition("## Events")[2]
-    return frozenset(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    return frozenset(re.findall(r"^- `(\w+)`", table, re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,10 @@ ROOMS = ("daemon", "consumers", "memory", "store")
 LEVELS = {"debug", "info", "warning", "error", "critical", "exception"}
 NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 ALWAYS = {"exc_info"}
-ROW = re.compile(r"\| `(\w+)` \| ([\w, ]+) \| (.*?) \| (.+) \|")
+ROW = re.compile(r"^### (\w+)$|^- `(\w+)`(?: \((.+?)\))?: (.+)$", re.MULTILINE)
+"""The heading of a level, or an event below it with its fields."""
+ALSO = {"request": {"debug"}}
+"""Further levels of events, as their rows say."""
 PEER = {"pid", "uid", "gid", "address", "client"}
 
 
@@ -45,10 +48,13 @@ def logged() -> dict[str, tuple[set[str], set[str]]]:
 def written() -> dict[str, tuple[set[str], set[str]]]:
     table = (ROOT / "docs/reference/logs.md").read_text().partition("## Events")[2]
     found = {}
-    for match in ROW.finditer(table):
-        name, levels, fields, _ = match.groups()
+    level = ""
+    for heading, name, fields, _ in ROW.findall(table):
+        if heading:
+            level = heading.lower()
+            continue
         assert name not in found, f"docs/reference/logs.md names {name} twice"
-        found[name] = ({level.strip() for level in levels.split(",")}, set(re.findall(r"`(\w+)`", fields)))
+        found[name] = ({level} | ALSO.get(name, set()), set(re.findall(r"`(\w+)`", fields)))
     return found
 
 
