@@ -27,6 +27,7 @@ BODY = {
     "text behind a date": ("Planning", "* Weir\nDEADLINE: <2024-01-05> {}\nMore."),
     "property": ("Property Drawers", "* Weir\n:PROPERTIES:\n:mill: {}\n:END:\nIt turns."),
     "drawer": ("Drawers", ":LOGBOOK:\n- Note: {}\n:END:"),
+    "below a drawer that does not end": ("Drawers", ":mill:\nIt is {}."),
     "clock": ("Clocks", "CLOCK: [2024-01-05 Fri 10:00] {}"),
     "paragraph": ("Paragraphs", "The {} stands."),
     "item": ("Items", "- {}\n- Two."),
