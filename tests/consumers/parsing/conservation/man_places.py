@@ -11,7 +11,7 @@ HEAD = {
     "unused string": ("ds", ".ds WE {}"),
     "body of a macro": ("de", ".de QT\n{} \\$1\n.."),
     "ignored": ("ig", ".ig\n{}\n.."),
-    "for paper": ("if", ".if t .tm {}"),
+    "for paper": ("if", ".if t {}"),
     "for paper, many lines": ("if", ".if t \\{\n{}\n.\\}"),
     "else": ("ie", ".ie n mill\n.el {}"),
 }
@@ -41,6 +41,7 @@ BODY = {
     "example": ("EX", ".EX\n{}\n.EE"),
     "link": ("UR", ".UR https://x.example\n{}\n.UE ."),
     "behind a link": ("UE", ".UR https://x.example\nmill\n.UE {}"),
+    "link without text": ("UR", ".UR {}\n.UE"),
     "address": ("MT", ".MT a@x.example\n{}\n.ME"),
     "reference": ("MR", ".MR {} 1 ."),
     "synopsis": ("SY", ".SY {}\n.OP \\-v\n.YS"),
@@ -55,15 +56,11 @@ BODY = {
     "equation": ("eqn", ".EQ\n{} over 2\n.EN"),
     "diagram": ("pic", '.PS\nbox "{}"\n.PE'),
     "title in three parts": ("tl", ".tl 'mill'{}'1'"),
-    "message": ("tm", ".tm {}"),
     "entry of an index": ("pod2man: IX", '.IX Item "{}"'),
     "unknown macro": ("5.24.3", ".QT {}"),
     "unknown macro of many words": ("5.24.3", '.Sq2 "the {}" b'),
     "line with the other sign": ("5.6.4", "'B {}"),
     "continued": (r"\c", "The mill\\c\n{} stands."),
-    "string in a line": (r"\*", r"The \*[{}] stands."),
-    "argument of an escape": (r"\X", r"The mill\X'ps: {}' stands."),
-    "named character": (r"\[", r"The \[{}] stands."),
 }
 
 TABLE = text_table("mill.1", "groff_man(7)", BODY, head=HEAD, between=(".SH NAME\nmill \\- grinds corn", ""), joint="\n")
