@@ -62,6 +62,7 @@ def unique_words(places: Mapping[str, str]) -> dict[str, str]:
 
 def conserved_text(document: ParsedDocument) -> str:
     """All that hippod keeps of a document, in lower case."""
-    parts = [document.title, *map(str, document.metadata.values()), *(each.text for each in document.left_out)]
-    parts += [f"{passage.title}\n{passage.text}" for passage in document.passages]
+    parts = [document.title, str(document.metadata), *(each.text for each in document.left_out)]
+    for passage in document.passages:
+        parts += [passage.title, passage.text, str(passage.triples), *(link.target for link in passage.links)]
     return "\n".join(parts).casefold()

@@ -7,6 +7,7 @@ HEAD = {
     "entity": ("4.2.1", '<!DOCTYPE mill [<!ENTITY weir "the {} weir"> <!ENTITY other "wheel">]>'),
 }
 BODY = {
+    "entity of another file": ("4.4.3", "<para>See &{};</para>"),
     "title": ("3.1", "<title>{}</title>"),
     "text of an element": ("2.4", "<para>{}</para>"),
     "text deep inside": ("3.1", "<a><b><c>{}</c></b></a>"),
@@ -34,7 +35,7 @@ BODY = {
     "description of binary data": ("FictionBook binary", "<binary id='{}.png'>aWFh</binary>"),
     "page in a text": ("XHTML", "<text>&lt;p&gt;{}&lt;/p&gt;</text>"),
     "other namespace": ("Namespaces 5", "<x:note xmlns:x='urn:x'>{}</x:note>"),
-    "script": ("HTML 4.12.1", "<note><script>{}</script>Text.</note>"),
+    "style of a text": ("FictionBook style", "<p>It is <style name='own'>{}</style>.</p>"),
 }
 
 
