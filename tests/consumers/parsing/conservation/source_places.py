@@ -4,7 +4,6 @@ code, the account has the number."""
 from tests.consumers.parsing.conservation.places import text_table
 
 HEAD = {
-    "first line": ("2.1.3", "#!/usr/bin/env {}"),
     "licence": ("2.1.3", "# Copyright 2024 Ann {}, all rights reserved to her."),
     "docstring of the module": ("7.1", '"""The {} grinds corn for the village."""'),
 }
@@ -20,4 +19,4 @@ BODY = {
     "docstring of a class": ("8.8", "class Mill:\n    '''The {} grinds\n\n    corn.'''"),
 }
 
-TABLE = text_table("mill.py", "The Python Language Reference 3.13", BODY, head=HEAD, between=("import os", ""))
+TABLE = text_table("mill.py", "The Python Language Reference 3.13", BODY, head=HEAD, between=("# The wheel turns at the weir.\nimport os", ""))
