@@ -114,6 +114,12 @@ def _properties(root: Element | None) -> tuple[str, dict[str, Any]]:
     return sensible_title(found.pop("title", "")), found
 
 
+def _report_hidden(node: Element, omissions: Omissions) -> None:
+    """Reports a text of a pattern that pages do not show."""
+    if text := " ".join(" ".join(node.itertext()).split()):
+        omissions.add(OmissionKind.HIDDEN, clean_text(text))
+
+
 def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]:
     """Headers, footers and fixed texts of master pages, each text once."""
     margins = _Reader(
@@ -128,6 +134,10 @@ def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]
         for part in page:
             if part.get(f"{_STYLE}display") != "false" and not _is_placeholder(part):
                 margins.blocks(part)
+            else:
+                _report_hidden(part, reader.omissions)
+    for handout in () if styles is None else styles.iter(f"{_STYLE}handout-master"):
+        _report_hidden(handout, reader.omissions)
     seen: set[str] = set()
     kept = []
     for block in margins.outline.done():
