@@ -11,6 +11,7 @@ from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_line
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.collections import read_collection
+from consumers.parsing.decoding import LONGEST_CHARACTER
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.document_format import DocumentFormat
@@ -26,8 +27,6 @@ from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
 _MESSAGE_NAME = b"message.eml"
-LONGEST_CHARACTER = 4
-"""Bytes of one character, in any encoding that is read."""
 READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
 """How zip, OLE and gzip files begin: what tells their format may stand at their end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))

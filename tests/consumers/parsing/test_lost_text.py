@@ -1,7 +1,10 @@
 """Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -161,6 +164,34 @@ def test_damaged_utf8_stays_utf8_and_is_counted() -> None:
     document = read("a.txt", data)
     assert "überprüfte" in text(document) and "It is \ufffd here" in text(document)
     assert account(document) == ["2 characters of unknown meaning"]
+
+
+def test_a_table_with_zero_bytes_is_no_utf16() -> None:
+    for data in (
+        b"name,place\nAnn,\x00weir\nBo,mill\n",
+        b"name,place\n\x00,\x00\nBo,mill\n",
+        "name,place\nJörg,Mühle\x00\n".encode(),
+    ):
+        document = read("a.csv", data)
+        assert all(words in text(document) for words in ("name", "place")) and account(document) == []
+        assert any(words in text(document) for words in ("mill", "Mühle"))
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(
+    st.text(st.characters(codec="ascii", min_codepoint=32), min_size=20),
+    st.integers(0, 19),
+)
+def test_one_zero_byte_changes_no_other_word(words: str, place: int) -> None:
+    data = f"The mill stands. {words}".encode()
+    assert decode(data[:place] + b"\0" + data[place:]) == clean_text(f"{data[:place].decode()} {data[place:].decode()}")
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("words", list(SENTENCES.values()))
+def test_utf16_without_a_mark(words: str, order: str) -> None:
+    lines = f"{words}, {words}\n" * 3
+    assert decode(lines.encode(f"utf-16-{order}")) == lines
 
 
 def test_soft_hyphens_do_not_break_words() -> None:
