@@ -78,8 +78,8 @@ class Omissions:
         self._entries: dict[OmissionKind, _Entry] = {}
 
     def add(self, kind: OmissionKind, example: str = "", count: int = 1, *, total: int | None = None) -> None:
-        """Counts `count` omissions of a kind. `example`: what was omitted, as a whole: the account quotes the beginning and counts
-        the characters. `total`: the number of such parts in the file."""
+        """Counts `count` omissions of a kind. `example`: what was omitted, as a whole: the account quotes the beginning and
+        counts the characters. `total`: the number of such parts in the file."""
         if count <= 0:
             return
         entry = self._entries.setdefault(kind, _Entry())

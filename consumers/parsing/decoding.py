@@ -127,12 +127,13 @@ def _looks_binary(sample: bytes) -> bool:
 
 
 def _has_stray_zeros(sample: bytes) -> bool:
-    """Whether a text in UTF-8 has some zero bytes, as some exports have. In UTF-16 they are more, or other bytes are no text."""
+    """Whether a text in UTF-8 has some zero bytes, as some exports have. UTF-16 has more of them, or other bytes that are no
+    text."""
     rest = sample.replace(b"\0", b"")
     if len(sample) - len(rest) > _MOST_STRAY_ZEROS * len(sample) or _looks_binary(rest):
         return False
     lenient = rest.decode("utf-8", "replace")
-    return "\ufffd" not in lenient[: -LONGEST_CHARACTER]
+    return "\ufffd" not in lenient[:-LONGEST_CHARACTER]
 
 
 def _legacy(data: bytes) -> str:

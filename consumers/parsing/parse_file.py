@@ -7,6 +7,7 @@ read a document with `error` and `skipped`. What a limit of the process stops (t
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_line
@@ -48,8 +49,8 @@ def parse_file(
     """The documents of a file, and last a summary of what was read (none if the file was not opened).
 
     `name` decides the format in place of the path, for content that is kept under another name. `root` and `checked_inode`
-    keep what is opened within a folder, see `consumers.openat`; a chat export's list of members is read from there too. Of a file that is larger than `max_bytes` the beginning is
-    read, if its format can be cut.
+    keep what is opened within a folder, see `consumers.openat`; the list of members of a chat export is read from there too.
+    Of a file that is larger than `max_bytes` the beginning is read, if its format can be cut.
     """
     name = path if name is None else name
     open_file = partial(
@@ -59,7 +60,7 @@ def parse_file(
     def read_above(beside: bytes) -> bytes:
         if root is None:
             return b""
-        above = os.path.join(os.path.dirname(os.path.dirname(path)), beside)
+        above = os.fsencode(Path(os.fsdecode(path)).parent.parent / os.fsdecode(beside))
         try:
             with OpenFile(above, follow_symlinks=follow_symlinks, root=root, max_bytes=max_bytes) as file:
                 return b"" if file.is_cut else file.read_all(limits.file_bytes)
@@ -85,7 +86,9 @@ def _parse(
                 yield from _parse_lines(file, name, uri, settings, limits, modified_at)
             else:
                 data = file.read_all(_most_bytes(file, limits))
-                yield from parse_data(data, name, uri, settings, limits, modified_at, is_cut=file.is_cut, read_above=read_above)
+                yield from parse_data(
+                    data, name, uri, settings, limits, modified_at, is_cut=file.is_cut, read_above=read_above
+                )
             yield file.summary()
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, None)

@@ -10,7 +10,7 @@ from consumers.types import Passage, Triple
 _WORD = re.compile(r"\w+")
 
 
-def read_triples(value: list[object]) -> tuple[list[Triple], list[object]]:
+def read_triples(value: list[Any]) -> tuple[list[Triple], list[Any]]:
     """The well-formed triples of a list, and its items that are not three non-empty strings."""
     good = [(item[0], item[1], item[2]) for item in value if _is_triple(item)]
     return good, [item for item in value if not _is_triple(item)]

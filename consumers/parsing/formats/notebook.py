@@ -53,20 +53,22 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
 
 def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
     """Reports a cell's outputs, pictures and properties."""
-    for output in cell.get("outputs") or () if isinstance(cell.get("outputs"), list) else ():
+    outputs, attachments = cell.get("outputs"), cell.get("attachments")
+    for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):
             omissions.add(OmissionKind.OUTPUT, _output(output))
-    for name in cell.get("attachments") or () if isinstance(cell.get("attachments"), dict) else ():
-        omissions.add(OmissionKind.PICTURE, clean_text(str(name)))
+    for name in attachments if isinstance(attachments, dict) else ():
+        omissions.add(OmissionKind.PICTURE, clean_text(name))
     for text in _strings(cell.get("metadata")):
         omissions.add(OmissionKind.METADATA, text)
 
 
 def _output(output: dict[str, Any]) -> str:
     """What a program printed, of several versions the plain one; of pictures their type."""
-    data = output.get("data") if isinstance(output.get("data"), dict) else {}
-    texts = sorted(kind for kind in data if str(kind).startswith("text/"))
-    printed = data[texts[-1]] if texts else " ".join(map(str, data))
+    stated = output.get("data")
+    data: dict[str, Any] = stated if isinstance(stated, dict) else {}
+    texts = sorted(kind for kind in data if kind.startswith("text/"))
+    printed = data[texts[-1]] if texts else " ".join(data)
     parts = (output.get("text"), printed, output.get("ename"), output.get("evalue"), output.get("traceback"))
     return _TAG.sub(" ", " ".join(map(_source, parts)))
 

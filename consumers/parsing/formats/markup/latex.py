@@ -150,7 +150,12 @@ _SILENT = frozenset(_SILENT_WORDS.split())
 @cache
 def _walker_context() -> Any:
     context = get_default_walker_context()
-    macros = [MacroSpec("href", "{{"), MacroSpec("texorpdfstring", "{{"), MacroSpec("index", "[{"), MacroSpec("include", "{")]
+    macros = [
+        MacroSpec("href", "{{"),
+        MacroSpec("texorpdfstring", "{{"),
+        MacroSpec("index", "[{"),
+        MacroSpec("include", "{"),
+    ]
     macros += [MacroSpec("subparagraph", "*[{"), MacroSpec("subfile", "{")]
     macros += [MacroSpec(name, "*[[{") for name in _CITATION_WORDS.split() if not context.get_macro_spec(name)]
     context.add_context_category("hippod", prepend=True, macros=macros)
@@ -226,7 +231,7 @@ def _picture(node: Any, l2tobj: Any) -> str:
 
 def _verbatim(node: Any, l2tobj: Any) -> str:
     text = getattr(node.nodeargd, "verbatim_text", None)
-    return text if text is not None else l2tobj.nodelist_to_text(getattr(node, "nodelist", []))
+    return str(text if text is not None else l2tobj.nodelist_to_text(getattr(node, "nodelist", [])))
 
 
 def _verbatim_block(node: Any, l2tobj: Any) -> str:

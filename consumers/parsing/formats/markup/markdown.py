@@ -40,7 +40,9 @@ _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
 """What opens a footnote. CommonMark has none: a note of several words is a paragraph, one of one word the target of a link."""
 _NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
 _TAG = re.compile(r"<!--((?:(?!<!--).)*?)-->|<!\[CDATA\[((?:(?!<!\[CDATA).)*?)\]\]>|<[^<>]*>", re.DOTALL)
-_ATTRIBUTE = re.compile(r"""\b(alt|title|aria-label|label|placeholder)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""\b(alt|title|aria-label|label|placeholder)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""", re.IGNORECASE
+)
 _CELL_END = re.compile(r"(?<!\\)\|")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ANCHOR = re.compile(r"""<a\s(?:[^<>]*?\s)?href\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s<>"']+))[^<>]*>""", re.IGNORECASE)
@@ -290,7 +292,9 @@ class MarkdownWalk:
             if name[:1] == "^" and "://" not in target:
                 self._text(target)
             elif name not in self._used:
-                self._report(OmissionKind.COMMENT if name.startswith("//") else OmissionKind.OTHER, f"{name.lower()} {title}")
+                self._report(
+                    OmissionKind.COMMENT if name.startswith("//") else OmissionKind.OTHER, f"{name.lower()} {title}"
+                )
 
     def _words(self, token: Token) -> _Words:
         """A paragraph's words without emphasis, link targets, tags and the marks of footnotes; line breaks stay."""

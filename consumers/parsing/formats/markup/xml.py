@@ -22,7 +22,9 @@ Element = Any
 _TITLES = frozenset(("title", "head", "heading", "titel", "titre"))
 _VERBATIM = frozenset(("programlisting", "screen", "literallayout", "code", "pre", "poem"))
 _LEFT_OUT = {"binary": OmissionKind.EMBEDDED, "indexterm": OmissionKind.METADATA}
-_READ_WORDS = "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note"
+_READ_WORDS = (
+    "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note"
+)
 _READ_ATTRIBUTES = frozenset(_READ_WORDS.split())
 _PROGRAM_ATTRIBUTES = frozenset(("class", "style", "id", "href", "src", "d", "points", "transform", "schemalocation"))
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,60});")
@@ -128,7 +130,9 @@ def _attributes(node: Element, omissions: Omissions) -> str:
     An empty element is a record of its attributes.
     """
     given = [(_local(name), clean_text(value)) for name, value in node.attrib.items() if _WORD.search(value)]
-    read = [pair for pair in given if pair[0] in _READ_ATTRIBUTES or (" " in pair[1] and pair[0] not in _PROGRAM_ATTRIBUTES)]
+    read = [
+        pair for pair in given if pair[0] in _READ_ATTRIBUTES or (" " in pair[1] and pair[0] not in _PROGRAM_ATTRIBUTES)
+    ]
     if read and not len(node) and not (node.text or "").strip():
         read = [(_local(name), clean_text(value)) for name, value in node.attrib.items()]
     for pair in given:

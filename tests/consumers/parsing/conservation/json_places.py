@@ -30,6 +30,4 @@ def write(given: Words) -> bytes:
     return json.dumps(value).encode()
 
 
-TABLE = FormatTable(
-    "mill.json", "RFC 8259", {place: f"4, {key!r}" for place, (key, _) in PLACES.items()}, write
-)
+TABLE = FormatTable("mill.json", "RFC 8259", {place: f"4, {key!r}" for place, (key, _) in PLACES.items()}, write)

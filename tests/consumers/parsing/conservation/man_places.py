@@ -63,4 +63,6 @@ BODY = {
     "continued": (r"\c", "The mill\\c\n{} stands."),
 }
 
-TABLE = text_table("mill.1", "groff_man(7)", BODY, head=HEAD, between=(".SH NAME\nmill \\- grinds corn", ""), joint="\n")
+TABLE = text_table(
+    "mill.1", "groff_man(7)", BODY, head=HEAD, between=(".SH NAME\nmill \\- grinds corn", ""), joint="\n"
+)

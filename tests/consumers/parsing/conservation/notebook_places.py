@@ -8,7 +8,7 @@ from tests.consumers.parsing.conservation.places import FormatTable, Words
 CELLS: dict[str, tuple[str, Any]] = {
     "text": ("Markdown cells", {"cell_type": "markdown", "source": ["# Weir\n", "The WORD stands."]}),
     "comment in a text": ("Markdown cells", {"cell_type": "markdown", "source": "<!-- WORD -->"}),
-    "attachment": ("Cell attachments", {"cell_type": "markdown", "source": "![a](attachment:a.png)", "attachments": {"WORD.png": {}}}),
+    "attachment": ("Cell attachments", {"cell_type": "markdown", "source": "a", "attachments": {"WORD.png": {}}}),
     "code": ("Code cells", {"cell_type": "code", "source": "WORD = 1", "outputs": []}),
     "comment in code": ("Code cells", {"cell_type": "code", "source": ["a = 1  # WORD"], "outputs": []}),
     "raw": ("Raw NBConvert cells", {"cell_type": "raw", "source": "WORD"}),
@@ -37,7 +37,9 @@ def write(given: Words) -> bytes:
             cells.append({"cell_type": "code", "source": "a", "outputs": [cell]} if is_output else cell)
     metadata: dict[str, Any] = {"kernelspec": {"language": "python"}}
     for place, key, value in (
-        ("title", "title", "The WORD"), ("author", "authors", [{"name": "Ann WORD"}]), ("other property", "mill", {"a": "the WORD"}),
+        ("title", "title", "The WORD"),
+        ("author", "authors", [{"name": "Ann WORD"}]),
+        ("other property", "mill", {"a": "the WORD"}),
     ):  # fmt: skip
         if place in given:
             metadata[key] = json.loads(json.dumps(value).replace("WORD", given[place]))

@@ -158,7 +158,11 @@ def write(given: Words) -> bytes:
 TABLE = FormatTable(
     "deck.pptx",
     "ECMA-376, 5th edition",
-    {place: section for table in (SLIDE, LINKED, NOTES, COMMENTS, PATTERNS, MASTERS) for place, (section, *_) in table.items()}
+    {
+        place: section
+        for table in (SLIDE, LINKED, NOTES, COMMENTS, PATTERNS, MASTERS)
+        for place, (section, *_) in table.items()
+    }
     | OTHERS,
     write,
 )

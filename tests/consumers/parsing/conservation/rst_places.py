@@ -2,6 +2,7 @@
 
 from tests.consumers.parsing.conservation.places import text_table
 
+_RULE = "=============== ====="
 HEAD = {
     "comment above the title": ("Comments", ".. {}"),
     "document title": ("Document Structure", "=========================\nThe {}\n========================="),
@@ -38,9 +39,15 @@ BODY = {
     "source of a quotation": ("Block Quotes", "He said:\n\n   Words.\n\n   -- {}"),
     "doctest": ("Doctest Blocks", ">>> print('{}')\n1"),
     "cell": ("Grid Tables", "+------------+---+\n| {} | b |\n+------------+---+"),
-    "head of a column": ("Simple Tables", "=============== =====\n{}    Year\n=============== =====\na               1911\n=============== ====="),
-    "head above a column group": ("Simple Tables", "=============== =====\n{}\n---------------------\nWheel           Year\n=============== =====\na               1911\n=============== ====="),
-    "head of an empty column": ("Simple Tables", "===== ===============\nYear  {}\n===== ===============\n1911\n1912  \\\n===== ==============="),
+    "head of a column": ("Simple Tables", f"{_RULE}\n{{}}      Year\n{_RULE}\na               1911\n{_RULE}"),
+    "head of columns": (
+        "Simple Tables",
+        f"{_RULE}\n{{}}\n{'-' * 21}\nWheel           Year\n{_RULE}\na               1911\n{_RULE}",
+    ),
+    "head of an empty column": (
+        "Simple Tables",
+        f"===== {'=' * 15}\nYear  {{}}\n===== {'=' * 15}\n1911\n1912  \\\n===== {'=' * 15}",
+    ),
     "cell of a damaged table": ("Grid Tables", "+------+---+\n| {} | b |\n+------+---+"),
     "list in a cell": ("Grid Tables", "+--------------+---+\n| - {} | b |\n+--------------+---+"),
     "comment in a cell": ("Comments", "+---------------+---+\n| .. {} | b |\n+---------------+---+"),

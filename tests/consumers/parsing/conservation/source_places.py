@@ -19,4 +19,10 @@ BODY = {
     "docstring of a class": ("8.8", "class Mill:\n    '''The {} grinds\n\n    corn.'''"),
 }
 
-TABLE = text_table("mill.py", "The Python Language Reference 3.13", BODY, head=HEAD, between=("# The wheel turns at the weir.\nimport os", ""))
+TABLE = text_table(
+    "mill.py",
+    "The Python Language Reference 3.13",
+    BODY,
+    head=HEAD,
+    between=("# The wheel turns at the weir.\nimport os", ""),
+)

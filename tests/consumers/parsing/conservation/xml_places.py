@@ -31,7 +31,10 @@ BODY = {
     "behind a comment": ("2.5", "<para><!-- mill -->{}</para>"),
     "program listing": ("2.10", "<programlisting>{}</programlisting>"),
     "entry of an index": ("DocBook indexterm", "<para>Text<indexterm><primary>{}</primary></indexterm>.</para>"),
-    "text behind an index entry": ("DocBook indexterm", "<para>Text<indexterm><primary>a</primary></indexterm>{}</para>"),
+    "text behind an index entry": (
+        "DocBook indexterm",
+        "<para>Text<indexterm><primary>a</primary></indexterm>{}</para>",
+    ),
     "description of binary data": ("FictionBook binary", "<binary id='{}.png'>aWFh</binary>"),
     "page in a text": ("XHTML", "<text>&lt;p&gt;{}&lt;/p&gt;</text>"),
     "other namespace": ("Namespaces 5", "<x:note xmlns:x='urn:x'>{}</x:note>"),

@@ -160,7 +160,9 @@ def test_what_is_no_mapping_as_a_whole_is_text(block: str) -> None:
 
 
 def test_front_matter_that_is_no_yaml_still_is_front_matter_if_each_line_is_a_pair() -> None:
-    found, body, above = front_matter("---\ntitle: Berlin: a visit\ntags: [a, b]\n# note\nlist:\n  - x\n---\nBelow", Omissions())
+    found, body, above = front_matter(
+        "---\ntitle: Berlin: a visit\ntags: [a, b]\n# note\nlist:\n  - x\n---\nBelow", Omissions()
+    )
     assert found == {"title": "Berlin: a visit", "tags": ["a", "b"], "list": ["x"]}
     assert (body, above) == ("Below", 7)
 

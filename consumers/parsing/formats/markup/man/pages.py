@@ -18,7 +18,8 @@ _ALTERNATING = frozenset(("BR", "RB", "BI", "IB", "IR", "RI"))
 _VERBATIM = frozenset(("nf", "EX", "Vb", "Bd", "DS"))
 _VERBATIM_ENDS = frozenset(("fi", "EE", "Ve", "Ed", "DE"))
 _HEADINGS = frozenset(("SH", "SS", "Sh", "Ss"))
-_TEXTLESS = frozenset("PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE".split())
+_TEXTLESS_WORDS = "PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE"
+_TEXTLESS = frozenset(_TEXTLESS_WORDS.split())
 """Macros whose arguments are for programs."""
 _TAB = re.compile(r"\A[^\n]*\btab[ \t]*\((.)\)[^\n]*;")
 _BULLETS = frozenset("•*-–—·o+□○")
@@ -231,6 +232,7 @@ class _Page:
         body = body if ended else layout
         body = re.sub(r"T\{\n?(.*?)\n?T\}", lambda cell: " ".join(cell[1].split()), body, flags=re.DOTALL)
         rows = [
-            [self.escapes.plain(cell).strip() for cell in row.split(tab[1] if tab else "\t")] for row in body.split("\n")
+            [self.escapes.plain(cell).strip() for cell in row.split(tab[1] if tab else "\t")]
+            for row in body.split("\n")
         ]
         fill_rows(self.outline, [row for row in rows if any(cell.strip("_=-") for cell in row)], line=number or None)
