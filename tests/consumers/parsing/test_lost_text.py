@@ -290,3 +290,47 @@ def test_markdown_with_a_picture_as_base64() -> None:
     assert "a drawing of the lamp" in text(document) and "Sabine Rell built it." in text(document)
     assert "iVBOR" not in text(document)
     assert account(document) == ["2 pictures: image/png"]
+
+
+# Data between texts, and files of other programs
+
+
+BASE64 = "\n".join(["iVBORw0KGgo" * 7 + "q9"] * 4)
+
+
+def test_lines_of_base64_are_no_text() -> None:
+    for name in ("a.txt", "a.md", "a.unknown"):
+        document = read(name, f"The mill stands.\n\n{BASE64}\nQm9v\n\nIts wheel turns.\n")
+        assert "wheel turns" in text(document) and "iVBOR" not in text(document)
+        assert account(document) == ["1 embedded object: 4 lines of base64"]
+    hashes = "\n".join("0123456789abcdef" * 4 for _ in range(3))
+    assert hashes in text(read("a.txt", f"The sums of the files:\n{hashes}\n"))
+
+
+def test_pages_and_files_in_xml() -> None:
+    document = read(
+        "notes.enex",
+        "<?xml version='1.0'?><!DOCTYPE en-export SYSTEM 'x.dtd'><en-export><note><title>Bread</title><content><![CDATA["
+        f"<en-note><div>Feed it with <b>rye</b>.</div></en-note>]]></content><resource><data>{BASE64}</data></resource>"
+        "</note><note><title>Oil</title><content>Four cans.</content></note></en-export>",
+    )
+    assert document.metadata["format"] == "xml"
+    assert "Bread\nFeed it with rye." in text(document).replace("\n\n", "\n") and "<div>" not in text(document)
+    assert "iVBOR" not in text(document)
+    assert account(document) == ["1 embedded object: 319 characters of base64"]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a.pages", "export it as PDF"),
+        ("a.xlsb", "save it as .xlsx"),
+        ("a.vsdx", "save it as PDF"),
+        ("a.xps", "print it as PDF"),
+        ("a.one", "export it as PDF"),
+    ],
+)
+def test_files_of_other_programs_say_what_to_do(name: str, advice: str) -> None:
+    document = read(name, b"PK\x03\x04\x14\x00\x00\x00\x08\x00" + bytes(range(256)))
+    assert document.skipped and advice in (document.error or "")
+    assert "mill" in text(read(name, "The mill stands."))

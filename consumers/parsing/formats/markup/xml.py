@@ -12,6 +12,7 @@ from lxml import etree
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
+from consumers.parsing.embedded_data import is_base64
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
@@ -27,6 +28,11 @@ _READ_WORDS = (
 )
 _READ_ATTRIBUTES = frozenset(_READ_WORDS.split())
 _PROGRAM_ATTRIBUTES = frozenset(("class", "style", "id", "href", "src", "d", "points", "transform", "schemalocation"))
+_PAGE = re.compile(
+    r"(?:\s|<\?xml[^>]*\?>|<!DOCTYPE[^>]*>)*<(?:en-note|html|body|div|p|span|a|b|i|em|strong|ul|ol|table|h[1-6]|img|br|blockquote|pre)"
+    r"(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,60});")
 _OWN_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -54,7 +60,7 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     for entity in root.iter(etree.Entity):  # what other files declare or contain
         omissions.add(OmissionKind.EMBEDDED, clean_text(entity.text))
     outline = Outline(limits.text_chars, omissions)
-    _fill(root, outline)
+    _fill(root, outline, limits)
     return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]})
 
 
@@ -83,8 +89,11 @@ def _parsed(data: bytes) -> tuple[Element | None, Any]:
     return etree.fromstring(data, parser), parser.error_log
 
 
-def _fill(root: Element, outline: Outline) -> None:
-    """One pass: an element with text of its own is a block, one of single values a record, any other is gone through."""
+def _fill(root: Element, outline: Outline, limits: Limits) -> None:
+    """One pass: an element with text of its own is a block, one of single values a record, any other is gone through.
+
+    Text that is a page itself, as in feeds and exports of notes, is read as HTML.
+    """
     depth = 0
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, node in walk:
@@ -106,6 +115,11 @@ def _fill(root: Element, outline: Outline) -> None:
         elif name in _VERBATIM:
             outline.text(clean_text("".join(node.itertext())), line=node.sourceline)
             walk.skip_subtree()
+        elif not len(node) and _PAGE.match(node.text or ""):
+            page = parse_html(node.text.encode("utf-8", "replace"), limits, outline.omissions)
+            outline.include(page.blocks, depth + 1)
+        elif not len(node) and is_base64(node.text or ""):
+            outline.omissions.add(OmissionKind.EMBEDDED, f"{len(node.text):,} characters of base64")
         elif (node.text or "").strip() or any((child.tail or "").strip() for child in node):
             outline.text(_text(node, outline.omissions), line=node.sourceline)
             walk.skip_subtree()
@@ -149,6 +163,8 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
     for child in node:
         name = _name(child)
         if len(child) or not name or name in found or name in _TITLES or len(child.text or "") > _LONGEST_VALUE:
+            return None
+        if _PAGE.match(child.text or "") or is_base64(child.text or ""):
             return None
         found[name] = clean_text(child.text or "")
     return list(found.items())

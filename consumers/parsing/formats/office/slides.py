@@ -163,10 +163,10 @@ class _SlideReader:
                 self.omissions.add(OmissionKind.HIDDEN, prompt)
 
     def _unused_pattern(self, part: str) -> None:
-        """Reports a layout or master that no slide has."""
+        """Reports the texts and footers of a layout or master that no slide has, without its prompts."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
-            if _placeholder(shape) != "sldNum":
+            if _placeholder(shape) in (None, "ftr", "hdr"):
                 for text in (*alternative_texts(shape), *_lines(shape)):
                     self.omissions.add(OmissionKind.HIDDEN, text)
 

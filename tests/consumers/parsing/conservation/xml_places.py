@@ -36,6 +36,11 @@ BODY = {
         "<para>Text<indexterm><primary>a</primary></indexterm>{}</para>",
     ),
     "description of binary data": ("FictionBook binary", "<binary id='{}.png'>aWFh</binary>"),
+    "page as character data": (
+        "2.7",
+        "<content><![CDATA[<?xml version='1.0'?><en-note><p>{}</p></en-note>]]></content>",
+    ),
+    "page in a record": ("2.7", "<note><name>Ann</name><text>&lt;p&gt;{}&lt;/p&gt;</text></note>"),
     "page in a text": ("XHTML", "<text>&lt;p&gt;{}&lt;/p&gt;</text>"),
     "other namespace": ("Namespaces 5", "<x:note xmlns:x='urn:x'>{}</x:note>"),
     "style of a text": ("FictionBook style", "<p>It is <style name='own'>{}</style>.</p>"),
