@@ -123,6 +123,27 @@ def test_a_font_without_meaning_gives_no_passage_of_signs() -> None:
     assert document.skipped and "fonts do not say which characters they show" in (document.error or "")
 
 
+def with_letters(data: bytes, letters: dict[str, str]) -> bytes:
+    """The PDF with a font whose codes mean other letters (ISO 32000-1, 9.10.3)."""
+    entries = "".join(f"<{ord(code):02X}> <{word.encode('utf-16-be').hex()}> " for code, word in letters.items())
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /A def /CMapType 2 def "
+        "1 begincodespacerange <00> <FF> endcodespacerange "
+        f"{len(letters)} beginbfchar {entries}endbfchar endcmap end end"
+    ).encode()
+    font = b"/Encoding /WinAnsiEncoding >>"
+    data = data.replace(font, b"/Encoding /WinAnsiEncoding /ToUnicode 99 0 R >>")
+    stream = b"\n99 0 obj\n<< /Length %d >>\nstream\n%s\nendstream\nendobj\nxref" % (len(cmap), cmap)
+    return data.replace(b"\nxref", stream, 1)
+
+
+@pytest.mark.parametrize(("ligature", "letters"), [("لا", "لا"), ("ﻻ", "لا"), ("لله", "لله")])
+def test_arabic_ligatures_keep_the_order_of_their_letters(ligature: str, letters: str) -> None:
+    data = pdf([[(60, 700, 11, "CAB"), (60, 680, 11, "CDB")]])
+    document = read("a.pdf", with_letters(data, {"A": ligature, "B": "ك", "C": "ت", "D": "ب"}))
+    assert text(document).split() == [f"ك{letters}ت", "كبت"]
+
+
 # Encodings
 
 
