@@ -303,6 +303,15 @@ def test_what_a_page_does_not_show_is_named() -> None:
     assert account(document) == ["1 part of a site's navigation: Home Boats", "1 hidden part: Draft."]
 
 
+def test_a_footnote_of_one_word_is_text() -> None:
+    assert "oak" in text(read("a.md", "The wheel[^1] turns.\n\n[^1]: oak\n"))
+
+
+def test_source_code_says_how_many_lines_are_code() -> None:
+    document = read("a.py", "# The mill stands at the weir.\nimport os\n\nx = 1  # gate\n")
+    assert account(document) == ["1 comment: gate", "2 lines of code"]
+
+
 def test_markdown_with_a_picture_as_base64() -> None:
     picture = "data:image/png;base64," + "iVBORw0KGgo" * 200_000
     document = read(

@@ -34,6 +34,7 @@ _PAGE = re.compile(
     re.IGNORECASE,
 )
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,60});")
+_UNDECLARED = (etree.ErrorTypes.ERR_UNDECLARED_ENTITY, etree.ErrorTypes.WAR_UNDECLARED_ENTITY)
 _OWN_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LONGEST_TITLE = 300
@@ -57,8 +58,6 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
         omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
     etree.strip_tags(root, etree.Comment)
-    for entity in root.iter(etree.Entity):  # what other files declare or contain
-        omissions.add(OmissionKind.EMBEDDED, clean_text(entity.text))
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline, limits)
     return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]})
@@ -66,12 +65,13 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 def _root(data: bytes) -> Element | None:
     """The root element. Entities of HTML are characters also in files that do not declare them, as in many feeds; unknown ones
-    stay as they are written."""
+    and those of other files stay as they are written."""
     root, log = _parsed(data)
-    if root is None or not any(error.type == etree.ErrorTypes.ERR_UNDECLARED_ENTITY for error in log):
+    if root is None or not any(error.type in _UNDECLARED for error in log):
         return root
     types = root.getroottree().docinfo.internalDTD
-    known = _OWN_ENTITIES | {entity.name for entity in (types.iterentities() if types is not None else ())}
+    declared = types.iterentities() if types is not None else ()
+    known = _OWN_ENTITIES | {entity.name for entity in declared if entity.content is not None}
 
     def character(entity: re.Match[bytes]) -> bytes:
         name = entity[1].decode("ascii")
@@ -162,7 +162,14 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
     found: dict[str, str] = {}
     for child in node:
         name = _name(child)
-        if len(child) or not name or name in found or name in _TITLES or len(child.text or "") > _LONGEST_VALUE:
+        if (
+            len(child)
+            or not name
+            or name in found
+            or name in _TITLES
+            or name in _LEFT_OUT
+            or len(child.text or "") > _LONGEST_VALUE
+        ):
             return None
         if _PAGE.match(child.text or "") or is_base64(child.text or ""):
             return None

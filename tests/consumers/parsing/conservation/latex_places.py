@@ -86,6 +86,7 @@ BODY = {
     "colored text": ("21.2 textcolor", r"\textcolor{red}{{}}"),
     "colored box": ("21.2 colorbox", r"\colorbox{red}{{}}"),
     "scaled text": ("22.3 resizebox", r"\resizebox{5cm}{!}{{}}"),
+    "picture without a description": ("22 includegraphics", r"\includegraphics[width=3cm]{{}}"),
     "alternative text": ("22 includegraphics", r"\includegraphics[alt={The {}}]{a.png}"),
     "link": ("hyperref", r"See \href{https://x.example}{{}}."),
     "entry of the index": ("25.2 index", r"Wheel\index{{}}."),

@@ -37,6 +37,7 @@ BODY = {
     "tag of an item": ("IP", ".IP {} 4\nIt turns."),
     "hanging": ("HP", ".HP\n{}"),
     "indented": ("RS", ".RS\n{}\n.RE"),
+    "second page": ("TH", ".TH {} 8\nIt turns."),
     "not filled": ("nf", ".nf\n{}\n.fi"),
     "example": ("EX", ".EX\n{}\n.EE"),
     "link": ("UR", ".UR https://x.example\n{}\n.UE ."),
@@ -63,6 +64,8 @@ BODY = {
     "continued": (r"\c", "The mill\\c\n{} stands."),
 }
 
+TAIL = {"last line that goes on": ("5.6.4", "It is {} \\")}
+
 TABLE = text_table(
-    "mill.1", "groff_man(7)", BODY, head=HEAD, between=(".SH NAME\nmill \\- grinds corn", ""), joint="\n"
+    "mill.1", "groff_man(7)", BODY, head=HEAD, tail=TAIL, between=(".SH NAME\nmill \\- grinds corn", ""), joint="\n"
 )

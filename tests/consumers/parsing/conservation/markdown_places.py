@@ -21,6 +21,7 @@ BODY = {
     "words behind the language of code": ("4.5", "```python title='{}'\na = 1\n```"),
     "code that does not end": ("4.5", "> ~~~\n> {}"),
     "element": ("4.6", "<div>\n{}\n</div>"),
+    "text behind an element": ("4.6", "<div>mill</div> {}"),
     "attribute of an element": ("4.6", "<div title='the {}'>\nText.\n</div>"),
     "alternative text of an element": ("4.6", "<p><img src='a.png' alt='the {}'></p>"),
     "comment": ("4.6", "<!-- {} -->"),

@@ -7,6 +7,7 @@ HEAD = {
     "entity": ("4.2.1", '<!DOCTYPE mill [<!ENTITY weir "the {} weir"> <!ENTITY other "wheel">]>'),
 }
 BODY = {
+    "index entry between paragraphs": ("DocBook indexterm", "<indexterm><primary>{}</primary></indexterm>"),
     "entity of another file": ("4.4.3", "<para>See &{};</para>"),
     "title": ("3.1", "<title>{}</title>"),
     "text of an element": ("2.4", "<para>{}</para>"),
@@ -51,10 +52,25 @@ def write(given: Words) -> bytes:
     def parts(table: dict[str, tuple[str, str]]) -> str:
         return "\n".join(markup.replace("{}", given[place]) for place, (_, markup) in table.items() if place in given)
 
+    head = parts(HEAD)
+    outside = "entity that another file declares"
+    if outside in given:
+        head = (
+            head.replace("<!DOCTYPE mill", "<!DOCTYPE mill SYSTEM 'mill.dtd'")
+            if "entity" in given
+            else (head + "<!DOCTYPE mill SYSTEM 'mill.dtd'>")
+        )
+    used = f"<para>At &{given[outside]};</para>" if outside in given else ""
     use = "<para>At &weir; and &amp;.</para>" if "entity" in given else ""
-    return f"<?xml version='1.0'?>\n{parts(HEAD)}\n<mill><para>It stands.</para>{use}{parts(BODY)}</mill>".encode()
+    start = f"<?xml version='1.0'?>\n{head}\n<mill><para>It stands.</para><para>It turns.</para>"
+    return f"{start}{use}{used}{parts(BODY)}</mill>".encode()
 
+
+OTHERS = {"entity that another file declares": "4.4.3"}
 
 TABLE = FormatTable(
-    "mill.xml", "XML 1.0", {place: section for table in (HEAD, BODY) for place, (section, _) in table.items()}, write
+    "mill.xml",
+    "XML 1.0",
+    {place: section for table in (HEAD, BODY) for place, (section, _) in table.items()} | OTHERS,
+    write,
 )
