@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumers.parsing.decoding import clean_text, decode
+from consumers.parsing.formats.office.tables import is_made_up
 from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -380,3 +381,18 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
     person = read("a.vcf", "\n".join(lines))
     assert text(person) == "Bjørg\nName: Møller, Bjørg\nNote: Repairs wheels"
     assert account(person) == ["1 embedded object: photo, 9 characters"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made_up"),
+    [
+        ("Sheet1", True),
+        ("Tabelle 2", True),
+        ("シート1", True),
+        ("Table", True),
+        ("Sheet music", False),
+        ("Tabelle der Mühlen", False),
+    ],
+)
+def test_names_of_sheets_that_programs_give(name: str, made_up: bool) -> None:
+    assert is_made_up(name) is made_up
