@@ -12,6 +12,7 @@ from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
+_BOUNDARY = re.compile(r"(?:BEGIN|END):", re.IGNORECASE)
 _QUOTED_PRINTABLE = re.compile(r"QUOTED-PRINTABLE", re.IGNORECASE)
 _LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"]*\"|[^\":;])*)*):(.*)", re.DOTALL)
 _PARAMETER = re.compile(r";([\w-]+)(?:=(\"[^\"]*\"|[^\":;]*))?")
@@ -62,18 +63,18 @@ def parse_calendar(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
 
 def _properties(text: str) -> Iterator[_Property]:
     """The content lines, unfolded. A line that is none continues the value of the line before it."""
-    number, held = 1, ""
+    number, held, quoted = 1, "", False
     for at, line in enumerate(text.split("\n"), 1):
-        soft = held.endswith("=") and _QUOTED_PRINTABLE.search(held.partition(":")[0]) is not None
-        if soft:
+        if quoted and held.endswith("="):
             held += f"\n{line}"
         elif held and line[:1] in (" ", "\t"):
             held += line[1:]
-        elif held and line.strip() and not _LINE.match(line) and not held.upper().startswith(("BEGIN:", "END:")):
+        elif held and line.strip() and not _LINE.match(line) and not _BOUNDARY.match(held):
             held += f"\n{line}"
         else:
             yield from _property(number, held)
             number, held = at, line
+            quoted = _QUOTED_PRINTABLE.search(line.partition(":")[0]) is not None
     yield from _property(number, held)
 
 

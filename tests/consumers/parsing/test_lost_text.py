@@ -308,6 +308,10 @@ def test_a_footnote_of_one_word_is_text() -> None:
     assert "oak" in text(read("a.md", "The wheel[^1] turns.\n\n[^1]: oak\n"))
 
 
+def test_restructured_text_with_a_long_line_is_text() -> None:
+    assert "wheel" in text(read("a.rst", f"The mill stands.\n\n{'It turns. ' * 1200}wheel\n"))
+
+
 def test_source_code_says_how_many_lines_are_code() -> None:
     document = read("a.py", "# The mill stands at the weir.\nimport os\n\nx = 1  # gate\n")
     assert account(document) == ["1 comment: gate", "2 lines of code"]

@@ -24,6 +24,8 @@ _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
 _MOST_NAMES = 300
 _LARGEST = 1 << 20
 """Characters: docutils reads some 30,000 a second. Longer texts, which nobody writes by hand, are read as plain ones."""
+_LONGEST_LINE = 10_000
+"""Characters: docutils refuses texts with longer lines. They are read as plain ones."""
 _TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
 _SILENT_WORDS = """
     toctree index highlight default-domain tabularcolumns currentmodule py:currentmodule module py:module sectionauthor
@@ -45,7 +47,7 @@ _LONGEST_REPLACEMENT = 300
 
 def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
-    if len(text) > _LARGEST:
+    if len(text) > _LARGEST or max(map(len, text.split("\n"))) > _LONGEST_LINE:
         return parse_text(data, limits, omissions)
     text = within_limits(text, limits, omissions)
     _learn_names(text)

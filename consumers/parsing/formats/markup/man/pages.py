@@ -21,7 +21,7 @@ _HEADINGS = frozenset(("SH", "SS", "Sh", "Ss"))
 _TEXTLESS_WORDS = "PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE"
 _TEXTLESS = frozenset(_TEXTLESS_WORDS.split())
 """Macros whose arguments are for programs."""
-_TAB = re.compile(r"\A[^\n]*\btab[ \t]*\((.)\)[^\n]*;")
+_TAB = re.compile(r"\btab[ \t]*\((.)\)")
 _BULLETS = frozenset("•*-–—·o+□○")
 
 
@@ -227,7 +227,8 @@ class _Page:
 
     def _end_table(self, number: int) -> None:
         written, self._table = "\n".join(self._table or []), None
-        tab = _TAB.match(written)
+        options = written.partition("\n")[0]
+        tab = _TAB.search(options) if options.endswith(";") else None
         layout, ended, body = re.sub(r"\A[^\n]*;\n", "", written).partition(".\n")
         body = body if ended else layout
         body = re.sub(r"T\{\n?(.*?)\n?T\}", lambda cell: " ".join(cell[1].split()), body, flags=re.DOTALL)
