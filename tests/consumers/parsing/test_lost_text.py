@@ -145,6 +145,24 @@ def test_arabic_ligatures_keep_the_order_of_their_letters(ligature: str, letters
     assert text(document).split() == [f"ك{letters}ت", "كبت"]
 
 
+def test_vertical_text_that_cannot_be_read_is_reported() -> None:
+    vertical = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /Ryumin-Light-V /Encoding /V /DescendantFonts [<< /Type /Font "
+        b"/Subtype /CIDFontType0 /BaseFont /Ryumin-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) "
+        b"/Supplement 1 >> >>] >>"
+    )
+    font = b"/Font << /F1 1 0 R >>"
+
+    def document_of(*pages: str) -> ParsedDocument:
+        data = pdf([[(60, 700, 11, line)] for line in pages]).replace(font, b"/Font << /F1 99 0 R >>", 1)
+        return read("a.pdf", data.replace(b"\nxref", b"\n99 0 obj\n%s\nendobj\nxref" % vertical, 1))
+
+    assert "vertical columns" in str(document_of('$"$$$&').error)
+    document = document_of('$"$$$&', "A text.")
+    assert "A text." in text(document)
+    assert "1 other omission: vertical text on page 1, in pieces: 1" in account(document)
+
+
 # Encodings
 
 
