@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits
+from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -120,7 +120,11 @@ def _plain(each: _Property) -> str:
     value = each.value
     encoded = each.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in each.parameters
     if encoded:
-        value = decode(quopri.decodestring(value.encode("utf-8", "replace")), each.parameters.get("CHARSET", ""))
+        printed = quopri.decodestring(value.encode("utf-8", "replace"))
+        try:
+            value = decode(printed, each.parameters.get("CHARSET", ""))
+        except NotADocument:
+            value = printed.decode("utf-8", "replace")
     if each.name in ("N", "ADR", "ORG", "CATEGORIES", "NICKNAME"):
         value = ", ".join(part.strip() for part in _SEPARATOR.split(value) if part.strip())
     value = _ESCAPED.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value)
