@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
 from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -16,6 +17,7 @@ _NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
 """What an id may hold and a URI not; the escape sign among it, so that no two ids share a URI."""
 _OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
 _MAX_DEPTH = 32
+_MAX_STRINGS = 100
 _MAX_ID_CHARS = 1024
 _MAX_TITLE_CHARS = 2000
 _SHAPE = '{"id", "title", "text", "url", "published_at", "triples", …}'
@@ -81,8 +83,9 @@ def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings
 
 
 def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, settings: SplitSettings) -> ParsedDocument:
+    omissions = Omissions()
     metadata = stated_metadata(
-        {_valid_unicode(str(key)): _json_value(item, 0) for key, item in value.items() if key not in _OWN_KEYS}
+        {_valid_unicode(str(key)): _json_value(item, omissions) for key, item in value.items() if key not in _OWN_KEYS}
     )
     passages = split_text(text, title, settings)
     if value.get("triples") is not None:
@@ -91,10 +94,12 @@ def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, sett
             passages, [(_valid_unicode(s), _valid_unicode(p), _valid_unicode(o)) for s, p, o in triples]
         )
         if dropped:
-            metadata["dropped_triples"] = dropped
+            metadata["dropped_triples"] = len(dropped)
+            for item in dropped:
+                omissions.add(OmissionKind.OTHER, " ".join(map(_valid_unicode, _strings(item))))
     if not passages:
         return ParsedDocument(uri, title, metadata=metadata, error=BLANK, skipped=True, code=FailureCode.NO_TEXT)
-    return ParsedDocument(uri, title, passages, metadata)
+    return ParsedDocument(uri, title, passages, metadata, left_out=omissions.done())
 
 
 def read_json_line(
@@ -240,7 +245,7 @@ def _digits(number: int) -> str:
     return str(number) if number.bit_length() <= 4096 else ""
 
 
-def _json_value(value: object, depth: int) -> Any:
+def _json_value(value: object, omissions: Omissions, depth: int = 0) -> Any:
     """A value that any JSON reader takes: finite numbers of at most 64 bits, sound strings, no endless depth."""
     if isinstance(value, str):
         return _valid_unicode(value)
@@ -251,9 +256,24 @@ def _json_value(value: object, depth: int) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if depth >= _MAX_DEPTH:
+        omissions.add(OmissionKind.TOO_LARGE, " ".join(map(_valid_unicode, _strings(value))))
         return "…"
     if isinstance(value, list):
-        return [_json_value(item, depth + 1) for item in value]
+        return [_json_value(item, omissions, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {_valid_unicode(str(key)): _json_value(item, depth + 1) for key, item in value.items()}
+        return {_valid_unicode(str(key)): _json_value(item, omissions, depth + 1) for key, item in value.items()}
     return _valid_unicode(str(value))
+
+
+def _strings(value: object) -> Iterator[str]:
+    """The strings in a value, however deep, the first hundred."""
+    waiting, found = [value], 0
+    while waiting and found < _MAX_STRINGS:
+        each = waiting.pop()
+        if isinstance(each, str):
+            found += 1
+            yield each
+        elif isinstance(each, dict):
+            waiting += [*each.values(), *each]
+        elif isinstance(each, list):
+            waiting += reversed(each)

@@ -40,6 +40,8 @@ class OmissionKind(StrEnum):
     FORMULA = "formula", "formula without a stored result", "formulas without a stored result"
     EMBEDDED = "embedded", "embedded object", "embedded objects"
     PICTURE = "picture", "picture", "pictures"
+    OUTPUT = "output", "output of a program", "outputs of programs"
+    CODE = "code", "line of code", "lines of code"
     TOO_LARGE = "too_large", "part beyond a limit of size", "parts beyond a limit of size"
     OTHER = "other", "other omission", "other omissions"
 
@@ -57,10 +59,12 @@ class Omission:
 
 
 class _Entry:
-    __slots__ = ("count", "examples", "more", "room", "total")
+    __slots__ = ("chars", "count", "examples", "more", "room", "total")
 
     def __init__(self) -> None:
         self.count = 0
+        self.chars = 0
+        """Characters of all that was reported, of which the examples may be a part."""
         self.total: int | None = None
         self.examples: dict[str, None] = {}
         self.room = TEXT_CHARS
@@ -74,13 +78,15 @@ class Omissions:
         self._entries: dict[OmissionKind, _Entry] = {}
 
     def add(self, kind: OmissionKind, example: str = "", count: int = 1, *, total: int | None = None) -> None:
-        """Counts `count` omissions of a kind. `example`: what was omitted. `total`: the number of such parts in the file."""
+        """Counts `count` omissions of a kind. `example`: what was omitted, as a whole: the account quotes the beginning and
+        counts the characters. `total`: the number of such parts in the file."""
         if count <= 0:
             return
         entry = self._entries.setdefault(kind, _Entry())
         entry.count += count
         entry.total = total if total is not None else entry.total
-        example = " ".join(example[: 4 * TEXT_CHARS].split())
+        example = " ".join(example.split())
+        entry.chars += len(example) * count
         if not example or example in entry.examples:
             return
         if entry.room <= 0:
@@ -102,4 +108,7 @@ def _sentence(kind: OmissionKind, entry: _Entry) -> str:
         text = f"{entry.count:,} {words}"
     else:
         text = f"{entry.count:,} of {entry.total:,} {words.replace(' have ', ' has ') if entry.count == 1 else words}"
-    return f"{text}: {'; '.join(entry.examples)}{' …' if entry.more else ''}" if entry.examples else text
+    if not entry.examples:
+        return text
+    more = f" … ({entry.chars:,} characters in all)" if entry.more else ""
+    return f"{text}: {'; '.join(entry.examples)}{more}"

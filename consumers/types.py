@@ -13,7 +13,7 @@ INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
 """Keys of a document's metadata that hippod alone writes: where a message, or a record, came from, and what the store keeps
 there of the account of omissions."""
 
-READER_VERSION = 4
+READER_VERSION = 5
 """Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
 version has read are read again then; passages that stay the same cost nothing more."""
 

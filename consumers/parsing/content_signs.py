@@ -6,7 +6,17 @@ Web pages are saved as .doc and .xls, or without an ending; mail programs keep m
 import re
 
 from consumers.parsing.formats.document_format import DocumentFormat
-from consumers.parsing.formats.registry import CSV, HTML, MAIL, MAILBOX, MAILBOX_LINE, OPENDOCUMENT, WEB_ARCHIVE, XML
+from consumers.parsing.formats.registry import (
+    BY_ENDING,
+    CSV,
+    HTML,
+    MAIL,
+    MAILBOX,
+    MAILBOX_LINE,
+    OPENDOCUMENT,
+    WEB_ARCHIVE,
+    XML,
+)
 
 _WITHIN = 8192
 _OFFICE_ENDINGS = frozenset(
@@ -40,7 +50,7 @@ def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
     is_office = ending in _OFFICE_ENDINGS
     if _PAGE.match(start) or (is_office and _FRAGMENT.match(start)):
         return HTML
-    if is_office and _XML.match(start):
+    if (is_office or ending not in BY_ENDING) and _XML.match(start):
         return XML
     if _MAILBOX.match(start):
         return MAILBOX

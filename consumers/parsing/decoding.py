@@ -30,6 +30,9 @@ _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
 """Valid characters beyond ASCII for each damaged one from which on a text is UTF-8. In other encodings, one in ten is valid by
 chance."""
+LONGEST_CHARACTER = 4
+"""Bytes of one character, in any encoding that is read."""
+_MOST_STRAY_ZEROS = 0.2
 _CODE_PAGES_WORDS = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
@@ -106,7 +109,7 @@ def _known_encoding(declared: str) -> str:
 
 def _utf16_order(sample: bytes) -> str | None:
     """UTF-16 without a mark: there are zero bytes, and in one of the two byte orders they make blanks and common marks."""
-    if 0 not in sample or len(sample) < 4:
+    if 0 not in sample or len(sample) < 4 or _has_stray_zeros(sample):
         return None
     found = []
     for encoding in ("utf-16-le", "utf-16-be"):
@@ -118,7 +121,19 @@ def _utf16_order(sample: bytes) -> str | None:
 
 
 def _looks_binary(sample: bytes) -> bool:
-    return 0 in sample or len(_CONTROL.findall(sample.decode("latin-1"))) * 20 > len(sample)
+    if 0 in sample:
+        return not _has_stray_zeros(sample)
+    return len(_CONTROL.findall(sample.decode("latin-1"))) * 20 > len(sample)
+
+
+def _has_stray_zeros(sample: bytes) -> bool:
+    """Whether a text in UTF-8 has some zero bytes, as some exports have. UTF-16 has more of them, or other bytes that are no
+    text."""
+    rest = sample.replace(b"\0", b"")
+    if len(sample) - len(rest) > _MOST_STRAY_ZEROS * len(sample) or _looks_binary(rest):
+        return False
+    lenient = rest.decode("utf-8", "replace")
+    return "\ufffd" not in lenient[:-LONGEST_CHARACTER]
 
 
 def _legacy(data: bytes) -> str:

@@ -40,6 +40,14 @@ _BINARIES = (
     (b"\x00\x00\x01\x00", "an icon"),
     (b"PAR1", "a Parquet file"),
 )
+_OTHER_PROGRAMS = {
+    **dict.fromkeys(("pages", "numbers", "key"), "a file of Apple's office programs; export it as PDF, Word or Excel"),
+    **dict.fromkeys(("vsdx", "vsd"), "a Visio drawing; save it as PDF"),
+    **dict.fromkeys(("xps", "oxps"), "an XPS file; print it as PDF"),
+    "xlsb": "a binary Excel workbook; save it as .xlsx",
+    **dict.fromkeys(("one", "onetoc2"), "a OneNote section; export it as PDF or Word"),
+}
+"""What files are that are packed or binary, by their endings, and what to do with them."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -47,6 +55,8 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     """The format of a file called `name`. Raises NotADocument where it has none, Unreadable where it is damaged."""
     hint = format_hint(name)
     ending = hint.ending
+    if ending in _OTHER_PROGRAMS and not _reads_as_text(data[:512]):
+        raise NotADocument(f"{_OTHER_PROGRAMS[ending]}, or exclude it", FailureCode.NOT_A_DOCUMENT)
     if hint.not_read is not None:
         raise NotADocument(
             f"{hint.not_read.title}, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT

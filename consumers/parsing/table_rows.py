@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import TypeVar
 
+from consumers.parsing.outline import Outline
+
 _LOOKED_AT = 24
 """First rows of a table among which its header is looked for."""
 _LONGEST_NAME = 60
@@ -45,6 +47,19 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
         yield place, row_text(header, row)
     if text := unused_names(header, unused):
         yield first[titles][0], text
+
+
+def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, line: int | None = None) -> None:
+    """Adds the rows of a table, and the names of columns without values. `header`: the names; None if the first row may be
+    the names."""
+    if header is None:
+        header = rows[0] if len(rows) > 1 and is_header(rows[0]) else ()
+        rows = rows[1:] if header else rows
+    unused = set(range(len(header)))
+    for number, row in enumerate(rows, 1):
+        unused.difference_update(index for index, value in enumerate(row) if value.strip())
+        outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", line=line, row=number)
+    outline.text(unused_names(header, unused), "\n", line=line)
 
 
 def unused_names(header: Row, unused: Iterable[int]) -> str:

@@ -3,21 +3,20 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from consumers.types import Passage, Triple
 
 _WORD = re.compile(r"\w+")
 
 
-def read_triples(value: object) -> tuple[list[Triple], int]:
-    """The well-formed triples of a list, and how many of its items are not three non-empty strings."""
-    if not isinstance(value, list):
-        return [], 0 if value is None else 1
+def read_triples(value: list[Any]) -> tuple[list[Triple], list[Any]]:
+    """The well-formed triples of a list, and its items that are not three non-empty strings."""
     good = [(item[0], item[1], item[2]) for item in value if _is_triple(item)]
-    return good, len(value) - len(good)
+    return good, [item for item in value if not _is_triple(item)]
 
 
-def _is_triple(item: object) -> bool:
+def _is_triple(item: Any) -> bool:
     return isinstance(item, list) and len(item) == 3 and all(isinstance(part, str) and part.strip() for part in item)
 
 

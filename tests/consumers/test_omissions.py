@@ -42,7 +42,10 @@ def test_sentences_of_the_account() -> None:
     assert sentences((page, "", 1), total=9) == ["1 of 9 pages has no text layer"]
     assert sentences((page, "", 0), total=9) == []
     [long] = sentences(*((attachment, f"{number} {'x' * 50}") for number in range(100)))
-    assert long.startswith("100 attachments not read: 0 x") and long.endswith(" …") and len(long) < 1.2 * TEXT_CHARS
+    assert long.startswith("100 attachments not read: 0 x") and long.endswith(" … (5,290 characters in all)")
+    assert len(long) < 1.2 * TEXT_CHARS
+    [hidden] = sentences((OmissionKind.HIDDEN, "x" * 10_000))
+    assert hidden == f"1 hidden part: {'x' * TEXT_CHARS} … (10,000 characters in all)"
 
 
 def test_the_docs_explain_every_kind() -> None:

@@ -1,15 +1,21 @@
 """Jupyter notebooks: their Markdown and their code. What the code printed is left out: it is data, pictures and logs."""
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.markup.markdown import read_markdown
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
+
+_READ_PROPERTIES = frozenset(("kernelspec", "language_info", "title", "authors"))
+_TAG = re.compile(r"<[^<>]*>|\x1b\[[\d;]*m")
+_DEEPEST = 8
 
 
 def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -31,10 +37,40 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
             case "heading":  # of notebooks before format 4
                 level = cell.get("level")
                 outline.heading(level if isinstance(level, int) else 1, text)
-            case "code" | "raw":
+            case _:
                 outline.text(text)
-    metadata = book.get("metadata")
-    return ParsedText(outline.done(), outline.first_heading, _language(metadata if isinstance(metadata, dict) else {}))
+        _report_cell(cell, omissions)
+    stated = book.get("metadata")
+    stated = stated if isinstance(stated, dict) else {}
+    title = " ".join(_source(stated.get("title")).split())
+    metadata = _language(stated)
+    if authors := "; ".join(_strings(stated.get("authors"))):
+        metadata["author"] = authors[:1000]
+    for text in _strings([value for key, value in stated.items() if key not in _READ_PROPERTIES]):
+        omissions.add(OmissionKind.METADATA, text)
+    return ParsedText(outline.done(), title or outline.first_heading, metadata)
+
+
+def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
+    """Reports a cell's outputs, pictures and properties."""
+    outputs, attachments = cell.get("outputs"), cell.get("attachments")
+    for output in outputs if isinstance(outputs, list) else ():
+        if isinstance(output, dict):
+            omissions.add(OmissionKind.OUTPUT, _output(output))
+    for name in attachments if isinstance(attachments, dict) else ():
+        omissions.add(OmissionKind.PICTURE, clean_text(name))
+    for text in _strings(cell.get("metadata")):
+        omissions.add(OmissionKind.METADATA, text)
+
+
+def _output(output: dict[str, Any]) -> str:
+    """What a program printed, of several versions the plain one; of pictures their type."""
+    stated = output.get("data")
+    data: dict[str, Any] = stated if isinstance(stated, dict) else {}
+    texts = sorted(kind for kind in data if kind.startswith("text/"))
+    printed = data[texts[-1]] if texts else " ".join(data)
+    parts = (output.get("text"), printed, output.get("ename"), output.get("evalue"), output.get("traceback"))
+    return _TAG.sub(" ", " ".join(map(_source, parts)))
 
 
 def _cells(book: Any) -> list[Any] | None:
@@ -59,6 +95,15 @@ def _source(value: Any) -> str:
     if isinstance(value, list):
         value = "".join(line for line in value if isinstance(line, str))
     return clean_text(value) if isinstance(value, str) else ""
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    """The strings in a property, its lists and objects."""
+    if isinstance(value, str):
+        yield clean_text(value)
+    elif isinstance(value, list | dict) and depth < _DEEPEST:
+        for each in value if isinstance(value, list) else value.values():
+            yield from _strings(each, depth + 1)
 
 
 def _language(metadata: dict[str, Any]) -> dict[str, str]:

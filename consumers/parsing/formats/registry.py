@@ -207,6 +207,16 @@ FORMATS = (
         cut_at=b"\n",
     ),
     DocumentFormat(
+        "calendar",
+        "calendars and contacts",
+        "iCalendar and vCard: each event, task or person under its name, a line for each property.",
+        ("ics", "vcf", "ical", "vcard"),
+        ("text/calendar", "text/vcard", "text/x-vcard"),
+        "calendar.parse_calendar",
+        text_sign=re.compile(rb"\s*BEGIN:V", re.IGNORECASE),
+        cut_at=b"\n",
+    ),
+    DocumentFormat(
         "mail",
         "e-mail",
         "Headers, body, and what is attached as text.",

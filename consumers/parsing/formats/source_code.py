@@ -1,4 +1,7 @@
-"""Source code by Pygments: its comments and docstrings, the part that somebody wrote to be read."""
+"""Source code by Pygments: its comments and docstrings, the part that somebody wrote to be read.
+
+Licences, short comments and code in comments are reported; so is the number of the lines of code.
+"""
 
 import re
 from typing import Any
@@ -8,7 +11,7 @@ from pygments.token import Token
 from pygments.util import ClassNotFound
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits, NotADocument
@@ -65,6 +68,7 @@ class _Comments:
         self._lines: list[str] = []
         self._first = 0
         self._last = 0
+        self._code: set[int] = set()
 
     def read(self, lexer: Any, text: str) -> None:
         line = 1
@@ -77,11 +81,14 @@ class _Comments:
                 self._docstring(value, line)
             elif kind in Token.Name.Function or kind in Token.Name.Class:
                 self.name = value
+                self._code.add(line)
                 self.end()
             elif value.strip():
+                self._code.add(line)
                 self.end()
             line += value.count("\n")
         self.end()
+        self.outline.omissions.add(OmissionKind.CODE, count=len(self._code))
 
     def _comment(self, value: str, line: int) -> None:
         if self._lines and line > self._last + 1:
@@ -99,10 +106,15 @@ class _Comments:
             self.outline.text(f"{self.name}: {body}" if self.name else body, line=line)
 
     def end(self) -> None:
-        text = "\n".join(line for line in self._lines if not _is_code(line)).strip()
-        self._lines = []
+        lines, self._lines = self._lines, []
+        code = [line for line in lines if _is_code(line)]
+        text = "\n".join(line for line in lines if not _is_code(line)).strip()
         if len(_WORD.findall(text)) >= _FEWEST_WORDS and not _LICENSE.search(text):
             self.outline.text(text, line=self._first)
+        else:
+            code.insert(0, text)
+        if _WORD.search(left_out := "\n".join(code)):
+            self.outline.omissions.add(OmissionKind.COMMENT, left_out)
 
 
 def _is_code(line: str) -> bool:

@@ -5,6 +5,7 @@ import re
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
+from consumers.parsing.embedded_data import without_embedded_data
 from consumers.parsing.hyphenation import join_broken_words
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.splitting import ParsedText, TextBlock, paragraphs
@@ -16,7 +17,7 @@ _NEVER_LAST = (",", ";", ":", "。", "，", "、", "：", "；")
 
 
 def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = within_limits(decode(data), limits, omissions)
+    text = within_limits(without_embedded_data(decode(data), omissions), limits, omissions)
     title, blocks = take_title(list(paragraphs(join_broken_words(text))))
     return ParsedText(tuple(blocks), title)
 

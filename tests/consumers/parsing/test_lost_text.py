@@ -1,7 +1,11 @@
 """Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from consumers.parsing.decoding import clean_text, decode
+from consumers.parsing.formats.office.tables import is_made_up
 from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -120,6 +124,45 @@ def test_a_font_without_meaning_gives_no_passage_of_signs() -> None:
     assert document.skipped and "fonts do not say which characters they show" in (document.error or "")
 
 
+def with_letters(data: bytes, letters: dict[str, str]) -> bytes:
+    """The PDF with a font whose codes mean other letters (ISO 32000-1, 9.10.3)."""
+    entries = "".join(f"<{ord(code):02X}> <{word.encode('utf-16-be').hex()}> " for code, word in letters.items())
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /A def /CMapType 2 def "
+        "1 begincodespacerange <00> <FF> endcodespacerange "
+        f"{len(letters)} beginbfchar {entries}endbfchar endcmap end end"
+    ).encode()
+    font = b"/Encoding /WinAnsiEncoding >>"
+    data = data.replace(font, b"/Encoding /WinAnsiEncoding /ToUnicode 99 0 R >>")
+    stream = b"\n99 0 obj\n<< /Length %d >>\nstream\n%s\nendstream\nendobj\nxref" % (len(cmap), cmap)
+    return data.replace(b"\nxref", stream, 1)
+
+
+@pytest.mark.parametrize(("ligature", "letters"), [("لا", "لا"), ("ﻻ", "لا"), ("لله", "لله")])
+def test_arabic_ligatures_keep_the_order_of_their_letters(ligature: str, letters: str) -> None:
+    data = pdf([[(60, 700, 11, "CAB"), (60, 680, 11, "CDB")]])
+    document = read("a.pdf", with_letters(data, {"A": ligature, "B": "ك", "C": "ت", "D": "ب"}))
+    assert text(document).split() == [f"ك{letters}ت", "كبت"]
+
+
+def test_vertical_text_that_cannot_be_read_is_reported() -> None:
+    vertical = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /Ryumin-Light-V /Encoding /V /DescendantFonts [<< /Type /Font "
+        b"/Subtype /CIDFontType0 /BaseFont /Ryumin-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) "
+        b"/Supplement 1 >> >>] >>"
+    )
+    font = b"/Font << /F1 1 0 R >>"
+
+    def document_of(*pages: str) -> ParsedDocument:
+        data = pdf([[(60, 700, 11, line)] for line in pages]).replace(font, b"/Font << /F1 99 0 R >>", 1)
+        return read("a.pdf", data.replace(b"\nxref", b"\n99 0 obj\n%s\nendobj\nxref" % vertical, 1))
+
+    assert "vertical columns" in str(document_of('$"$$$&').error)
+    document = document_of('$"$$$&', "A text.")
+    assert "A text." in text(document)
+    assert "1 other omission: vertical text on page 1, in pieces: 1" in account(document)
+
+
 # Encodings
 
 
@@ -161,6 +204,34 @@ def test_damaged_utf8_stays_utf8_and_is_counted() -> None:
     document = read("a.txt", data)
     assert "überprüfte" in text(document) and "It is \ufffd here" in text(document)
     assert account(document) == ["2 characters of unknown meaning"]
+
+
+def test_a_table_with_zero_bytes_is_no_utf16() -> None:
+    for data in (
+        b"name,place\nAnn,\x00weir\nBo,mill\n",
+        b"name,place\n\x00,\x00\nBo,mill\n",
+        "name,place\nJörg,Mühle\x00\n".encode(),
+    ):
+        document = read("a.csv", data)
+        assert all(words in text(document) for words in ("name", "place")) and account(document) == []
+        assert any(words in text(document) for words in ("mill", "Mühle"))
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(
+    st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=20),
+    st.integers(0, 19),
+)
+def test_one_zero_byte_changes_no_other_word(words: str, place: int) -> None:
+    data = f"The mill stands. {words}".encode()
+    assert decode(data[:place] + b"\0" + data[place:]) == clean_text(f"{data[:place].decode()} {data[place:].decode()}")
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("words", list(SENTENCES.values()))
+def test_utf16_without_a_mark(words: str, order: str) -> None:
+    lines = f"{words}, {words}\n" * 3
+    assert decode(lines.encode(f"utf-16-{order}")) == lines
 
 
 def test_soft_hyphens_do_not_break_words() -> None:
@@ -251,6 +322,19 @@ def test_what_a_page_does_not_show_is_named() -> None:
     assert account(document) == ["1 part of a site's navigation: Home Boats", "1 hidden part: Draft."]
 
 
+def test_a_footnote_of_one_word_is_text() -> None:
+    assert "oak" in text(read("a.md", "The wheel[^1] turns.\n\n[^1]: oak\n"))
+
+
+def test_restructured_text_with_a_long_line_is_text() -> None:
+    assert "wheel" in text(read("a.rst", f"The mill stands.\n\n{'It turns. ' * 1200}wheel\n"))
+
+
+def test_source_code_says_how_many_lines_are_code() -> None:
+    document = read("a.py", "# The mill stands at the weir.\nimport os\n\nx = 1  # gate\n")
+    assert account(document) == ["1 comment: gate", "2 lines of code"]
+
+
 def test_markdown_with_a_picture_as_base64() -> None:
     picture = "data:image/png;base64," + "iVBORw0KGgo" * 200_000
     document = read(
@@ -259,3 +343,78 @@ def test_markdown_with_a_picture_as_base64() -> None:
     assert "a drawing of the lamp" in text(document) and "Sabine Rell built it." in text(document)
     assert "iVBOR" not in text(document)
     assert account(document) == ["2 pictures: image/png"]
+
+
+# Data between texts, and files of other programs
+
+
+BASE64 = "\n".join(["iVBORw0KGgo" * 7 + "q9"] * 4)
+
+
+def test_lines_of_base64_are_no_text() -> None:
+    for name in ("a.txt", "a.md", "a.unknown"):
+        document = read(name, f"The mill stands.\n\n{BASE64}\nQm9v\n\nIts wheel turns.\n")
+        assert "wheel turns" in text(document) and "iVBOR" not in text(document)
+        assert account(document) == ["1 embedded object: 4 lines of base64"]
+    hashes = "\n".join("0123456789abcdef" * 4 for _ in range(3))
+    assert hashes in text(read("a.txt", f"The sums of the files:\n{hashes}\n"))
+
+
+def test_pages_and_files_in_xml() -> None:
+    document = read(
+        "notes.enex",
+        "<?xml version='1.0'?><!DOCTYPE en-export SYSTEM 'x.dtd'><en-export><note><title>Bread</title><content><![CDATA["
+        f"<en-note><div>Feed it with <b>rye</b>.</div></en-note>]]></content><resource><data>{BASE64}</data></resource>"
+        "</note><note><title>Oil</title><content>Four cans.</content></note></en-export>",
+    )
+    assert document.metadata["format"] == "xml"
+    assert "Bread\nFeed it with rye." in text(document).replace("\n\n", "\n") and "<div>" not in text(document)
+    assert "iVBOR" not in text(document)
+    assert account(document) == ["1 embedded object: 319 characters of base64"]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a.pages", "export it as PDF"),
+        ("a.xlsb", "save it as .xlsx"),
+        ("a.vsdx", "save it as PDF"),
+        ("a.xps", "print it as PDF"),
+        ("a.one", "export it as PDF"),
+    ],
+)
+def test_files_of_other_programs_say_what_to_do(name: str, advice: str) -> None:
+    document = read(name, b"PK\x03\x04\x14\x00\x00\x00\x08\x00" + bytes(range(256)))
+    assert document.skipped and advice in (document.error or "")
+    assert "mill" in text(read(name, "The mill stands."))
+
+
+def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
+    event = read("a.ics", "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nDTSTART;TZID=Europe/Oslo:20240613T180000\r\n"
+                          "SUMMARY:Fair of the mil\r\n lers\\, with bread\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")  # fmt: skip
+    assert (event.title, text(event)) == (
+        "Fair of the millers, with bread",
+        "Fair of the millers, with bread\nStart: 2024-06-13 18:00",
+    )
+    lines = [
+        "BEGIN:VCARD", "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=B8ller;Bj=C3=B8rg;;;", "FN:Bjørg",
+        "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels", "PHOTO;ENCODING=b:aWFh", "  aWFh", "END:VCARD",
+    ]  # fmt: skip
+    person = read("a.vcf", "\n".join(lines))
+    assert text(person) == "Bjørg\nName: Møller, Bjørg\nNote: Repairs wheels"
+    assert account(person) == ["1 embedded object: photo, 9 characters"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made_up"),
+    [
+        ("Sheet1", True),
+        ("Tabelle 2", True),
+        ("シート1", True),
+        ("Table", True),
+        ("Sheet music", False),
+        ("Tabelle der Mühlen", False),
+    ],
+)
+def test_names_of_sheets_that_programs_give(name: str, made_up: bool) -> None:
+    assert is_made_up(name) is made_up

@@ -7,14 +7,17 @@ from typing import Any
 
 import yaml
 
+from consumers.omissions import OmissionKind, Omissions
+
 _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|[ \t])#([^\n]*)", re.MULTILINE)
 _PAIR = re.compile(r"([\w][\w .-]*?)\s*:(?:\s+(.*))?\Z")
 _LONGEST = 1 << 16
 _MAX_DEPTH = 8
 
 
-def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
+def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, int]:
     """The values of the front matter, the text below it, and how many lines stand above that. Without front matter the whole
     text: two rules with prose between them are none.
 
@@ -28,6 +31,10 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
         return {}, text, 0
     if values is None:
         return {}, text, 0
+    said = str(values)
+    for comment in _COMMENT.findall(match[1]):
+        if comment.strip() and comment.strip() not in said:
+            omissions.add(OmissionKind.COMMENT, comment)
     return values, text[match.end() :], text.count("\n", 0, match.end())
 
 

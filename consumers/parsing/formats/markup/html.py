@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.formats.markup.boilerplate import find_content
+from consumers.parsing.formats.markup.html_elements import report
 from consumers.parsing.formats.markup.html_text import walk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits
@@ -31,15 +32,19 @@ def parse_html(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     content = find_content(root, omissions)
     walk(content.root, outline, left_out=content.left_out)
     blocks = outline.done()
-    return ParsedText(blocks, _title(root, outline), _metadata(root))
+    return ParsedText(blocks, _title(root, outline, omissions), _metadata(root))
 
 
-def _title(root: Element, outline: Outline) -> str:
-    node = root.find(".//head//title")
-    title = " ".join(clean_text("".join(node.itertext())).split()) if node is not None else ""
+def _title(root: Element, outline: Outline, omissions: Omissions) -> str:
+    nodes = [node for node in root.iter("title") if next(node.iterancestors("svg"), None) is None]
+    title, *others = [" ".join(clean_text("".join(node.itertext())).split()) for node in nodes] or [""]
+    for other in others:
+        report(OmissionKind.METADATA, other, omissions)
     heading = outline.first_heading
     # "Zeppelin - An Encyclopedia" over a page whose heading is "Zeppelin": the site's name is no part of the subject.
     if heading and (not title or any(title.startswith(heading + end) for end in _TITLE_ENDS)):
+        if title:
+            omissions.add(OmissionKind.METADATA, title)
         return heading
     return title
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.omissions import TEXT_CHARS, OmissionKind, Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 
 Element = Any
@@ -28,8 +28,6 @@ _LABEL_WORDS = 3
 """A button of so many words is the question of a list that unfolds; a shorter one ("Copy") does something."""
 _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file", "color", "range"))
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
-_LONGEST_CONTENT = 4 * TEXT_CHARS
-"""Characters, and parts."""
 _COMPARED_TEXTS = 50
 _TOOLTIPS = ("title", "aria-label", "aria-description")
 
@@ -81,15 +79,10 @@ def expansion(node: Element) -> str:
 
 
 def content_of(node: Element, without: Element | None = None) -> str:
-    """The text of an element and of its parts' attributes, whether shown or not, except that of programs and of `without`. Of
-    long ones the beginning, as an account cannot use more."""
+    """The text of an element and of its parts' attributes, whether shown or not, except that of programs and of `without`."""
     parts: list[str] = []
-    room = _LONGEST_CONTENT
     walk = etree.iterwalk(node, events=("start", "end"))
-    for event, below in islice(walk, _LONGEST_CONTENT):
-        room -= sum(map(len, parts[-2:]))
-        if room < 0:
-            break
+    for event, below in walk:
         if event == "end":
             parts.append((below.tail or "") if below is not node else "")
         elif not isinstance(below.tag, str) or below.tag in ("script", "style", "head") or below is without:

@@ -1,7 +1,7 @@
 """LaTeX by pylatexenc: sections as headings, the text that is printed, formulas as near as plain text comes."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pylatexenc.latex2text import (
@@ -11,36 +11,61 @@ from pylatexenc.latex2text import (
     SpecialsTextSpec,
     get_default_latex_context_db,
 )
+from pylatexenc.latexwalker import get_default_latex_context_db as get_default_walker_context
+from pylatexenc.macrospec import MacroSpec
 
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
+from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText, paragraphs
 
-_SECTIONS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
+_SECTIONS = {
+    "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6,
+}  # fmt: skip
 _MARK = "\x02"
 """Before and after a heading, with its level between: no text holds it, as decoding takes control characters out."""
 _CELL = "\x03"
 _MARKED = re.compile(rf"{_MARK}(\d)([^{_MARK}]*){_MARK}")
 _SILENT_WORDS = """
-    label includegraphics cite citep citet citeauthor citeyear nocite bibliography bibliographystyle usepackage input include
-    pagestyle thispagestyle vspace hspace index graphicspath newpage clearpage tableofcontents maketitle hline toprule midrule
-    bottomrule cline centering ref
+    label nocite bibliography bibliographystyle documentclass usepackage RequirePackage selectlanguage pagestyle thispagestyle
+    setlength addlength setcounter addcounter vspace hspace graphicspath newpage clearpage tableofcontents maketitle hline
+    toprule midrule bottomrule cline centering ref pageref hphantom vphantom definecolor providecolor colorlet color pagecolor
+    rowcolors
 """
+"""Commands whose arguments are for programs."""
+_CITATION_WORDS = """
+    cite citet citep citealt citealp citeauthor citefullauthor citeyear citeyearpar Citet Citep Citealt Citealp Citeauthor
+    parencite textcite autocite footcite
+"""
+_HEAD = ("title", "author", "date")
+_REPORTED = {
+    **dict.fromkeys(("newcommand", "renewcommand", "providecommand", "DeclareMathOperator"), OmissionKind.OTHER),
+    **dict.fromkeys(("newenvironment", "renewenvironment", "provideenvironment"), OmissionKind.OTHER),
+    **dict.fromkeys(("index", "hypersetup"), OmissionKind.METADATA),
+    **dict.fromkeys(("input", "include", "subfile"), OmissionKind.EMBEDDED),
+}
+"""Commands whose arguments are no text of the page."""
+_LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
+"""Environments whose arguments are for programs, without the star."""
+_ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")
 _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
-_HEAD = re.compile(r"\\(title|author|date)\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 def parse_latex(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = within_limits(decode(data), limits, omissions)
+    converter = _Converter(omissions)
     found = _DOCUMENT.search(text)
-    head = {name: " ".join(_plain(value).split()) for name, value in _HEAD.findall(text)}
+    if found:
+        converter.report(OmissionKind.METADATA, converter.plain(text[: found.start()]))
     outline = Outline(limits.text_chars, omissions)
-    for block in paragraphs(_plain(found[1] if found else text)):
+    for block in paragraphs(converter.plain(found[1] if found else text)):
         _fill(block.text, outline)
+    if found:
+        converter.report(OmissionKind.HIDDEN, converter.plain(text[found.end() :]))
+    head = converter.head
     metadata: dict[str, Any] = {name: head[name][:1000] for name in ("author", "date") if head.get(name)}
     return ParsedText(outline.done(), head.get("title", "")[:300] or outline.first_heading, metadata)
 
@@ -61,39 +86,106 @@ def _text(text: str, outline: Outline) -> None:
         outline.text("\n".join(" ".join(line.split()) for line in text.split("\n")))
         return
     rows = [[cell.strip() for cell in line.split(_CELL)] for line in text.split("\n") if line.strip()]
-    header = rows[0] if len(rows) > 1 and is_header(rows[0]) else []
-    for number, row in enumerate(rows[1:] if header else rows, 1):
-        outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", row=number)
+    fill_rows(outline, rows)
 
 
-def _plain(source: str) -> str:
-    printed: str = _converter().latex_to_text(source, tolerant_parsing=True)
-    return (
-        clean_text(printed.replace(_MARK, "\ue002").replace(_CELL, "\ue003"))
-        .replace("\ue002", _MARK)
-        .replace("\ue003", _CELL)
-    )
+class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no types
+    """Prints LaTeX. Of commands that pylatexenc does not print, the arguments are text, or reported to `omissions`."""
+
+    def __init__(self, omissions: Omissions) -> None:
+        super().__init__(_text_context(), math_mode="text", keep_comments=False, strict_latex_spaces=False)
+        self.omissions = omissions
+        self.head: dict[str, str] = {}
+
+    def plain(self, source: str) -> str:
+        printed: str = self.latex_to_text(source, tolerant_parsing=True, latex_context=_walker_context())
+        printed = printed.replace(_MARK, "\ue002").replace(_CELL, "\ue003")
+        return clean_text(printed).replace("\ue002", _MARK).replace("\ue003", _CELL)
+
+    def report(self, kind: OmissionKind, text: str) -> None:
+        text = clean_text(_MARKED.sub(r" \2 ", text))
+        if any(map(str.isalnum, text)):
+            self.omissions.add(kind, text)
+
+    def arguments(self, node: Any, *, optional: bool | None = None) -> list[str]:
+        """The arguments that are given. `optional`: only those in brackets, or only the others."""
+        given = node.nodeargd.argnlist if node.nodeargd is not None and node.nodeargd.argnlist else ()
+        return [
+            self.nodelist_to_text([each])
+            for each in given
+            if each is not None
+            and getattr(each, "chars", "") != "*"
+            and optional in (None, getattr(each, "delimiters", ("",))[0] == "[")
+        ]
+
+    def macro_node_to_text(self, node: Any) -> str:
+        name = node.macroname
+        if name in _REPORTED:
+            self.report(_REPORTED[name], " ".join(self.arguments(node)))
+            return ""
+        spec = self.latex_context.get_macro_spec(name)
+        if name not in _SILENT and (spec is None or (spec.discard and not spec.simplify_repl)):
+            return " ".join(self.arguments(node))
+        printed: str = super().macro_node_to_text(node)
+        return printed
+
+    def environment_node_to_text(self, node: Any) -> str:
+        if node.environmentname == "comment":
+            self.report(OmissionKind.COMMENT, self.nodelist_to_text(node.nodelist))
+            return ""
+        printed: str = super().environment_node_to_text(node)
+        layout = node.environmentname.rstrip("*") in _LAYOUTS
+        named = "" if layout else " ".join(self.arguments(node, optional=True))
+        return f"\n\n({named}) {printed.lstrip()}" if named else printed
+
+    def comment_node_to_text(self, node: Any) -> str:
+        self.report(OmissionKind.COMMENT, node.comment)
+        printed: str = super().comment_node_to_text(node)
+        return printed
+
+
+_SILENT = frozenset(_SILENT_WORDS.split())
 
 
 @cache
-def _converter() -> Any:
+def _walker_context() -> Any:
+    context = get_default_walker_context()
+    macros = [
+        MacroSpec("href", "{{"),
+        MacroSpec("texorpdfstring", "{{"),
+        MacroSpec("index", "[{"),
+        MacroSpec("include", "{"),
+    ]
+    macros += [MacroSpec("subparagraph", "*[{"), MacroSpec("subfile", "{")]
+    macros += [MacroSpec(name, "*[[{") for name in _CITATION_WORDS.split() if not context.get_macro_spec(name)]
+    context.add_context_category("hippod", prepend=True, macros=macros)
+    return context
+
+
+@cache
+def _text_context() -> Any:
     context = get_default_latex_context_db()
     context.add_context_category(
         "hippod",
         prepend=True,
         macros=[
             *(MacroTextSpec(name, simplify_repl=_heading) for name in _SECTIONS),
-            *(MacroTextSpec(name, simplify_repl="") for name in _SILENT_WORDS.split()),
+            *(MacroTextSpec(name, simplify_repl="") for name in _SILENT),
+            *(MacroTextSpec(name, simplify_repl=_citation) for name in _CITATION_WORDS.split()),
+            *(MacroTextSpec(name, simplify_repl=partial(_in_head, name)) for name in _HEAD),
             MacroTextSpec("item", simplify_repl=_item),
             MacroTextSpec("footnote", simplify_repl=_footnote),
+            MacroTextSpec("href", simplify_repl=_last),
+            MacroTextSpec("includegraphics", simplify_repl=_picture),
+            MacroTextSpec("verb", simplify_repl=_verbatim),
         ],
         environments=[
-            *(EnvironmentTextSpec(name, simplify_repl=_verbatim) for name in ("verbatim", "lstlisting")),
+            *(EnvironmentTextSpec(name, simplify_repl=_verbatim_block) for name in ("verbatim", "lstlisting")),
             *_spaced_environments(),
         ],
         specials=[SpecialsTextSpec("&", simplify_repl=_CELL)],
     )
-    return LatexNodes2Text(context, math_mode="text", keep_comments=False, strict_latex_spaces=False)
+    return context
 
 
 def _spaced_environments() -> list[Any]:
@@ -101,26 +193,50 @@ def _spaced_environments() -> list[Any]:
     return [EnvironmentTextSpec(name, simplify_repl="\n\n%s\n\n") for name in names]
 
 
-def _argument(node: Any, converter: Any) -> str:
-    """The last argument of a macro as text; "" where it has none."""
-    given = node.nodeargd.argnlist if node.nodeargd is not None else None
-    printed: str = converter.nodelist_to_text([given[-1]]) if given and given[-1] is not None else ""
-    return printed
+def _last(node: Any, l2tobj: Any) -> str:
+    """The last argument in braces as text; "" if there is none. Nothing converts an argument twice: arguments nest."""
+    given = l2tobj.arguments(node, optional=False)
+    return str(given[-1]).strip() if given else ""
 
 
 def _heading(node: Any, l2tobj: Any) -> str:
-    return f"\n\n{_MARK}{_SECTIONS[node.macroname]}{' '.join(_argument(node, l2tobj).split())}{_MARK}\n\n"
+    for short in l2tobj.arguments(node, optional=True):
+        l2tobj.report(OmissionKind.CONTENTS_TABLE, short)
+    return f"\n\n{_MARK}{_SECTIONS[node.macroname]}{' '.join(_last(node, l2tobj).split())}{_MARK}\n\n"
+
+
+def _in_head(name: str, node: Any, l2tobj: Any) -> str:
+    text = " ".join(clean_text(_last(node, l2tobj)).split())
+    l2tobj.head[name] = "; ".join(filter(None, (l2tobj.head.get(name), text)))
+    return ""
+
+
+def _citation(node: Any, l2tobj: Any) -> str:
+    notes = [note.strip() for note in l2tobj.arguments(node, optional=True) if note.strip()]
+    return f"[{', '.join(notes)}]" if notes else ""
 
 
 def _item(node: Any, l2tobj: Any) -> str:
-    label = _argument(node, l2tobj).strip()
+    label = " ".join(l2tobj.arguments(node)).strip()
     return f"\n- {label} " if label else "\n- "
+
+
+def _picture(node: Any, l2tobj: Any) -> str:
+    options = " ".join(l2tobj.arguments(node, optional=True))
+    if found := _ALTERNATIVE.search(options):
+        return f" {found[1] or found[2] or ''} "
+    l2tobj.report(OmissionKind.PICTURE, _last(node, l2tobj))
+    return ""
 
 
 def _verbatim(node: Any, l2tobj: Any) -> str:
     text = getattr(node.nodeargd, "verbatim_text", None)
-    return f"\n\n{text if text is not None else l2tobj.nodelist_to_text(node.nodelist)}\n\n"
+    return str(text if text is not None else l2tobj.nodelist_to_text(getattr(node, "nodelist", [])))
+
+
+def _verbatim_block(node: Any, l2tobj: Any) -> str:
+    return f"\n\n{_verbatim(node, l2tobj)}\n\n"
 
 
 def _footnote(node: Any, l2tobj: Any) -> str:
-    return f" ({_argument(node, l2tobj).strip()})"
+    return f" ({_last(node, l2tobj)})"

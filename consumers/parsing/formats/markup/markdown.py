@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.embedded_data import without_embedded_data
 from consumers.parsing.formats.markup.front_matter import front_matter
@@ -32,13 +33,18 @@ from consumers.parsing.formats.markup.note_syntax import (
 from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import row_text
+from consumers.parsing.table_rows import row_text, unused_names
 from consumers.splitting import ParsedText, PlacedLink, TextBlock
 
 _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
 """What opens a footnote. CommonMark has none: a note of several words is a paragraph, one of one word the target of a link."""
 _NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(r"<!--((?:(?!<!--).)*?)-->|<!\[CDATA\[((?:(?!<!\[CDATA).)*?)\]\]>|<[^<>]*>", re.DOTALL)
+_ATTRIBUTE = re.compile(
+    r"""\b(alt|title|aria-label|label|placeholder)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""", re.IGNORECASE
+)
+_CELL_END = re.compile(r"(?<!\\)\|")
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _ANCHOR = re.compile(r"""<a\s(?:[^<>]*?\s)?href\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s<>"']+))[^<>]*>""", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANCHOR_END = re.compile(r"</a\s*>", re.IGNORECASE)
@@ -50,13 +56,13 @@ MAX_TAGS = 100
 
 @cache
 def _parser() -> MarkdownIt:
-    return add_note_rules(MarkdownIt("commonmark").enable("table"))
+    return add_note_rules(MarkdownIt("commonmark", {"store_labels": True}).enable("table"))
 
 
 def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = without_embedded_data(decode(data), omissions)
     text = within_limits(text, limits, omissions)
-    metadata, body, above = front_matter(text)
+    metadata, body, above = front_matter(text, omissions)
     properties, body = page_properties(body)
     metadata = {**properties, **metadata}
     outline = Outline(limits.text_chars, omissions)
@@ -80,8 +86,10 @@ def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, A
 
 def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
     """Put a text without front matter into the outline. `above`: how many lines of the file stand above it."""
-    walk = MarkdownWalk(outline, above, lines, frozenset(_NOTE.findall(text)))
-    walk.run(_parser().parse(text))
+    walk = MarkdownWalk(outline, above, lines, frozenset(_NOTE.findall(text)), text)
+    definitions: dict[str, Any] = {}
+    walk.run(_parser().parse(text, definitions))
+    walk.read_definitions(definitions.get("references", {}))
     return walk
 
 
@@ -120,9 +128,10 @@ class _Words:
 class MarkdownWalk:
     """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
 
-    def __init__(self, outline: Outline, above: int, lines: bool, notes: Set[str]) -> None:
+    def __init__(self, outline: Outline, above: int, lines: bool, notes: Set[str], source: str) -> None:
         self.outline = outline
         self.notes = notes
+        self.source = source
         self.lines = lines
         self.above = above
         self.depth = 0
@@ -130,12 +139,18 @@ class MarkdownWalk:
         """The mark of the list item that begins: a dash or its number."""
         self.quote_starts = False
         self.header: list[str] | None = None
+        self.unused: set[int] = set()
+        """Columns of the table that have no values yet."""
         self.row: list[_Words] = []
         self.row_number = 0
         self.line: int | None = None
         self.tags: dict[str, None] = {}
         self._headings: list[tuple[int, str]] = []
         """Level and text."""
+        self._source_lines: list[str] = []
+        self._row_line = 0
+        self._used: set[str] = set()
+        """Names of definitions that links and pictures use."""
         self._has_preface = False
         """Whether text stands above the first heading."""
 
@@ -167,11 +182,15 @@ class MarkdownWalk:
                     self.row_number = 0
                 case "tr_open":
                     self.row = []
+                    self._row_line = token.map[0] if token.map else 0
                 case "tr_close":
                     self._end_row(line)
+                case "table_close":
+                    self._text(unused_names(self.header or (), self.unused), "\n", self.line)
                 case "inline":
                     self._inline(tokens[index - 1].type, token, line)
                 case "fence" | "code_block":
+                    self._report(OmissionKind.METADATA, token.info.partition(" ")[2])
                     self._text(token.content, line=line)
                 case "html_block":
                     self._html(token.content, line)
@@ -198,6 +217,20 @@ class MarkdownWalk:
         self._text(words.text, line=line, links=words.links)
 
     def _html_tag(self, words: _Words, tag: str) -> None:
+        found = _TAG.match(tag)
+        if found and found[1] is not None:
+            self._report(OmissionKind.COMMENT, found[1])
+            return
+        if found and found[2] is not None:
+            words.add(found[2])
+            return
+        if tag.startswith(("<?", "<!")):
+            self._report(OmissionKind.OTHER, tag)
+        for name, *values in _ATTRIBUTE.findall(tag):
+            if name.lower() == "alt":
+                words.add(f" {''.join(values)} ")
+            else:
+                self._report(OmissionKind.TOOLTIP, "".join(values))
         if anchor := _ANCHOR.match(tag):
             words.begin_link(anchor[1] or anchor[2] or anchor[3] or "")
         elif _ANCHOR_END.match(tag):
@@ -227,13 +260,41 @@ class MarkdownWalk:
         cells = [" ".join(words.text.split()) for words in self.row]
         if self.header is None:
             self.header = cells
+            self.unused = set(range(len(cells)))
             return
+        self.unused.difference_update(index for index, cell in enumerate(cells) if cell)
+        cells += self._cells_beyond(len(cells))
         self.row_number += 1
         joint = "\n\n" if self.row_number == 1 else "\n"
         text = row_text(self.header, cells)
         links = place_links([placed.link for words in self.row for placed in words.links], text)
         self._has_preface |= not self._headings
         self.outline.text(text, joint, line=line or self.line, row=self.row_number, links=links)
+
+    def _cells_beyond(self, columns: int) -> list[str]:
+        """The cells of a row that stand beyond the columns of its table, as they are written: the parser drops them."""
+        self._source_lines = self._source_lines or self.source.split("\n")
+        written = self._source_lines[self._row_line].strip(" \t>")
+        return [cell.strip() for cell in _CELL_END.split(written.removeprefix("|").removesuffix("|"))[columns:]]
+
+    def _report(self, kind: OmissionKind, text: str) -> None:
+        if _WORD.search(text):
+            self.outline.omissions.add(kind, text)
+
+    def _link_or_picture(self, token: Token) -> None:
+        self._used.add(str(token.meta.get("label", "")))
+        self._report(OmissionKind.TOOLTIP, str(token.attrGet("title") or ""))
+
+    def read_definitions(self, definitions: Mapping[str, Mapping[str, Any]]) -> None:
+        """Reads footnotes of one word, and reports definitions that nothing uses. `definitions`: by their names."""
+        for name, definition in definitions.items():
+            target, title = unquote(str(definition.get("href", ""))), str(definition.get("title", ""))
+            if name[:1] == "^" and "://" not in target:
+                self._text(target)
+            elif name not in self._used:
+                self._report(
+                    OmissionKind.COMMENT if name.startswith("//") else OmissionKind.OTHER, f"{name.lower()} {title}"
+                )
 
     def _words(self, token: Token) -> _Words:
         """A paragraph's words without emphasis, link targets, tags and the marks of footnotes; line breaks stay."""
@@ -251,10 +312,12 @@ class MarkdownWalk:
                     words.add(child.content)
                 case "image":
                     words.add(without_size(child.content))
+                    self._link_or_picture(child)
                 case "softbreak" | "hardbreak":
                     words.add("\n")
                 case "link_open":
                     words.begin_link(str(child.attrGet("href") or ""))
+                    self._link_or_picture(child)
                 case "link_close":
                     words.end_link()
                 case "html_inline":

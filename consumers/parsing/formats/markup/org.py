@@ -1,46 +1,66 @@
-"""Org: headlines, paragraphs, lists and tables, without drawers, keywords and planning lines."""
+"""Org: headlines, paragraphs, lists and tables. Drawers, planning lines and most keywords are reported as properties."""
 
 import re
+from typing import Any
 
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
+from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
 
 _HEADLINE = re.compile(
-    r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#\w\]\s*)?(.*?)(?:\s+:[\w@#%:]+:)?\s*\Z"
+    r"(\*+)\s+(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)\s+)?(?:\[#\w\]\s*)?(.*?)(?:\s+:([\w@#%:]+):)?\s*\Z"
 )
-_KEYWORD = re.compile(r"[ \t]*#\+(\w+):[ \t]*(.*)")
-_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)", re.IGNORECASE)
+_KEYWORD = re.compile(r"[ \t]*#\+(\w+)(?:\[([^\]\n]*)\])?:[ \t]*(.*)")
+_BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)(?:[ \t]+\w+\b)?[ \t]*(.*)", re.IGNORECASE)
 _DRAWER = re.compile(r"[ \t]*:[\w-]+:[ \t]*\Z")
 _PLANNING = re.compile(r"[ \t]*(?:SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[]")
 _ITEM = re.compile(r"[ \t]*(?:[-+]|\d+[.)]|(?<=[ \t])\*)[ \t]+(?:\[[ X-]\][ \t]+)?(.*)")
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\](?:\[([^\[\]\n]+)\])?\]")
 _EMPHASIS = re.compile(r"(?<![\w*/=~+])([*/=~+])(?=\S)([^\n]*?\S)\1(?![\w*/=~+])")
-_KEPT = ("author", "date", "language", "description", "keywords")
-_COMMENTS = frozenset(("comment", "export"))
+_COMMENT = re.compile(r"[ \t]*#(?: (.*)|\Z)")
+_KEPT = ("author", "date", "language", "description", "keywords", "subtitle")
+MAX_TAGS = 100
+_LEFT_OUT_BLOCKS = {"comment": OmissionKind.COMMENT, "export": OmissionKind.OTHER}
 
 
 def parse_org(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = within_limits(decode(data), limits, omissions)
-    reader = _Reader(Outline(limits.text_chars, omissions))
-    for number, line in enumerate(text.split("\n"), 1):
+    lines = text.split("\n")
+    reader = _Reader(Outline(limits.text_chars, omissions), _drawers(lines))
+    for number, line in enumerate(lines, 1):
         reader.line(line, number)
     reader.end()
     outline = reader.outline
     return ParsedText(outline.done(), reader.title or outline.first_heading, reader.metadata)
 
 
+def _drawers(lines: list[str]) -> set[int]:
+    """The numbers of the lines that begin a drawer: a line `:END:` ends it below the same headline."""
+    found = set()
+    ends = False
+    for number in range(len(lines), 0, -1):
+        line = lines[number - 1]
+        if line.strip().upper() == ":END:":
+            ends = True
+        elif _DRAWER.match(line) or line.startswith("*"):
+            if ends and not line.startswith("*"):
+                found.add(number)
+            ends = False
+    return found
+
+
 class _Reader:
     """Line by line: Org is made so."""
 
-    def __init__(self, outline: Outline) -> None:
+    def __init__(self, outline: Outline, drawers: set[int]) -> None:
         self.outline = outline
+        self.drawers = drawers
         self.title = ""
-        self.metadata: dict[str, str] = {}
+        self.metadata: dict[str, Any] = {}
         self._lines: list[str] = []
         self._first: int | None = None
         self._joint = "\n\n"
@@ -52,16 +72,22 @@ class _Reader:
         if match := _BLOCK.match(line):
             self.end()
             self._block = match[2].lower() if match[1].lower() == "begin" else ""
+            self._report(OmissionKind.METADATA, match[3])
         elif self._block:
-            if self._block not in _COMMENTS:
+            if self._block in _LEFT_OUT_BLOCKS:
+                self._report(_LEFT_OUT_BLOCKS[self._block], line)
+            else:
                 self._add(line, number)
-        elif self._in_drawer or _DRAWER.match(line):
+        elif self._in_drawer or number in self.drawers:
+            if self._in_drawer and line.strip().upper() != ":END:":
+                self._report(OmissionKind.METADATA, line)
             self._in_drawer = line.strip().upper() != ":END:"
         elif match := _HEADLINE.match(line):
             self.end()
+            self._tag(match[3])
             self.outline.heading(len(match[1]), _plain(match[2]), line=number)
         elif match := _KEYWORD.match(line):
-            self._keyword(match[1].lower(), match[2].strip())
+            self._keyword(match[1].lower(), match[2] or "", match[3].strip(), number)
         elif not line.strip():
             self.end()
         elif line.lstrip().startswith("|"):
@@ -72,16 +98,18 @@ class _Reader:
             self._joint = "\n" if listed else "\n\n"
             self._add(f"- {_plain(match[1])}", number)
             self._joint = "\n"
-        elif not _PLANNING.match(line) and not re.match(r"[ \t]*#( |\Z)", line):
+        elif _PLANNING.match(line):
+            self._report(OmissionKind.METADATA, line)
+        elif match := _COMMENT.match(line):
+            self._report(OmissionKind.COMMENT, match[1])
+        else:
             self._add(_plain(line.strip()), number)
 
     def end(self) -> None:
         text = "\n".join(self._lines)
         self.outline.text(text if not self._block else text.rstrip(), self._joint, line=self._first)
         self._lines, self._first, self._joint = [], None, "\n\n"
-        header = self._rows[0] if len(self._rows) > 1 and is_header(self._rows[0]) else []
-        for place, row in enumerate(self._rows[1:] if header else self._rows, 1):
-            self.outline.text(row_text(header, row), "\n\n" if place == 1 else "\n", row=place)
+        fill_rows(self.outline, self._rows)
         self._rows = []
 
     def _add(self, text: str, number: int) -> None:
@@ -96,11 +124,32 @@ class _Reader:
         if not line.lstrip().startswith("|-"):
             self._rows.append([_plain(cell.strip()) for cell in cells])
 
-    def _keyword(self, name: str, value: str) -> None:
+    def _keyword(self, name: str, short: str, value: str, number: int) -> None:
+        value = _plain(value)
         if name == "title" and value:
-            self.title = " ".join(_plain(value).split())[:300]
+            self.title = " ".join(f"{self.title} {value}".split())[:300]
         elif name in _KEPT and value:
-            self.metadata[name] = value[:1000]
+            self.metadata[name] = f"{self.metadata.get(name, '')} {value}".strip()[:1000]
+        elif name == "filetags":
+            self._tag(value)
+        elif name == "caption":
+            self.end()
+            self.outline.text(value, line=number)
+            self._report(OmissionKind.METADATA, short)
+        else:
+            self._report(OmissionKind.EMBEDDED if name == "include" else OmissionKind.METADATA, value)
+
+    def _tag(self, tags: str | None) -> None:
+        for tag in (tags or "").replace(":", " ").split():
+            kept = self.metadata.setdefault("tags", [])
+            if len(kept) >= MAX_TAGS:
+                self._report(OmissionKind.METADATA, tag)
+            elif tag not in kept:
+                kept.append(tag)
+
+    def _report(self, kind: OmissionKind, text: str | None) -> None:
+        if text and any(map(str.isalnum, text)):
+            self.outline.omissions.add(kind, text)
 
 
 def _plain(text: str) -> str:

@@ -11,12 +11,12 @@ from docutils import frontend, nodes
 from docutils.parsers.rst import Directive, Parser, directives, roles
 from docutils.utils import new_document
 
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.text import parse_text, within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import row_text
+from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:.+-]{0,60})[ \t]?::", re.MULTILINE)
@@ -24,6 +24,8 @@ _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
 _MOST_NAMES = 300
 _LARGEST = 1 << 20
 """Characters: docutils reads some 30,000 a second. Longer texts, which nobody writes by hand, are read as plain ones."""
+_LONGEST_LINE = 10_000
+"""Characters: docutils refuses texts with longer lines. They are read as plain ones."""
 _TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
 _SILENT_WORDS = """
     toctree index highlight default-domain tabularcolumns currentmodule py:currentmodule module py:module sectionauthor
@@ -33,42 +35,46 @@ _SILENT = frozenset(_SILENT_WORDS.split())
 """Directives whose arguments are for programs. What stands below `module` and `only` is read."""
 _LITERAL_WORDS = "code-block sourcecode productionlist doctest testcode testoutput testsetup prompt parsed-literal"
 _LITERAL = frozenset(_LITERAL_WORDS.split())
-_LEFT_OUT = (
-    nodes.comment,
-    nodes.system_message,
-    nodes.substitution_definition,
-    nodes.target,
-    nodes.pending,
-    nodes.raw,
-    nodes.image,
-    nodes.meta,
-    nodes.math_block,
-    nodes.label,
-)
+_LISTS = {"toctree": OmissionKind.NAVIGATION, "autosummary": OmissionKind.NAVIGATION, "index": OmissionKind.METADATA}
+"""Directives whose content is a list for programs."""
+_CAPTIONS = ("caption", "title", "alt", "header", "synopsis")
+"""Options of directives that are texts."""
+_WITHOUT_TEXT = (nodes.target, nodes.pending)
+_PROPERTIES = frozenset(("author", "date", "version", "copyright", "status", "description", "keywords"))
+_NOT_READ = re.compile(r"[ \t]*\.\.[ \t]+(?:raw|include)::|[^\n]*\n[ \t]+:(?:file|url):")
+_LONGEST_REPLACEMENT = 300
 
 
 def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = decode(data)
-    if len(text) > _LARGEST:
+    if len(text) > _LARGEST or max(map(len, text.split("\n"))) > _LONGEST_LINE:
         return parse_text(data, limits, omissions)
     text = within_limits(text, limits, omissions)
     _learn_names(text)
     document = new_document("document", _settings().copy())
     Parser().parse(text, document)
     outline = Outline(limits.text_chars, omissions)
-    _Walk(outline).run(document)
-    metadata = {}
+    _replace_substitutions(document, omissions)
+    walk = _Walk(outline)
+    walk.run(document)
     for field in document.findall(nodes.field):
         name = field[0].astext().lower()
-        if isinstance(field.parent.parent, nodes.document) and name in (
-            "author",
-            "date",
-            "version",
-            "copyright",
-            "status",
-        ):
-            metadata[name] = clean_text(field[1].astext())[:1000]
-    return ParsedText(outline.done(), outline.first_heading, metadata)
+        if isinstance(field.parent.parent, nodes.document) and name in _PROPERTIES:
+            walk.metadata[name] = clean_text(field[1].astext())[:1000]
+    return ParsedText(outline.done(), outline.first_heading, walk.metadata)
+
+
+def _replace_substitutions(document: Any, omissions: Omissions) -> None:
+    """Puts the text of substitutions in the place of their names, one level deep. Reports those that nothing uses."""
+    texts = {name: clean_text(node.astext()) for name, node in document.substitution_defs.items()}
+    unused = dict(texts)
+    for reference in document.findall(nodes.substitution_reference):
+        name = document.substitution_names.get(reference["refname"].lower(), reference["refname"])
+        if len(text := texts.get(name, "")) <= _LONGEST_REPLACEMENT and text:
+            reference.children = [nodes.Text(text)]
+            unused.pop(name, None)
+    for text in unused.values():
+        omissions.add(OmissionKind.OTHER, text)
 
 
 @cache
@@ -122,14 +128,19 @@ class _Unknown(Directive):  # type: ignore[misc] # docutils has no types
 
     def run(self) -> list[Any]:
         found: list[Any] = []
-        if self.name in _LITERAL:
-            text = "\n".join(self.content)
-            return [nodes.literal_block(text, text)] if text else []
-        if self.arguments and self.name not in _SILENT:
-            line = " ".join(self.arguments[0].split())
-            parsed, messages = self.state.inline_text(line, self.lineno)
-            found += [nodes.paragraph(line, "", *parsed), *messages]
-        if self.content and self.name not in ("toctree", "index", "autosummary"):
+        text = "\n".join(self.content)
+        for line in (*self.arguments, *(self.options.get(name, "") for name in _CAPTIONS)):
+            line = " ".join(line.split())
+            if self.name in _SILENT and line in self.arguments:
+                found.append(nodes.comment(line, line, kind=OmissionKind.METADATA))
+            elif line and not (self.name in _LITERAL and line in self.arguments):
+                parsed, messages = self.state.inline_text(line, self.lineno)
+                found += [nodes.paragraph(line, "", *parsed), *messages]
+        if text and self.name in _LITERAL:
+            found.append(nodes.literal_block(text, text))
+        elif text and self.name in _LISTS:
+            found.append(nodes.comment(text, text, kind=_LISTS[self.name]))
+        elif text:
             inner = nodes.container()
             self.state.nested_parse(self.content, self.content_offset, inner)
             found += inner.children
@@ -141,12 +152,13 @@ class _Walk:
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
+        self.metadata: dict[str, Any] = {}
 
     def run(self, document: Any) -> None:
         stack: list[tuple[Any, int, str]] = [(document, 0, "\n\n")]
         while stack:
             node, level, joint = stack.pop()
-            if isinstance(node, _LEFT_OUT) or (isinstance(node, nodes.topic) and "contents" in node["classes"]):
+            if isinstance(node, _WITHOUT_TEXT) or self._reported(node):
                 continue
             line = node.line if isinstance(getattr(node, "line", None), int) else None
             if isinstance(node, nodes.section):
@@ -160,11 +172,16 @@ class _Walk:
                 self._table(node)
             elif isinstance(node, nodes.literal_block | nodes.doctest_block | nodes.line_block):
                 self.outline.text(clean_text(node.astext()), joint)
+            elif isinstance(node, nodes.image):
+                self.outline.text(clean_text(node.get("alt", "")), joint)
             elif isinstance(node, nodes.list_item):
-                self._item(node, level, stack)
+                self._item("- ", node.children, level, stack)
+            elif isinstance(node, nodes.footnote | nodes.citation):
+                label = node.children[0].astext() if isinstance(node.children[0], nodes.label) else ""
+                self._item(f"[{label}] " if label else "", node.children[bool(label) :], level, stack)
             elif isinstance(node, nodes.field):
                 self.outline.text(clean_text(f"{node[0].astext()}: {' '.join(node[1].astext().split())}"), "\n")
-            elif isinstance(node, nodes.term):
+            elif isinstance(node, nodes.term | nodes.option_group):
                 self.outline.text(clean_text(node.astext()), "\n\n")
             elif isinstance(node, nodes.TextElement):
                 self.outline.text(clean_text(node.astext()), joint, line=line)
@@ -172,24 +189,51 @@ class _Walk:
                 inside = "\n" if isinstance(node, nodes.definition) else "\n\n"
                 stack += [(child, level, inside) for child in reversed(node.children)]
 
-    def _item(self, node: Any, level: int, stack: list[tuple[Any, int, str]]) -> None:
-        first, *others = node.children or [None]
+    def _reported(self, node: Any) -> bool:
+        """Whether a node is left out, and reported as such."""
+        omissions = self.outline.omissions
+        if isinstance(node, nodes.comment):
+            omissions.add(node.get("kind", OmissionKind.COMMENT), clean_text(node.astext()))
+        elif isinstance(node, nodes.topic) and "contents" in node["classes"]:
+            omissions.add(OmissionKind.CONTENTS_TABLE, clean_text(node.astext()))
+        elif isinstance(node, nodes.meta):
+            name, content = str(node.get("name", "")).lower(), clean_text(node.get("content", ""))
+            if name in _PROPERTIES:
+                self.metadata[name] = content[:1000]
+            else:
+                omissions.add(OmissionKind.METADATA, content)
+        elif isinstance(node, nodes.system_message) and not node.astext().startswith("Title "):  # a title is read, too
+            for source in node.findall(nodes.literal_block):
+                self._not_understood(source.astext())
+        else:
+            return isinstance(node, nodes.substitution_definition | nodes.system_message)
+        return True
+
+    def _not_understood(self, source: str) -> None:
+        """The source of what docutils refuses is text, except what is there for programs."""
+        if _NOT_READ.match(source):
+            self.outline.omissions.add(OmissionKind.EMBEDDED, clean_text(source))
+        else:
+            self.outline.text(clean_text(source))
+
+    def _item(self, mark: str, children: list[Any], level: int, stack: list[tuple[Any, int, str]]) -> None:
+        first, *others = children or [None]
         if isinstance(first, nodes.paragraph):
-            self.outline.text(clean_text(f"- {first.astext()}"), "\n", line=first.line)
-        elif first is not None:
-            others = [first, *others]
+            self.outline.text(clean_text(f"{mark}{first.astext()}"), "\n", line=first.line)
+        else:
+            self.outline.text(mark.strip("- "), "\n")
+            others = [first, *others] if first is not None else []
         stack += [(child, level, "\n") for child in reversed(others)]
 
     def _table(self, node: Any) -> None:
-        header = [
-            clean_text(entry.astext()) for head in node.findall(nodes.thead) for entry in head.findall(nodes.entry)
-        ]
-        for title in node.children[:1]:
-            if isinstance(title, nodes.title):
-                self.outline.text(clean_text(title.astext()))
-        number = 0
-        for body in node.findall(nodes.tbody):
-            for row in body.findall(nodes.row):
-                number += 1
-                cells = [clean_text(entry.astext()) for entry in row.children]
-                self.outline.text(row_text(header, cells), "\n\n" if number == 1 else "\n", row=number)
+        heads = [row for head in node.findall(nodes.thead) for row in head.findall(nodes.row)]
+        header, *more = [[clean_text(entry.astext()) for entry in row.children] for row in heads] or [[]]
+        for child in node.children:
+            if isinstance(child, nodes.title):
+                self.outline.text(clean_text(child.astext()))
+        rows = [row for body in node.findall(nodes.tbody) for row in body.findall(nodes.row)]
+        cells = [[clean_text(entry.astext()) for entry in row.children] for row in rows]
+        if more:  # the last row of names stands above its columns, those above it group them
+            self.outline.text("; ".join(name for row in (header, *more[:-1]) for name in row if name))
+            header = more[-1]
+        fill_rows(self.outline, cells, header)

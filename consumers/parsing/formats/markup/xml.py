@@ -1,12 +1,18 @@
-"""XML by its text: records as `name: value`, everything else as paragraphs, titles as headings where they are called so."""
+"""XML by its text: records as `name: value`, everything else as paragraphs, titles as headings where they are called so.
 
+Attributes with words are read, others and comments are reported. Entities that the file itself declares are resolved.
+"""
+
+import re
+from html.entities import html5
 from typing import Any
 
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
+from consumers.parsing.embedded_data import is_base64
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
@@ -16,7 +22,21 @@ from consumers.splitting import ParsedText
 Element = Any
 _TITLES = frozenset(("title", "head", "heading", "titel", "titre"))
 _VERBATIM = frozenset(("programlisting", "screen", "literallayout", "code", "pre", "poem"))
-_LEFT_OUT = frozenset(("binary", "script", "style", "indexterm"))
+_LEFT_OUT = {"binary": OmissionKind.EMBEDDED, "indexterm": OmissionKind.METADATA}
+_READ_WORDS = (
+    "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note"
+)
+_READ_ATTRIBUTES = frozenset(_READ_WORDS.split())
+_PROGRAM_ATTRIBUTES = frozenset(("class", "style", "id", "href", "src", "d", "points", "transform", "schemalocation"))
+_PAGE = re.compile(
+    r"(?:\s|<\?xml[^>]*\?>|<!DOCTYPE[^>]*>)*<(?:en-note|html|body|div|p|span|a|b|i|em|strong|ul|ol|table|h[1-6]|img|br|blockquote|pre)"
+    r"(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,60});")
+_UNDECLARED = (etree.ErrorTypes.ERR_UNDECLARED_ENTITY, etree.ErrorTypes.WAR_UNDECLARED_ENTITY)
+_OWN_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _LONGEST_TITLE = 300
 _LONGEST_VALUE = 500
 _DRAWINGS = frozenset(("svg", "mxfile"))
@@ -24,11 +44,8 @@ _DRAWINGS = frozenset(("svg", "mxfile"))
 
 def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     refuse_binary(data)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True, recover=True
-    )
     try:
-        root = etree.fromstring(data, parser)
+        root = _root(data)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise Unreadable(f"not XML that can be read: {error}; save it again", FailureCode.DAMAGED) from error
     if root is None:
@@ -38,13 +55,45 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         return parse_html(data, limits, omissions)
     if name in _DRAWINGS:
         raise NotADocument("a drawing, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT)
+    for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
+        omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
+    etree.strip_tags(root, etree.Comment)
     outline = Outline(limits.text_chars, omissions)
-    _fill(root, outline)
+    _fill(root, outline, limits)
     return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]})
 
 
-def _fill(root: Element, outline: Outline) -> None:
-    """One pass: an element with text of its own is a block, one of single values a record, any other is gone through."""
+def _root(data: bytes) -> Element | None:
+    """The root element. Entities of HTML are characters also in files that do not declare them, as in many feeds; unknown ones
+    and those of other files stay as they are written."""
+    root, log = _parsed(data)
+    if root is None or not any(error.type in _UNDECLARED for error in log):
+        return root
+    types = root.getroottree().docinfo.internalDTD
+    declared = types.iterentities() if types is not None else ()
+    known = _OWN_ENTITIES | {entity.name for entity in declared if entity.content is not None}
+
+    def character(entity: re.Match[bytes]) -> bytes:
+        name = entity[1].decode("ascii")
+        if name in known:
+            return entity[0]
+        return "".join(f"&#{ord(char)};" for char in html5.get(f"{name};", f"&{name};")).encode("ascii")
+
+    return _parsed(_ENTITY.sub(character, data))[0]
+
+
+def _parsed(data: bytes) -> tuple[Element | None, Any]:
+    parser = etree.XMLParser(
+        resolve_entities="internal", no_network=True, remove_comments=False, remove_pis=True, recover=True
+    )
+    return etree.fromstring(data, parser), parser.error_log
+
+
+def _fill(root: Element, outline: Outline, limits: Limits) -> None:
+    """One pass: an element with text of its own is a block, one of single values a record, any other is gone through.
+
+    Text that is a page itself, as in feeds and exports of notes, is read as HTML.
+    """
     depth = 0
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, node in walk:
@@ -52,21 +101,58 @@ def _fill(root: Element, outline: Outline) -> None:
         if event == "end":
             continue
         name = _name(node)
-        if not name or name in _LEFT_OUT:
+        if not name:
             walk.skip_subtree()
-        elif name in _TITLES and 0 < len(text := _text(node)) <= _LONGEST_TITLE:
+            continue
+        if name in _LEFT_OUT:
+            _report(node, outline.omissions)
+            walk.skip_subtree()
+            continue
+        outline.text(_attributes(node, outline.omissions), "\n", line=node.sourceline)
+        if name in _TITLES and 0 < len(text := _text(node, outline.omissions)) <= _LONGEST_TITLE:
             outline.heading(depth, text, line=node.sourceline)
             walk.skip_subtree()
         elif name in _VERBATIM:
             outline.text(clean_text("".join(node.itertext())), line=node.sourceline)
             walk.skip_subtree()
+        elif not len(node) and _PAGE.match(node.text or ""):
+            page = parse_html(node.text.encode("utf-8", "replace"), limits, outline.omissions)
+            outline.include(page.blocks, depth + 1)
+        elif not len(node) and is_base64(node.text or ""):
+            outline.omissions.add(OmissionKind.EMBEDDED, f"{len(node.text):,} characters of base64")
         elif (node.text or "").strip() or any((child.tail or "").strip() for child in node):
-            outline.text(_text(node), line=node.sourceline)
+            outline.text(_text(node, outline.omissions), line=node.sourceline)
             walk.skip_subtree()
         elif (values := _record(node)) is not None:
             names, cells = zip(*values, strict=True)
+            for child in node:
+                outline.text(_attributes(child, outline.omissions), "\n", line=node.sourceline)
             outline.text(row_text(names, cells), "\n", line=node.sourceline)
             walk.skip_subtree()
+
+
+def _report(node: Element, omissions: Omissions) -> None:
+    """Reports an element that is left out: of data its attributes, of others the text."""
+    kind = _LEFT_OUT[_name(node)]
+    text = " ".join(node.attrib.values() if kind is OmissionKind.EMBEDDED else node.itertext())
+    omissions.add(kind, clean_text(text))
+
+
+def _attributes(node: Element, omissions: Omissions) -> str:
+    """The attributes of an element that people read, with their names. Reports others that have words.
+
+    An empty element is a record of its attributes.
+    """
+    given = [(_local(name), clean_text(value)) for name, value in node.attrib.items() if _WORD.search(value)]
+    read = [
+        pair for pair in given if pair[0] in _READ_ATTRIBUTES or (" " in pair[1] and pair[0] not in _PROGRAM_ATTRIBUTES)
+    ]
+    if read and not len(node) and not (node.text or "").strip():
+        read = [(_local(name), clean_text(value)) for name, value in node.attrib.items()]
+    for pair in given:
+        if pair not in read and "://" not in pair[1]:
+            omissions.add(OmissionKind.METADATA, pair[1])
+    return row_text([name for name, _ in read], [value for _, value in read])
 
 
 def _record(node: Element) -> list[tuple[str, str]] | None:
@@ -76,7 +162,16 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
     found: dict[str, str] = {}
     for child in node:
         name = _name(child)
-        if len(child) or not name or name in found or name in _TITLES or len(child.text or "") > _LONGEST_VALUE:
+        if (
+            len(child)
+            or not name
+            or name in found
+            or name in _TITLES
+            or name in _LEFT_OUT
+            or len(child.text or "") > _LONGEST_VALUE
+        ):
+            return None
+        if _PAGE.match(child.text or "") or is_base64(child.text or ""):
             return None
         found[name] = clean_text(child.text or "")
     return list(found.items())
@@ -84,14 +179,24 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
 
 def _name(node: Element) -> str:
     """An element's name without its namespace, in lower case; "" for what is no element."""
-    return node.tag.rpartition("}")[2].lower() if isinstance(node.tag, str) else ""
+    return _local(node.tag) if isinstance(node.tag, str) else ""
 
 
-def _text(node: Element) -> str:
+def _local(name: str) -> str:
+    return name.rpartition("}")[2].lower()
+
+
+def _text(node: Element, omissions: Omissions) -> str:
+    """The text of an element and of the elements in it, with their attributes in brackets."""
     parts = []
-    for event, below in etree.iterwalk(node, events=("start", "end")):
-        if event == "start":
-            parts.append((below.text or "") if _name(below) not in _LEFT_OUT else "")
-        elif below is not node:
-            parts.append(below.tail or "")
+    walk = etree.iterwalk(node, events=("start", "end"))
+    for event, below in walk:
+        if event == "end":
+            parts.append((below.tail or "") if below is not node else "")
+        elif _name(below) in _LEFT_OUT:
+            _report(below, omissions)
+            walk.skip_subtree()
+        else:
+            said = _attributes(below, omissions) if below is not node else ""
+            parts += [f" ({said}) " if said else "", below.text or ""]
     return " ".join(clean_text("".join(parts)).split())

@@ -3,6 +3,7 @@
 odfpy and ezodf would make an object of each element first; neither knows a reading order for notes, frames and objects.
 """
 
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -51,6 +52,8 @@ _BLOCKS = frozenset((f"{_TEXT}p", f"{_TEXT}h", f"{_TEXT}list", f"{_TABLE}table")
 _FORM_TEXTS = tuple(f"{_FORM}{name}" for name in ("label", "current-value", "value", "title"))
 _MOST_REPEATED = 1000
 """Of columns and rows: a sheet says of its empty rest that it repeats a million times."""
+_FIELD_MARK = re.compile(r"<[^<>]*>")
+"""What a pattern shows in the place of a field: "<number>"."""
 _DEEPEST_OBJECT = 3
 
 
@@ -114,6 +117,13 @@ def _properties(root: Element | None) -> tuple[str, dict[str, Any]]:
     return sensible_title(found.pop("title", "")), found
 
 
+def _report_hidden(node: Element, omissions: Omissions) -> None:
+    """Reports a text of a pattern that pages do not show."""
+    text = _FIELD_MARK.sub(" ", " ".join(node.itertext()))
+    if any(map(str.isalnum, text)):
+        omissions.add(OmissionKind.HIDDEN, clean_text(text))
+
+
 def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]:
     """Headers, footers and fixed texts of master pages, each text once."""
     margins = _Reader(
@@ -128,6 +138,10 @@ def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]
         for part in page:
             if part.get(f"{_STYLE}display") != "false" and not _is_placeholder(part):
                 margins.blocks(part)
+            else:
+                _report_hidden(part, reader.omissions)
+    for handout in () if styles is None else styles.iter(f"{_STYLE}handout-master"):
+        _report_hidden(handout, reader.omissions)
     seen: set[str] = set()
     kept = []
     for block in margins.outline.done():
@@ -407,9 +421,11 @@ class _Reader:
 
     def _table(self, table: Element) -> None:
         if not self.in_sheets or self.depth:
-            for name in ("title", "desc"):
-                described = table.find(f"{_TABLE}{name}")
+            for tag in ("title", "desc"):
+                described = table.find(f"{_TABLE}{tag}")
                 self._put("" if described is None else " ".join(described.itertext()))
+            if (name := clean_text(table.get(f"{_TABLE}name") or "")) and not is_made_up(name):
+                self.omissions.add(OmissionKind.METADATA, name)
             rows = []
             for row in _table_rows(table):
                 rows.append([self._laid_cell(cell) for cell in row if cell.tag == f"{_TABLE}table-cell"])

@@ -35,6 +35,9 @@ _HYPHENATED = tuple(
 _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _OFFICE_RELATIONS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
+_GLOSSARY = re.compile(r"/glossary/(?:document|header|footer|footnotes|endnotes|comments)\d*\.xml\Z")
+"""Parts with the text of building blocks, which templates have."""
+
 CHOICE, FALLBACK, ALTERNATE = (
     f"{{http://schemas.openxmlformats.org/markup-compatibility/2006}}{name}"
     for name in ("Choice", "Fallback", "AlternateContent")
@@ -107,7 +110,7 @@ class OfficePackage:
             folder, _, base = name.rpartition("/")
             if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
                 omissions.add(OmissionKind.EMBEDDED, base)
-            elif name.endswith("/glossary/document.xml") or (folder == "customXml" and base.startswith("item")):
+            elif _GLOSSARY.search(name) or (folder == "customXml" and base.startswith("item")):
                 root = None if "Props" in base else self.tree(name)
                 words = "" if root is None else " ".join(" ".join(root.itertext()).split())
                 if words:

@@ -75,6 +75,11 @@ class _SlideReader:
         self.page = None
         for part in patterns:
             self._pattern(part)
+        masters = list(self.package.related(main, "slideMaster", "notesMaster", "handoutMaster"))
+        layouts = [layout for master in masters for layout in self.package.related(master, "slideLayout")]
+        for part in dict.fromkeys((*masters, *layouts)):
+            if part not in patterns:
+                self._unused_pattern(part)
 
     def _slide(self, part: str, section: str) -> None:
         root = self.package.tree(part)
@@ -154,8 +159,16 @@ class _SlideReader:
             kind = _placeholder(shape)
             if kind is None:
                 self._shape(shape, part)
-            elif kind not in _MARGINS and kind != "sldNum" and (prompt := " ".join(_lines(shape))):
+            elif kind != "sldNum" and (prompt := " ".join(_lines(shape))) and prompt not in self.running:
                 self.omissions.add(OmissionKind.HIDDEN, prompt)
+
+    def _unused_pattern(self, part: str) -> None:
+        """Reports the texts and footers of a layout or master that no slide has, without its prompts."""
+        root = self.package.tree(part)
+        for shape in () if root is None else _shapes(root):
+            if _placeholder(shape) in (None, "ftr", "hdr"):
+                for text in (*alternative_texts(shape), *_lines(shape)):
+                    self.omissions.add(OmissionKind.HIDDEN, text)
 
 
 def _sections(root: Element) -> Iterator[tuple[str, str]]:

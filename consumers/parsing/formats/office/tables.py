@@ -1,5 +1,6 @@
 """Tables of text documents: cells that span rows and columns, read as those of HTML."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,15 @@ from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS, read_rows
 from consumers.parsing.outline import Outline
 
 Element = Any
-_DEFAULT_SHEETS = ("sheet", "tabelle", "tabel", "feuille", "hoja", "foglio", "лист", "工作表", "シート")
+_MADE_UP = re.compile(
+    r"(?:sheet|tab(?:le|elle|el|ella|la|leau)|feuille|hoja|foglio|blad|ark|arkusz|planilha|лист|таблица|工作表|シート)\W?\d*",
+    re.IGNORECASE,
+)
 
 
-def is_made_up(sheet: str) -> bool:
-    """Whether a program gave a sheet its name."""
-    return sheet.lower().startswith(_DEFAULT_SHEETS)
+def is_made_up(name: str) -> bool:
+    """Whether a program gave a sheet or table its name, such as "Sheet 1"."""
+    return _MADE_UP.fullmatch(name.strip()) is not None
 
 
 def table_cell(text: str, *, wide: int | str = 1, high: int | str = 1, names: bool = False) -> Element:

@@ -1,5 +1,6 @@
 """From a PDF's bytes to its blocks: pages, form values, comments, and an account of what they leave out."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,12 @@ class _Pages:
     """Pages that show a picture and have few lines, which a program may have stamped on a scan."""
     blank: set[int] = field(default_factory=set)
     broken: int = 0
+
+
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NO_WIDTH = 0.01
+_SHORT_PAGE = 500
+"""Characters."""
 
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -97,7 +104,11 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
         found = page_lines(text_page, number, omissions)
         notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, omissions)]
         notes += [f"Picture: {text}" for text in alternative_texts(page)]
-        chars += sum(len(line.text) for line in found) + sum(map(len, notes))
+        read = sum(len(line.text) for line in found)
+        # Looking at each object takes long on drawings.
+        if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
+            _report_vertical_text(page, number, read, omissions)
+        chars += read + sum(map(len, notes))
         if chars > limits.text_chars:
             raise NotADocument(
                 f"more than {limits.text_chars:,} characters of text; split it up", FailureCode.TOO_LARGE
@@ -115,6 +126,21 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
     return pages
 
 
+def _report_vertical_text(page: Any, number: int, read: int, omissions: Omissions) -> None:
+    """Reports text that PDFium does not give: it takes the columns of vertical fonts for empty, as they have no width.
+
+    Pieces without any size are blanks, unless they are more than the characters that were `read` on the page.
+    """
+    columns = signs = 0
+    for piece in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_TEXT,)):
+        left, bottom, right, top = piece.get_bounds()
+        if right - left < _NO_WIDTH:
+            columns += top - bottom >= _NO_WIDTH
+            signs += top - bottom < _NO_WIDTH
+    if lost := columns + (signs if signs > read else 0):
+        omissions.add(OmissionKind.OTHER, f"vertical text on page {number}, in pieces: {lost:,}")
+
+
 def _without_text(pages: _Pages, count: int, omissions: Omissions) -> NotADocument | Unreadable:
     if pages.broken == count:
         return Unreadable(
@@ -123,6 +149,12 @@ def _without_text(pages: _Pages, count: int, omissions: Omissions) -> NotADocume
     if any(each.kind is OmissionKind.UNKNOWN_CHARACTER for each in omissions.done()):
         return NotADocument(
             "its fonts do not say which characters they show; run OCR over it (ocrmypdf --force-ocr, say), or exclude it",
+            FailureCode.NO_TEXT,
+        )
+    if any(each.kind is OmissionKind.OTHER for each in omissions.done()):
+        return NotADocument(
+            "its text stands in vertical columns, which cannot be read; run OCR over it (ocrmypdf --force-ocr, say), or "
+            "exclude it",
             FailureCode.NO_TEXT,
         )
     return NotADocument(

@@ -18,6 +18,8 @@ _NUMBER = r"(?:\d{1,5}|[ivxlc]{1,7})"
 EDGE_NUMBER = re.compile(
     rf"\A({_NUMBER})(?=\s+\S)|(?<=\S)\s+({_NUMBER})(?:\s*(?:/|\b(?:of|von|de|di|sur|van)\b)\s*\d{{1,5}})?\Z"
 )
+_ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
+_LAM = "\u0644"
 _SAMPLED_CHARACTERS = 64
 _APART = 1.5
 """Widths of its type between a number and the words next to it from which on the number is no part of their phrase."""
@@ -57,6 +59,8 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
         printed = (
             "".join("\ufffd" if first + k in unknown else char for k, char in enumerate(body)) if unknown else body
         )
+        if _ARABIC.search(printed):
+            printed = _ARABIC.sub(lambda word: _ligatures_in_order(text_page, first, word), printed)  # noqa: B023
         printed = clean_text(printed.replace("\xad", "").replace("\ufffe", "\xad")).translate(_LIGATURES)
         if unknown and 2 * printed.count("\ufffd") > len("".join(printed.split())):
             omissions.add(OmissionKind.UNKNOWN_CHARACTER, count=len(printed))
@@ -66,6 +70,21 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
         apart = at in (0, len(places) - 1) and _number_apart(text_page, first, body, size)
         lines.append(Line(page, printed, head.left, head.top, tail.bottom, size, apart))
     return lines
+
+
+def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
+    """An Arabic word with the letters of its ligatures in order: PDFium turns a line from right to left letter by letter, the
+    letters of one glyph too. Those have the same box. Glyphs that begin with lam are in order: PDFium splits the characters of
+    Unicode that are ligatures."""
+    places = [_box(text_page, first + at) for at in range(*word.span())]
+    letters = list(word[0])
+    start = 0
+    for end in range(1, len(letters) + 1):
+        if end == len(letters) or (places[end].left, places[end].right) != (places[start].left, places[start].right):
+            if letters[start] != _LAM:
+                letters[start:end] = reversed(letters[start:end])
+            start = end
+    return "".join(letters)
 
 
 def _unknown_characters(text_page: Any, text: str) -> frozenset[int]:

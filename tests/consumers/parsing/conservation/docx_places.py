@@ -196,7 +196,7 @@ PROPERTIES = {
     "category": ("part 2, 8.3.3.1", "cp:category"),
     "status": ("part 2, 8.3.3.1", "cp:contentStatus"),
 }
-OTHERS = {"custom property": "22.3.2.1", "building block": "17.12.10"}
+OTHERS = {"custom property": "22.3.2.1", "building block": "17.12.10", "footer of a building block": "17.12.10"}
 
 
 def write(given: Words) -> bytes:
@@ -244,6 +244,8 @@ def write(given: Words) -> bytes:
     if "building block" in given:
         block = element("w:glossaryDocument", words(given["building block"]))
         parts["word/glossary/document.xml"] = (block, {})
+    if "footer of a building block" in given:
+        parts["word/glossary/footer1.xml"] = (element("w:ftr", words(given["footer of a building block"])), {})
     custom = (
         f"<property name='Client'><vt:lpwstr>{given['custom property']}</vt:lpwstr></property>"
         if "custom property" in given

@@ -87,6 +87,8 @@ BODY = {
     "open dialog": ("4.11.4", "<dialog open>{}</dialog>"),
     "without scripts": ("4.12.2", "<noscript><p>{}</p></noscript>"),
     "template": ("4.12.3", "<template><p>{}</p></template>"),
+    "footer of a template": ("4.12.3", "<template><footer>{}</footer></template>"),
+    "title in the body": ("4.2.2", "<title>{}</title>"),
     "shadow root": ("4.12.3", "<a-b><template shadowrootmode=open><style>p {{}}</style><p>{}</p></template></a-b>"),
     "slot": ("4.12.4", "<slot>{}</slot>"),
     "canvas": ("4.12.5", "<canvas>{}</canvas>"),
@@ -106,6 +108,7 @@ BODY = {
 }
 HEAD = {
     "title": ("4.2.2", "<title>{}</title>"),
+    "site in the title": ("4.2.2", "<title>The weir - {}</title>"),
     "description": ("4.2.5.1", "<meta name=description content='{}'>"),
     "author": ("4.2.5.1", "<meta name=author content='{}'>"),
     "keywords": ("4.2.5.1", "<meta name=keywords content='{}'>"),
@@ -123,7 +126,7 @@ def write(words: Words) -> bytes:
     def parts(table: dict[str, tuple[str, str]]) -> str:
         return "\n".join(part.format(words[place]) for place, (_, part) in table.items() if place in words)
 
-    body = f"<p>The mill stands at the weir.</p>\n{parts(BODY)}"
+    body = f"<h1>The weir</h1><p>The mill stands at the weir.</p>\n{parts(BODY)}"
     if any(place in words for place in AROUND):
         before, behind = (part.format(words[place]) if place in words else "" for place, (_, part) in AROUND.items())
         body = f"{before}<main>{body}</main>{behind}"

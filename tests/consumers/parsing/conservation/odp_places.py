@@ -29,14 +29,22 @@ BEFORE = {
     "declared footer": ("10.9.3.3", "<presentation:footer-decl presentation:name='f'>{}</presentation:footer-decl>"),
     "declared header": ("10.9.3.2", "<presentation:header-decl presentation:name='h'>{}</presentation:header-decl>"),
 }
-OTHERS = {"name of a slide": "19.197", "text of the master": "16.9"}
+MASTER = {
+    "text of the master": ("16.9", lambda word: frame(box(word))),
+    "footer of the master": ("19.389", lambda word: f"<draw:frame presentation:class='footer'>{box(word)}</draw:frame>"),
+    "prompt of the master": ("19.397", lambda word: f"<draw:frame presentation:placeholder='true'>{box(word)}</draw:frame>"),
+    "notes of the master": ("16.18", lambda word: f"<presentation:notes>{frame(box(word))}</presentation:notes>"),
+    "handouts": ("16.10", lambda word: f"</style:master-page><style:handout-master>{frame(box(word))}"
+                         "</style:handout-master><style:master-page style:name='n'>"),
+}  # fmt: skip
+OTHERS = {"name of a slide": "19.197"}
 
 
 def write(given: Words) -> bytes:
     before = "".join(markup.format(given[place]) for place, (_, markup) in BEFORE.items() if place in given)
     shapes = "".join(make(given[place]) for place, (_, make) in SLIDE.items() if place in given)
     named = f"<draw:page draw:name='{given.get('name of a slide', 'page2')}'>{frame(box('The end'))}</draw:page>"
-    master = frame(box(given["text of the master"])) if "text of the master" in given else ""
+    master = "".join(make(given[place]) for place, (_, make) in MASTER.items() if place in given)
     return opendocument(
         "presentation", f"{before}<draw:page draw:name='page1'>{shapes}</draw:page>{named}", margins=master
     )
@@ -45,6 +53,6 @@ def write(given: Words) -> bytes:
 TABLE = FormatTable(
     "deck.odp",
     "OpenDocument 1.3, part 3",
-    {place: section for table in (SLIDE, BEFORE) for place, (section, _) in table.items()} | OTHERS,
+    {place: section for table in (SLIDE, BEFORE, MASTER) for place, (section, _) in table.items()} | OTHERS,
     write,
 )

@@ -106,6 +106,10 @@ BODY = {
             f"{paragraph(word)}</text:list-item></text:list></table:table-cell><table:table-cell/></table:table-row></table:table>"
         ),
     ),
+    "name of a table": (
+        "19.728",
+        lambda word: f"<table:table table:name='Mills of {word}'>{row('a', 'b')}</table:table>",
+    ),
     "description of a table": (
         "9.1.14",
         lambda word: f"<table:table><table:desc>{word}</table:desc>{row('a', 'b')}</table:table>",

@@ -25,6 +25,32 @@ class FormatTable:
     write: Callable[[Words], bytes]
 
 
+Parts = Mapping[str, tuple[str, str]]
+"""The section and the markup of each place; `{}` in the markup stands for the word."""
+
+
+def text_table(
+    file_name: str, specification: str, body: Parts, *, head: Parts | None = None, tail: Parts | None = None,
+    between: tuple[str, str] = ("", ""), joint: str = "\n\n",
+) -> FormatTable:  # fmt: skip
+    """The table of a format whose files are the markup of their places, one below the other.
+
+    `between`: what stands between head and body, and between body and tail, in every file.
+    """
+    groups = (head or {}, body, tail or {})
+
+    def write(words: Words) -> bytes:
+        parts = (
+            joint.join(markup.replace("{}", words[place]) for place, (_, markup) in group.items() if place in words)
+            for group in groups
+        )
+        above, text, below = parts
+        return joint.join(filter(None, (above, between[0], text, between[1], below))).encode()
+
+    places = {place: section for group in groups for place, (section, _) in group.items()}
+    return FormatTable(file_name, specification, places, write)
+
+
 def unique_words(places: Mapping[str, str]) -> dict[str, str]:
     """A pronounceable word for each place; no word is a part of another, and no parser knows one."""
     syllables = ["".join(pair) for pair in product("bdfgklmnprstvz", "aeiou")]
@@ -36,6 +62,7 @@ def unique_words(places: Mapping[str, str]) -> dict[str, str]:
 
 def conserved_text(document: ParsedDocument) -> str:
     """All that hippod keeps of a document, in lower case."""
-    parts = [document.title, *map(str, document.metadata.values()), *(each.text for each in document.left_out)]
-    parts += [f"{passage.title}\n{passage.text}" for passage in document.passages]
+    parts = [document.title, str(document.metadata), *(each.text for each in document.left_out)]
+    for passage in document.passages:
+        parts += [passage.title, passage.text, str(passage.triples), *(link.target for link in passage.links)]
     return "\n".join(parts).casefold()

@@ -99,7 +99,17 @@ COMMENTS = {
         lambda word: element("p:cmLst", f"<p:reply><p:txBody>{paragraph(run(word))}</p:txBody></p:reply>"),
     ),
 }
-PATTERNS = {"text of a layout": ("19.3.1.39", "slideLayout"), "text of a master": ("19.3.1.42", "slideMaster")}
+PATTERNS = {
+    "text of a layout": ("19.3.1.39", lambda word: shape(word)),
+    "prompt of a layout": ("19.7.10", lambda word: shape(word, "body")),
+    "footer of a layout": ("19.7.10", lambda word: shape(word, "ftr")),
+}
+MASTERS = {
+    "text of a master": ("19.3.1.42", "slideMaster"),
+    "text of an unused master": ("19.3.1.42", "slideMaster"),
+    "footer of the notes": ("19.3.1.27", "notesMaster"),
+    "footer of handouts": ("19.3.1.24", "handoutMaster"),
+}
 OTHERS = {"section": "[MS-PPTX] 2.6.1.2", "second slide": "19.3.1.38", "hidden slide": "19.3.1.38"}
 
 
@@ -122,10 +132,13 @@ def write(given: Words) -> bytes:
     if notes := "".join(make(given[place]) for place, (_, make) in NOTES.items() if place in given):
         parts["ppt/slides/notes.xml"] = (slide(notes, "p:notes"), {})
         related["notes"] = ("notesSlide", "notes.xml")
-    layout = shape(given["text of a layout"]) if "text of a layout" in given else ""
-    master = shape(given["text of a master"]) if "text of a master" in given else ""
-    parts["ppt/slides/layout.xml"] = (slide(layout, "p:sldLayout"), {"m": ("slideMaster", "master.xml")})
-    parts["ppt/slides/master.xml"] = (slide(master, "p:sldMaster"), {})
+    layout = "".join(make(given[place]) for place, (_, make) in PATTERNS.items() if place in given)
+    masters: dict[str, tuple[str, str]] = {}
+    for number, (place, (_, kind)) in enumerate(MASTERS.items()):
+        text = shape(given[place], "ftr" if "footer" in place else "") if place in given else ""
+        parts[f"ppt/slides/master{number}.xml"] = (slide(text, f"p:{kind[:-6]}Mst" if number else "p:sldMaster"), {})
+        masters[f"m{number}"] = (kind, f"slides/master{number}.xml")
+    parts["ppt/slides/layout.xml"] = (slide(layout, "p:sldLayout"), {"m": ("slideMaster", "master0.xml")})
     related["layout"] = ("slideLayout", "layout.xml")
     parts["ppt/slides/slide1.xml"] = (slide(shapes), related)
     parts["ppt/slides/slide2.xml"] = (slide(shape(given.get("second slide", "The end"))), {})
@@ -137,7 +150,7 @@ def write(given: Words) -> bytes:
     )
     parts["ppt/presentation.xml"] = (
         element("p:presentation", f"<p:sldIdLst>{ids}</p:sldIdLst>{section}"),
-        {f"s{number}": ("slide", f"slides/slide{number}.xml") for number in (1, 2, 3)},
+        {f"s{number}": ("slide", f"slides/slide{number}.xml") for number in (1, 2, 3)} | masters,
     )
     return package("ppt/presentation.xml", parts)
 
@@ -145,7 +158,11 @@ def write(given: Words) -> bytes:
 TABLE = FormatTable(
     "deck.pptx",
     "ECMA-376, 5th edition",
-    {place: section for table in (SLIDE, LINKED, NOTES, COMMENTS, PATTERNS) for place, (section, *_) in table.items()}
+    {
+        place: section
+        for table in (SLIDE, LINKED, NOTES, COMMENTS, PATTERNS, MASTERS)
+        for place, (section, *_) in table.items()
+    }
     | OTHERS,
     write,
 )

@@ -166,7 +166,7 @@ def test_org_without_drawers_and_planning() -> None:
         "#+BEGIN_SRC python\nx = 1\n#+END_SRC\n# comment\nAfter.\n"
     )
     document = read("a.org", source)
-    assert document.metadata == {"format": "org", "author": "Mara"}
+    assert document.metadata == {"format": "org", "author": "Mara", "tags": ["sea"]}
     assert texts(document) == [
         ("Tide log", "With a link and bold words."),
         ("Tide log › Gauges", "Text one\nline two.\n- item\n- done"),

@@ -156,18 +156,20 @@ def test_tags_and_properties_are_metadata() -> None:
 )
 def test_what_is_no_mapping_as_a_whole_is_text(block: str) -> None:
     text = f"---\n{block}---\nBelow"
-    assert front_matter(text) == ({}, text, 0)
+    assert front_matter(text, Omissions()) == ({}, text, 0)
 
 
 def test_front_matter_that_is_no_yaml_still_is_front_matter_if_each_line_is_a_pair() -> None:
-    found, body, above = front_matter("---\ntitle: Berlin: a visit\ntags: [a, b]\n# note\nlist:\n  - x\n---\nBelow")
+    found, body, above = front_matter(
+        "---\ntitle: Berlin: a visit\ntags: [a, b]\n# note\nlist:\n  - x\n---\nBelow", Omissions()
+    )
     assert found == {"title": "Berlin: a visit", "tags": ["a", "b"], "list": ["x"]}
     assert (body, above) == ("Below", 7)
 
 
 def test_aliases_of_yaml_are_refused() -> None:
     bomb = "a: &a [x, x]\n" + "".join(f"{n}: &{n} [*{p}, *{p}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True))
-    found, _, _ = front_matter(f"---\n{bomb}---\nBelow")
+    found, _, _ = front_matter(f"---\n{bomb}---\nBelow", Omissions())
     assert len(json.dumps(found)) < 1000
 
 

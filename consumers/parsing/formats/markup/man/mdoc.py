@@ -17,7 +17,7 @@ _NAMES = {
 }
 _PLAIN_WORDS = """
     Ar Cm Ic Li Va Vt Fa Em Sy No Ad An Dv Er Ev Pa Tn Lb Cd Ms Sx Ft Fd Lk Mt Me St Xr Fn Fo In Nm Nd Fl Ns Pf D1 Dl Ap
-    %A %B %C %D %I %J %N %O %P %R %T %U %V
+    %A %B %C %D %I %J %N %O %P %Q %R %T %U %V En Ex Rv Ta Xo Xc Eo Ec
 """
 _CALLABLE = frozenset(_PLAIN_WORDS.split()) | _AROUND.keys() | _OPENING.keys() | _CLOSING.keys() | _NAMES.keys()
 _CLOSING_MARKS = frozenset((".", ",", ":", ";", "?", "!", ")", "]"))
@@ -73,6 +73,8 @@ class Mdoc:
                 out.close(word)
             elif word in _OPENING_MARKS:
                 out.open(word)
+            elif word in ("-std", "-split", "-nosplit") and macro in ("Ex", "Rv", "An"):
+                pass
             elif macro == "Fl":
                 out.add(f"-{word}")
             elif macro == "Pf":

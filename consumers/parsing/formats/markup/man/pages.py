@@ -3,21 +3,25 @@
 import re
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.markup.man.mdoc import Mdoc
-from consumers.parsing.formats.markup.man.roff import Escapes, arguments, control, lines, without_programs
+from consumers.parsing.formats.markup.man.roff import Escapes, arguments, control, lines, report, without_programs
 from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import is_header, row_text
+from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
 
 _PARAGRAPHS = frozenset(("PP", "P", "LP", "HP", "sp", "RS", "RE", "Pp", "YS"))
-_FONTS = frozenset(("B", "I", "SM", "SB", "R", "CW"))
 _ALTERNATING = frozenset(("BR", "RB", "BI", "IB", "IR", "RI"))
 _VERBATIM = frozenset(("nf", "EX", "Vb", "Bd", "DS"))
 _VERBATIM_ENDS = frozenset(("fi", "EE", "Ve", "Ed", "DE"))
+_HEADINGS = frozenset(("SH", "SS", "Sh", "Ss"))
+_TEXTLESS_WORDS = "PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE"
+_TEXTLESS = frozenset(_TEXTLESS_WORDS.split())
+"""Macros whose arguments are for programs."""
+_TAB = re.compile(r"\btab[ \t]*\((.)\)")
 _BULLETS = frozenset("•*-–—·o+□○")
 
 
@@ -50,10 +54,16 @@ class _Page:
         self._verbatim = False
         self._waits_for = ""
         self._table: list[str] | None = None
+        self._link = ""
+        """The target of a link that has no text yet."""
+        self._index: list[str] = []
 
     def read(self, text: str) -> None:
-        for number, line in without_programs(lines(text)):
+        omissions = self.outline.omissions
+        for number, line in without_programs(lines(text, omissions), omissions):
             found = control(line)
+            if self._table is not None and found is not None and found[0] in _HEADINGS:
+                self._end_table(number)
             if self._table is not None:
                 self._table_line(line, number, found)
             elif found is not None:
@@ -64,10 +74,18 @@ class _Page:
                 self._end()
             else:
                 self._text(line, number)
+        if self._table is not None:
+            self._end_table(0)
         self._end()
+        for name in sorted(self.escapes.unused):
+            report(OmissionKind.OTHER, self.escapes.strings[name], omissions)
+        read = {word for block in self.outline.blocks for word in block.text.casefold().split()}
+        for entry in self._index:
+            if not read.issuperset(entry.casefold().split()):
+                omissions.add(OmissionKind.METADATA, entry)
 
     def _macro(self, name: str, rest: str, number: int) -> None:
-        if name in ("SH", "SS", "Sh", "Ss"):
+        if name in _HEADINGS:
             self._verbatim = False
             self._end()
             title = " ".join(arguments(rest))
@@ -77,6 +95,12 @@ class _Page:
                 self._waits_for = name
         elif name in ("TH", "Dt"):
             self._name(name, [self.escapes.plain(each) for each in arguments(rest)])
+        elif name == "Dd":
+            self.metadata["date"] = self.escapes.plain(rest)
+        elif name == "Os" and rest.strip():
+            self.metadata["source"] = self.escapes.plain(rest)
+        elif name == "IX":
+            self._index.append(self.escapes.plain(" ".join(arguments(rest)[1:])))
         elif name == "ds":
             self.escapes.define(rest)
         elif name == "so":
@@ -101,30 +125,48 @@ class _Page:
             self._table = []
         elif name == "br":
             self._gathered.append("\n")
-        elif name in _FONTS and rest.strip():
-            self._text(" ".join(arguments(rest)), number)
-        elif name in _ALTERNATING:
-            self._text("".join(arguments(rest)), number)
-        elif name == "OP":
-            self._text(f"[{' '.join(arguments(rest))}]", number)
         elif name == "SY":
             self._end()
             self._text(" ".join(arguments(rest)), number)
+        elif name in ("UR", "MT"):
+            self._link = rest
         elif name in ("UE", "ME"):
+            if self._link:
+                self._text(self._link, number)
             self._attach("".join(arguments(rest)))
-        elif self.mdoc.knows(name) and (words := self.mdoc.line([name, *arguments(rest)])):
+        elif words := self._words(name, rest):
             self._text(words, number)
+
+    def _words(self, name: str, rest: str) -> str:
+        """What a macro prints in a line. The arguments of unknown macros are text; requests, in lower case, have none."""
+        given = arguments(rest)
+        if name in _ALTERNATING:
+            return "".join(given)
+        if name == "OP":
+            return f"[{' '.join(given)}]"
+        if name == "MR" and len(given) > 1:
+            return f"{given[0]}({given[1]}){''.join(given[2:])}"
+        if name == "tl":
+            return " ".join(rest[1:].split(rest[:1])) if rest else ""
+        if self.mdoc.knows(name):
+            return self.mdoc.line([name, *given])
+        return "" if name in _TEXTLESS or name.islower() else " ".join(given)
 
     def _name(self, macro: str, words: list[str]) -> None:
         if not words:
             return
         section = words[1] if len(words) > 1 else ""
-        self.title = f"{words[0].lower() if words[0].isupper() else words[0]}{f'({section})' if section else ''}"
+        title = f"{words[0].lower() if words[0].isupper() else words[0]}{f'({section})' if section else ''}"
+        if self.title:  # a second page in the file
+            self.outline.heading(1, title)
+            for word in words[2:]:
+                report(OmissionKind.METADATA, word, self.outline.omissions)
+            return
+        self.title = title
         if section:
             self.metadata["section"] = section
-        if macro == "TH":
-            found = zip(("date", "source", "manual"), words[2:5], strict=False)
-            self.metadata |= {key: value for key, value in found if value.strip()}
+        keys = ("date", "source", "manual") if macro == "TH" else ("manual",)
+        self.metadata |= {key: value for key, value in zip(keys, words[2:5], strict=False) if value.strip()}
 
     def _text(self, line: str, number: int) -> None:
         text = self.escapes.plain(line)
@@ -153,6 +195,7 @@ class _Page:
     def _add(self, text: str, number: int) -> None:
         if self._line is None:
             self._line = number
+        self._link = ""
         self._gathered.append(text)
         self._gathered.append("\n" if self._verbatim else " ")
 
@@ -177,17 +220,20 @@ class _Page:
         assert self._table is not None
         if found is not None and found[0] == "TE":
             self._end_table(number)
-        elif found is not None and found[0] in _FONTS | _ALTERNATING:
-            self._table.append(("" if found[0] in _ALTERNATING else " ").join(arguments(found[1])))
-        elif found is None:
+        elif found is not None:
+            self._table.append(self._words(*found))
+        else:
             self._table.append(line)
 
     def _end_table(self, number: int) -> None:
         written, self._table = "\n".join(self._table or []), None
-        _, _, body = re.sub(r"\A[^\n]*;\n", "", written).partition(".\n")
+        options = written.partition("\n")[0]
+        tab = _TAB.search(options) if options.endswith(";") else None
+        layout, ended, body = re.sub(r"\A[^\n]*;\n", "", written).partition(".\n")
+        body = body if ended else layout
         body = re.sub(r"T\{\n?(.*?)\n?T\}", lambda cell: " ".join(cell[1].split()), body, flags=re.DOTALL)
-        rows = [[self.escapes.plain(cell).strip() for cell in row.split("\t")] for row in body.split("\n")]
-        rows = [row for row in rows if any(cell.strip("_=-") for cell in row)]
-        header = rows[0] if len(rows) > 1 and is_header(rows[0]) else []
-        for place, row in enumerate(rows[1:] if header else rows, 1):
-            self.outline.text(row_text(header, row), "\n\n" if place == 1 else "\n", line=number, row=place)
+        rows = [
+            [self.escapes.plain(cell).strip() for cell in row.split(tab[1] if tab else "\t")]
+            for row in body.split("\n")
+        ]
+        fill_rows(self.outline, [row for row in rows if any(cell.strip("_=-") for cell in row)], line=number or None)

@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterator
 
-_COMMENT = re.compile(r'(?<!\\)\\["#].*')
+from consumers.omissions import OmissionKind, Omissions
+
+_COMMENT = re.compile(r'(?<!\\)\\["#](.*)')
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _CONTROL = re.compile(r"[.'][ \t]*(\S*)[ \t]*(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r'[ \t]*(?:"((?:[^"]|"")*)"?|((?:\\ |[^ \t])+))')
 _CHARACTERS = {
@@ -49,12 +52,17 @@ _SINGLE = {
 _UNICODE = re.compile(r"u([0-9A-F]{4,6})(?:_([0-9A-F]{4,6}))?\Z")
 
 
-def lines(text: str) -> list[str]:
+def lines(text: str, omissions: Omissions) -> list[str]:
     """The lines without comments, those continued by a last backslash joined."""
+
+    def comment(match: re.Match[str]) -> str:
+        report(OmissionKind.COMMENT, match[1], omissions)
+        return ""
+
     found: list[str] = []
     held = ""
     for line in text.split("\n"):
-        line = held + _COMMENT.sub("", line)
+        line = held + _COMMENT.sub(comment, line)
         held = ""
         if line.endswith("\\") and not line.endswith("\\\\"):
             held = line[:-1]
@@ -63,6 +71,15 @@ def lines(text: str) -> list[str]:
     if held:
         found.append(held)
     return found
+
+
+def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
+    """Reports a line that is not printed, if it has a word that no request is."""
+    found = control(line)
+    if found is not None:
+        line = "" if found[0].islower() and found[0] != "tl" else found[1]
+    if _WORD.search(line):
+        omissions.add(kind, line)
 
 
 def control(line: str) -> tuple[str, str] | None:
@@ -86,11 +103,13 @@ class Escapes:
 
     def __init__(self) -> None:
         self.strings = {"R": "®", "Tm": "™", "lq": "“", "rq": "”", "S": "", "Aq": "'"}
+        self.unused: set[str] = set()
 
     def define(self, text: str) -> None:
         name, _, value = text.partition(" ")
         if name and len(self.strings) < 1000:
             self.strings[name] = self.plain(value.strip().removeprefix('"'))[:1000]
+            self.unused.add(name)
 
     def plain(self, text: str) -> str:
         return _ESCAPE.sub(self._printed, text) if "\\" in text else text
@@ -102,6 +121,7 @@ class Escapes:
             return _character(match["quoted"])
         name = match["string2"] or match["string"] or match["string1"]
         if name is not None:
+            self.unused.discard(name)
             return self.strings.get(name) or _CHARACTERS.get(name, "")
         return _SINGLE.get(match["one"] or "", "")
 
@@ -113,14 +133,14 @@ def _character(name: str) -> str:
         return "".join(chr(point) for each in code.groups() if each and _is_character(point := int(each, 16)))
     if len(name) == 2 and name[0] in _ACCENTS:
         return name[1] + _ACCENTS[name[0]]
-    return name if len(name) == 1 else ""
+    return name if len(name) == 1 else "\ufffd"
 
 
 def _is_character(point: int) -> bool:
     return point < 0x110000 and not 0xD800 <= point < 0xE000
 
 
-def without_programs(every: list[str]) -> Iterator[tuple[int, str]]:
+def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
     """Lines, numbered from 1, without definitions of macros and what conditions leave out: a page is for a terminal (`n`)."""
     index = 0
     held = False
@@ -132,10 +152,13 @@ def without_programs(every: list[str]) -> Iterator[tuple[int, str]]:
             yield index, line
             continue
         name, rest = found
+        first = index
         if name in ("de", "de1", "am", "ig", "dei"):
             end = "." + ((arguments(rest)[1:] or ["."])[0] if name != "ig" else (arguments(rest) or ["."])[0])
             while index < len(every) and not every[index].startswith(end):
                 index += 1
+            for left_out in every[first:index]:
+                report(OmissionKind.COMMENT if name == "ig" else OmissionKind.OTHER, left_out, omissions)
             index += 1
         elif name in ("if", "ie", "el", "while"):
             if name == "el":
@@ -148,6 +171,8 @@ def without_programs(every: list[str]) -> Iterator[tuple[int, str]]:
             kept = body.strip().removeprefix("\\{").strip()
             if true and kept:
                 yield index, kept
+            for left_out in () if true else (kept, *every[first:index]):
+                report(OmissionKind.HIDDEN, left_out, omissions)
         elif not name.startswith("\\}"):
             yield index, line
 

@@ -1,0 +1,137 @@
+"""iCalendar (RFC 5545) and vCard (RFC 6350, and 2.1): events, tasks and people, a heading and a line for each property."""
+
+import quopri
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text, decode
+from consumers.parsing.formats.text import within_limits
+from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.outline import Outline
+from consumers.splitting import ParsedText
+
+_BOUNDARY = re.compile(r"(?:BEGIN|END):", re.IGNORECASE)
+_QUOTED_PRINTABLE = re.compile(r"QUOTED-PRINTABLE", re.IGNORECASE)
+_LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"]*\"|[^\":;])*)*):(.*)", re.DOTALL)
+_PARAMETER = re.compile(r";([\w-]+)(?:=(\"[^\"]*\"|[^\":;]*))?")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SEPARATOR = re.compile(r"(?<!\\)[;,]+")
+_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?")
+_NAMES = ("SUMMARY", "FN")
+"""The property that is the heading of its component."""
+_LABELS = {
+    "DTSTART": "Start", "DTEND": "End", "N": "Name", "TEL": "Telephone", "ADR": "Address", "BDAY": "Birthday",
+    "ORG": "Organisation",
+}  # fmt: skip
+_PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
+_PROGRAM_WORDS = """
+    VERSION PRODID UID DTSTAMP SEQUENCE REV CALSCALE METHOD TZID TZOFFSETFROM TZOFFSETTO TZNAME TRIGGER ACTION CLASS TRANSP
+    LAST-MODIFIED CREATED RRULE PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
+"""
+_PROGRAM = frozenset(_PROGRAM_WORDS.split())
+"""Properties for programs, as are those whose names begin with X-."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Property:
+    name: str
+    parameters: dict[str, str]
+    value: str
+    line: int
+
+
+def parse_calendar(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    text = within_limits(decode(data), limits, omissions)
+    outline = Outline(limits.text_chars, omissions)
+    held: list[_Property] = []
+    depth = 0
+    title = ""
+    for each in _properties(text):
+        if each.name in ("BEGIN", "END"):
+            _fill(held, depth, outline)
+            held = []
+            depth = max(depth + (1 if each.name == "BEGIN" else -1), 0)
+        elif each.name == "X-WR-CALNAME":
+            title = " ".join(_plain(each).split())
+        else:
+            held.append(each)
+    _fill(held, depth, outline)
+    return ParsedText(outline.done(), title or outline.first_heading)
+
+
+def _properties(text: str) -> Iterator[_Property]:
+    """The content lines, unfolded. A line that is none continues the value of the line before it."""
+    number, held, quoted = 1, "", False
+    for at, line in enumerate(text.split("\n"), 1):
+        if quoted and held.endswith("="):
+            held += f"\n{line}"
+        elif held and line[:1] in (" ", "\t"):
+            held += line[1:]
+        elif held and line.strip() and not _LINE.match(line) and not _BOUNDARY.match(held):
+            held += f"\n{line}"
+        else:
+            yield from _property(number, held)
+            number, held = at, line
+            quoted = _QUOTED_PRINTABLE.search(line.partition(":")[0]) is not None
+    yield from _property(number, held)
+
+
+def _property(number: int, line: str) -> Iterator[_Property]:
+    if found := _LINE.match(line):
+        name, stated, value = found.groups()
+        parameters = {key.upper(): given.strip('"') for key, given in _PARAMETER.findall(stated)}
+        yield _Property(name.upper(), parameters, value, number)
+    elif line.strip():
+        yield _Property("", {}, line, number)
+
+
+def _fill(held: list[_Property], depth: int, outline: Outline) -> None:
+    name = next((each for wanted in _NAMES for each in held if each.name == wanted), None)
+    if name is not None:
+        outline.heading(max(depth, 1), _plain(name), line=name.line)
+    for each in held:
+        if each is name:
+            continue
+        if _is_data(each):
+            outline.omissions.add(OmissionKind.EMBEDDED, f"{each.name.lower()}, {len(each.value):,} characters")
+        elif (each.name in _PROGRAM or each.name.startswith("X-")) and any(map(str.isalpha, each.value)):
+            outline.omissions.add(OmissionKind.METADATA, _plain(each))
+        elif each.name not in _PROGRAM and (text := _plain(each).strip()):
+            label = _LABELS.get(each.name, each.name.capitalize())
+            outline.text(f"{label}: {text}" if label else text, "\n", line=each.line)
+        for key in ("ALTREP", "LABEL", "X-ABLABEL"):
+            if key in each.parameters:
+                outline.omissions.add(OmissionKind.METADATA, clean_text(each.parameters[key]))
+
+
+def _is_data(each: _Property) -> bool:
+    encoding = each.parameters.get("ENCODING", "").upper()
+    return (
+        encoding in ("B", "BASE64")
+        or "BASE64" in each.parameters
+        or each.parameters.get("VALUE", "").upper() == "BINARY"
+        or each.value[:5].lower() == "data:"
+    )
+
+
+def _plain(each: _Property) -> str:
+    value = each.value
+    encoded = each.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in each.parameters
+    if encoded:
+        printed = quopri.decodestring(value.encode("utf-8", "replace"))
+        try:
+            value = decode(printed, each.parameters.get("CHARSET", ""))
+        except NotADocument:
+            value = printed.decode("utf-8", "replace")
+    if each.name in ("N", "ADR", "ORG", "CATEGORIES", "NICKNAME"):
+        value = ", ".join(part.strip() for part in _SEPARATOR.split(value) if part.strip())
+    value = _ESCAPED.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value)
+    if date := _DATE.fullmatch(value):
+        year, month, day, hour, minute, zone = date.groups()
+        return f"{year}-{month}-{day}" + (f" {hour}:{minute}{' UTC' if zone else ''}" if hour else "")
+    if each.name in _PEOPLE:
+        address = value.removeprefix("mailto:").removeprefix("MAILTO:")
+        return clean_text(f"{each.parameters['CN']} <{address}>" if each.parameters.get("CN") else address)
+    return clean_text(value)
