@@ -9,7 +9,6 @@ from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_file, read_json_lines, read_json_value
 from consumers.parsing.conversations.days import documents_by_day, key_in_uri
 from consumers.parsing.conversations.json_exports import keep_note, read_conversations
-from consumers.parsing.conversations.slack import MEMBERS, member_names, read_list
 from consumers.parsing.conversations.whatsapp import is_whatsapp, read_whatsapp
 from consumers.parsing.decoding import decode
 from consumers.parsing.file_name import stem_of
@@ -22,8 +21,6 @@ from consumers.types import ParsedDocument
 _SAMPLE = 4096
 ParseMessage = Callable[[bytes, str], Iterator[ParsedDocument]]
 """Gives the documents of one e-mail under a URI."""
-ReadAbove = Callable[[bytes], bytes]
-"""Gives the content of a file in the folder above; b"" if it cannot be read."""
 
 
 def read_collection(
@@ -34,13 +31,12 @@ def read_collection(
     settings: SplitSettings,
     modified_at: float | None,
     parse_message: ParseMessage,
-    read_above: ReadAbove,
 ) -> Iterator[ParsedDocument] | None:
     """The documents of a file that holds several; None if the file is one document."""
     if format is JSON_LINES:
         return (replace(found, modified_at=modified_at) for found in read_json_lines(data, f"{uri}#", settings))
     if format is JSON:
-        return _json(data, name, uri, settings, modified_at, read_above)
+        return _json(data, name, uri, settings, modified_at)
     if format is MAILBOX:
         return _mailbox(data, uri, modified_at, parse_message)
     if format is TEXT and b":" in data[:_SAMPLE]:
@@ -49,7 +45,7 @@ def read_collection(
 
 
 def _json(
-    data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None, read_above: ReadAbove
+    data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None
 ) -> Iterator[ParsedDocument]:
     try:
         value = parse_json(data)
@@ -57,18 +53,9 @@ def _json(
         return read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
     # A day of a channel of Slack is named by its folder alone.
     channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
-
-    def members() -> dict[str, str]:
-        try:
-            return member_names(parse_json(read_above(MEMBERS)))
-        except ValueError:
-            return {}
-
-    if conversations := read_conversations(value, channel, members):
+    if conversations := read_conversations(value, channel):
         return documents_by_day(conversations, uri, settings, modified_at)
     note = keep_note(value)
-    if note is None and (text := read_list(value)):
-        note = {"text": text}
     return read_json_value(value if note is None else note, uri, settings, modified_at, fallback_title=stem_of(name))
 
 

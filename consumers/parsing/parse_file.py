@@ -4,15 +4,13 @@ A file never makes `parse_file` raise: what cannot be read becomes a document wi
 read a document with `error` and `skipped`. What a limit of the process stops (time, memory) is the worker pool's to report.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import read_json_line
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.collections import ReadAbove, read_collection
+from consumers.parsing.collections import read_collection
 from consumers.parsing.decoding import LONGEST_CHARACTER
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
@@ -49,35 +47,18 @@ def parse_file(
     """The documents of a file, and last a summary of what was read (none if the file was not opened).
 
     `name` decides the format in place of the path, for content that is kept under another name. `root` and `checked_inode`
-    keep what is opened within a folder, see `consumers.openat`; the list of members of a chat export is read from there too.
-    Of a file that is larger than `max_bytes` the beginning is read, if its format can be cut.
+    keep what is opened within a folder, see `consumers.openat`. Of a file that is larger than `max_bytes` the beginning is
+    read, if its format can be cut.
     """
     name = path if name is None else name
     open_file = partial(
         OpenFile, path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode, max_bytes=max_bytes
     )
-
-    def read_above(beside: bytes) -> bytes:
-        if root is None:
-            return b""
-        above = os.fsencode(Path(os.fsdecode(path)).parent.parent / os.fsdecode(beside))
-        try:
-            with OpenFile(above, follow_symlinks=follow_symlinks, root=root, max_bytes=max_bytes) as file:
-                return b"" if file.is_cut else file.read_all(limits.file_bytes)
-        except (NotADocument, Unreadable):
-            return b""
-
-    documents = _parse(open_file, name, uri, settings, limits, read_above)
-    yield from with_summarised_failures(documents, uri, stem_of(name))
+    yield from with_summarised_failures(_parse(open_file, name, uri, settings, limits), uri, stem_of(name))
 
 
 def _parse(
-    open_file: Callable[[], OpenFile],
-    name: bytes,
-    uri: str,
-    settings: SplitSettings,
-    limits: Limits,
-    read_above: ReadAbove,
+    open_file: Callable[[], OpenFile], name: bytes, uri: str, settings: SplitSettings, limits: Limits
 ) -> Iterator[ParsedDocument | ParseSummary]:
     try:
         with open_file() as file:
@@ -86,9 +67,7 @@ def _parse(
                 yield from _parse_lines(file, name, uri, settings, limits, modified_at)
             else:
                 data = file.read_all(_most_bytes(file, limits))
-                yield from parse_data(
-                    data, name, uri, settings, limits, modified_at, is_cut=file.is_cut, read_above=read_above
-                )
+                yield from parse_data(data, name, uri, settings, limits, modified_at, is_cut=file.is_cut)
             yield file.summary()
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, None)
@@ -103,10 +82,9 @@ def parse_data(
     modified_at: float | None = None,
     *,
     is_cut: bool = False,
-    read_above: ReadAbove = lambda _: b"",
 ) -> Iterator[ParsedDocument]:
     """The documents of a file's content; `name` decides the format where the content does not. `is_cut`: `data` is only the
-    beginning of the content. `read_above` reads another file of the same export."""
+    beginning of the content."""
     try:
         _refuse_blank(data)
         if is_cut and data.startswith(READ_AS_A_WHOLE):
@@ -123,7 +101,7 @@ def parse_data(
         def parse_message(message: bytes, message_uri: str) -> Iterator[ParsedDocument]:
             return parse_data(message, _MESSAGE_NAME, message_uri, settings, limits, modified_at)
 
-        documents = read_collection(format, data, name, uri, settings, modified_at, parse_message, read_above)
+        documents = read_collection(format, data, name, uri, settings, modified_at, parse_message)
         if documents is not None:
             yield from documents
             if is_cut:

@@ -6,7 +6,7 @@ The exports differ mostly in the names of the same values, so that tables of nam
 import html
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,14 +31,11 @@ _WEEKDAY_DATE = re.compile(r"(?:\w+, )?(\w+ \d{1,2}, \d{4}) at (\d{1,2}:\d{2}:\d
 _DEEPEST = 12
 
 
-def read_conversations(
-    value: object, channel: str, members: Callable[[], Mapping[str, str]] = dict
-) -> list[Conversation] | None:
-    """The conversations of a JSON value; None if it is no chat export. `channel` names one that does not name itself,
-    `members` gives the names of the people whom Slack states by their ids."""
+def read_conversations(value: object, channel: str) -> list[Conversation] | None:
+    """The conversations of a JSON value; None if it is no chat export. `channel` names one that does not name itself."""
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         if all(_is_slack_message(item) for item in value):
-            people = {**members(), **_slack_people(value)}
+            people = _slack_people(value)
             return [Conversation(channel, channel, [_slack_message(item, people) for item in value])]
         if any(_is_conversation(item) for item in value) and all(
             _is_conversation(item) or not item.get("text") for item in value

@@ -1,14 +1,13 @@
 """Exports of chat programs: a document for each conversation and day, with the authors in the text."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.parsing.conversations.json_exports import keep_note, read_conversations
-from consumers.parsing.parse_file import parse_data, parse_file
+from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
@@ -137,36 +136,6 @@ def test_a_message_without_text_costs_a_slack_channel_nothing() -> None:
     ]
     assert said(second) == ["Runa Beck: A plan [plan.pdf]"]
     assert [each.text for each in second.left_out] == ["1 attachment not read: plan.pdf"]
-
-
-MEMBERS = [
-    {"id": "U2", "name": "tlie", "real_name": "Tor Lie", "profile": {"title": "Potter", "display_name": "Tor"}},
-    {"id": "U1", "name": "runa", "profile": {"real_name": "Runa B."}},
-]
-
-
-def test_the_members_of_a_slack_export_name_who_speaks(tmp_path: Path) -> None:
-    (tmp_path / "kiln").mkdir()
-    (tmp_path / "kiln" / "2024-05-01.json").write_text(json.dumps(SLACK))
-    (tmp_path / "users.json").write_text(json.dumps(MEMBERS))
-    day = bytes(tmp_path / "kiln" / "2024-05-01.json")
-
-    def speakers(root: Path | None) -> list[str]:
-        found = parse_file(day, "file:///x/kiln/a.json", SETTINGS, root=bytes(root) if root else None)
-        [first, _] = [each for each in found if isinstance(each, ParsedDocument)]
-        return [line.partition(":")[0] for line in said(first)[:2]]
-
-    assert speakers(tmp_path) == ["Runa Beck", "Tor Lie"]
-    assert speakers(None) == speakers(tmp_path / "kiln") == ["Runa Beck", "U2"]
-    (tmp_path / "users.json").write_text("[")
-    assert speakers(tmp_path) == ["Runa Beck", "U2"]
-
-
-def test_the_lists_of_a_slack_export_are_documents() -> None:
-    [members] = read(MEMBERS)
-    assert said(members) == ["Tor Lie (Tor; tlie; Potter; U2)", "Runa B. (runa; U1)"]
-    [channels] = read([{"id": "C1", "name": "kiln", "members": ["U1"], "purpose": {"value": "Firing days"}}])
-    assert said(channels) == ["kiln: Firing days"]
 
 
 def test_an_item_without_text_fails_alone() -> None:
