@@ -112,6 +112,7 @@ STORE_ROOMS = {
     "change": {"errors", "fixed_point", "index", "lance", "links", "types"},
     "export": {"document_snapshot", "snapshot"},
     "document_snapshot": {"snapshot", "types"},
+    "document_time": {"types"},
     "snapshot": {"index", "types"},
     "index": {"fixed_point", "lance", "links", "text", "types"},
     "log": {"errors", "fixed_point", "lance", "types"},

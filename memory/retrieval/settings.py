@@ -1,8 +1,7 @@
 """The settings of retrieval: each is declared here once, with its default, bounds and meaning. A mode names those it reads.
 
-The section `[retrieval]` of the configuration, the `settings` of a request, `hippoctl --set`, the comments of `config.toml` and
-the table in `docs/explanation/retrieval.md` derive from this declaration or are tested against it. This module imports nothing
-heavy: clients read it too.
+The section `[retrieval]` of the configuration, the `settings` of a request, `hippoctl --set` and the comments of `config.toml`
+derive from this declaration or are tested against it. This module imports nothing heavy: clients read it too.
 """
 
 from collections.abc import Mapping
