@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Any
 
-from store.types import Triple
+from store.types import MENTION, Triple
 
 _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _KEPT_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "Mn", "Mc", "Me"})
@@ -45,9 +45,15 @@ def _words(text: str) -> str:
     return " ".join("".join(kept).replace("œ", "oe").split())
 
 
-def normalise_triple(raw: Any) -> Triple | None:
-    """The triple with normalised parts. `None` unless `raw` is three strings of which something is left."""
+def normalise_triple(raw: Any, *, mentions: bool = False) -> Triple | None:
+    """The triple with normalised parts. `None` unless `raw` is three strings of which something is left.
+
+    With `mentions`, a triple whose predicate is empty as it came is a mention edge (`store.types.MENTION`).
+    """
     if not isinstance(raw, (list, tuple)) or len(raw) != 3 or not all(isinstance(part, str) for part in raw):
         return None
     subject, predicate, object_ = (normalise_phrase(part) for part in raw)
-    return (subject, predicate, object_) if subject and predicate and object_ else None
+    if not subject or not object_:
+        return None
+    is_mention = mentions and raw[1] == MENTION
+    return (subject, predicate, object_) if predicate or is_mention else None

@@ -71,7 +71,7 @@ class StoreReader:
         """How large the memory was, at no more than `limit` of the commits that `snapshot_at` can show, the last among them."""
         times, counts = self._log.times.copy(), self._log.counts.copy()
         now = self._snapshot
-        counts[now.commit] = (now.living_passages, now.living_phrases, now.living_triples)
+        counts[now.commit] = (now.living_passages, now.living_phrases, now.living_statements)
         known = sorted(seq for seq in counts if self._log.horizon <= seq <= now.commit and seq in times)
         step = -(-len(known) // limit) or 1
         return [GrowthPoint(seq, times[seq], *counts[seq]) for seq in reversed(known[::-1][::step])]

@@ -34,6 +34,7 @@ class Snapshot:
         self.living_passages = index.living_passages
         self.living_phrases = index.living_phrases
         self.living_triples = index.living_triples
+        self.living_statements = index.living_statements
         self._passages = index.passages
         self._phrases = index.phrases
         self._phrase_rows = index.phrase_rows
@@ -49,6 +50,8 @@ class Snapshot:
         self.triple_vectors = index.triple_vectors.view()
         self.triple_ends: NDArray[np.int32] = index.triple_ends.view()
         """Phrase rows of subject and object, shape (n_triples, 2)."""
+        self.is_statement: NDArray[np.bool_] = index.statements.view()
+        """Which triples are statements and not mention edges, shape (n_triples,)."""
         self._passage_counts = index.passage_counts.view()
         self._phrase_counts = index.phrase_counts.view()
         self._triple_counts = index.triple_counts.view()
@@ -56,13 +59,15 @@ class Snapshot:
         self.crowded_phrases = index.crowding.n
         """How many phrases are crowded (`store.index.synonyms.crowding`); not known of an earlier commit's."""
         self.relation: MatrixView = index.relation.view(index.shape("relation"))
-        """Phrase x phrase, symmetric: the number of (passage, triple) pairs that link the two."""
+        """Phrase x phrase, symmetric: the number of (passage, statement) pairs that link the two."""
+        self.mention: MatrixView = index.mention.view(index.shape("mention"))
+        """Phrase x phrase, symmetric: the number of (passage, mention edge) pairs that link the two."""
         self.synonym: MatrixView = index.synonym.view(index.shape("synonym"))
         """Phrase x phrase, symmetric: cosines at or above the threshold."""
         self.context: MatrixView = index.context.view(index.shape("context"))
         """Passage x phrase: 1 where the passage holds the phrase."""
         self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
-        """Passage x triple: 1 where the passage states the triple."""
+        """Passage x triple: 1 where the passage states the triple, or has the mention edge."""
         self.naming: MatrixView = index.naming.view(index.shape("naming"))
         """Names x passage: how many documents with these names hold the passage."""
         self._names = index.names
@@ -96,6 +101,12 @@ class Snapshot:
     def triple_alive(self) -> NDArray[np.bool_]:
         """Shape (n_triples,)."""
         return self._triple_counts.positive()
+
+    @cached_property
+    def statement_alive(self) -> NDArray[np.bool_]:
+        """The living statements: `triple_alive` without mention edges, shape (n_triples,)."""
+        alive: NDArray[np.bool_] = self.triple_alive & self.is_statement
+        return alive
 
     @property
     def phrase_passages(self) -> NDArray[np.int32]:
@@ -232,6 +243,7 @@ class Snapshot:
         """How many undirected edges of each kind there are."""
         return {
             "relation": count_entries(self.relation) // 2,
+            "mention": count_entries(self.mention) // 2,
             "context": count_entries(self.context),
             "synonym": count_entries(self.synonym) // 2,
         }

@@ -177,7 +177,7 @@ class Store(StoreReader):
                 with self._tables.appending(statement_rows(self._index, delta, seq)):
                     plan_synonyms(self._index, delta, numbers, self.rule)
                     self._tables.append_to(synonym_rows(self._index, delta, seq))
-                before = (self._index.living_passages, self._index.living_phrases, self._index.living_triples)
+                before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
                 commit = self._log.append(
                     "change", batch.positions, {"before": before}, self._with_rowless_costs(batch.supplied_costs)
                 )

@@ -16,8 +16,16 @@ from numpy.typing import NDArray
 Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
+MENTION = ""
+"""The predicate of a mention edge: a triple that says only that its two ends stand near each other. It has no vector."""
+
 Vector = NDArray[np.float32]
 """One embedding, shape (dim,), L2-normalised; zero for a text of which the encoder knows nothing."""
+
+
+def is_statement(triple: Triple) -> bool:
+    """Whether a triple says something of its ends. Otherwise it is a mention edge."""
+    return triple[1] != MENTION
 
 
 class State(StrEnum):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from memory.encoder.packaged_model import model_dir
 from memory.openie.hipporag_file import read_hipporag_file
 from store.passage_id import passage_id
-from store.types import PassageText, Triple
+from store.types import PassageText, Triple, is_statement
 
 Floats = NDArray[np.float32]
 K = (2, 5, 10)
@@ -87,7 +87,7 @@ class Memory:
         self.encoder = encoder
         phrases = sorted({part for triples in found for s, _, o in triples for part in (s, o)})
         self.phrases, self.row = phrases, {phrase: i for i, phrase in enumerate(phrases)}
-        self.triples = sorted({triple for triples in found for triple in triples})
+        self.triples = sorted({triple for triples in found for triple in triples if is_statement(triple)})
         holders: dict[int, set[int]] = defaultdict(set)
         relation: Counter[tuple[int, int]] = Counter()
         for p, triples in enumerate(found):

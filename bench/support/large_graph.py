@@ -55,7 +55,8 @@ def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
     image.passage_counts.load(np.ones(passages, np.int32))
     image.phrase_counts.load(np.bincount(context.indices, minlength=phrases).astype(np.int32))
     image.triple_counts.load(np.bincount(rows, minlength=triples).astype(np.int32))
-    image.living_passages, image.living_phrases, image.living_triples = passages, phrases, triples
+    image.living_passages, image.living_phrases = passages, phrases
+    image.living_triples = image.living_statements = triples
     image.total_length = sum(image.postings.length(row) for row in range(passages))
     return Snapshot(image, 1, 0.0)
 

@@ -26,6 +26,7 @@ OPTIONAL: dict[str, Any] = {
     "link": None,
     "llm": None,
     "memory": None,
+    "mention": 0,
     "near_duplicate_of": None,
     "note": None,
     "other_share": None,

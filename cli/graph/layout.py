@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import igraph
 
 NODE_COLOURS = {"phrase": "#3b6ea8", "passage": "#c2702e"}
-EDGE_COLOURS = {"relation": "#5a6673", "synonym": "#3f9265", "context": "#d8cbbb"}
+EDGE_COLOURS = {"relation": "#5a6673", "mention": "#9d8fb0", "synonym": "#3f9265", "context": "#d8cbbb"}
 PATH_COLOUR = "#c1272d"
 """Colours that differ in lightness too; kinds also differ in shape, and edges in dashes."""
 MAX_LABELS = 40

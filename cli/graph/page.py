@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from bokeh.models.renderers import DataRenderer
     from bokeh.plotting import figure
 
+EDGE_STYLES = (
+    ("context", "solid", 1.0),
+    ("mention", "dotted", 1.2),
+    ("synonym", "dashed", 1.2),
+    ("relation", "solid", 1.6),
+)
+"""Type, dash and width of the edges, those of one type above those of the types before."""
 MAX_TITLE_CHARS = 300
 """Characters of one text in a tooltip or the list."""
 PAGE_TEMPLATE = """
@@ -84,7 +91,7 @@ def _plot(neighbourhood: GraphResponse, positions: list[Coordinates]) -> "figure
     at = {node.id: spot for node, spot in zip(neighbourhood.nodes, positions, strict=True)}
     on = on_paths(neighbourhood)
     edges: list[DataRenderer] = []
-    for kind, dash, width in (("context", "solid", 1.0), ("synonym", "dashed", 1.2), ("relation", "solid", 1.6)):
+    for kind, dash, width in EDGE_STYLES:
         of_kind = [edge for edge in neighbourhood.edges if edge.type == kind and ends(edge) not in on]
         edges.append(_lines(plot, of_kind, at, EDGE_COLOURS[kind], dash, width, kind))
     lit = [edge for edge in neighbourhood.edges if ends(edge) in on]

@@ -48,9 +48,9 @@ def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
 
 
 def _edges(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse, at: dict[str, Coordinates]) -> None:
-    """Context edges below, then synonyms, then relations, the paths on top."""
+    """Context edges below, then mentions, synonyms and relations, the paths on top."""
     on = on_paths(neighbourhood)
-    order = ("context", "synonym", "relation")
+    order = ("context", "mention", "synonym", "relation")
     for edge in sorted(neighbourhood.edges, key=lambda edge: (ends(edge) in on, order.index(edge.type))):
         lit = ends(edge) in on
         line = [at[edge.source], at[edge.target]]

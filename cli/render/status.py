@@ -32,7 +32,10 @@ def status_lines(answer: "Status") -> list[Text]:
         [text(("memory", DIM)), text(counts)],
         [
             text(("edges", DIM)),
-            text(f"{edges.relation:,} relation · {edges.context:,} context · {edges.synonym:,} synonym"),
+            text(
+                f"{edges.relation:,} relation · {edges.mention:,} mention · {edges.context:,} context · "
+                f"{edges.synonym:,} synonym"
+            ),
         ],
         [text(("encoder", DIM)), text(answer.encoder)],
         [text(("openie", DIM)), text(answer.openie)],

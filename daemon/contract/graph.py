@@ -79,7 +79,7 @@ class GraphEdge(Response):
 
     source: str
     target: str
-    type: Literal["relation", "synonym", "context"]
+    type: Literal["relation", "mention", "synonym", "context"]
     weight: float
     triples: list[TripleText] = Field(default_factory=list, exclude_if=is_empty)
 

@@ -116,7 +116,7 @@ class StatedTriple(Response):
 
 class PathStep(Response):
     """A node of the path, and the edge from the previous node to it. `kind`: "phrase" or "passage". A passage has an `id`,
-    and its `text` is its title. `edge`: "relation", "synonym" or "context", with its weight and its triples.
+    and its `text` is its title. `edge`: "relation", "mention", "synonym" or "context", with its weight and its triples.
     """
 
     kind: str

@@ -30,6 +30,7 @@ class WaitRequest(Request):
 
 class Edges(Response):
     relation: int
+    mention: int = 0
     context: int
     synonym: int
 

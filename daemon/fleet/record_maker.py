@@ -18,7 +18,7 @@ from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder
 from store.passage_id import passage_id
-from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple
+from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple, is_statement
 
 ENCODE_SLICE_CHARS = 65_536
 """Texts of so many characters go to the encoder at once, the shortest first."""
@@ -115,8 +115,9 @@ def _encode(encoder: Encoder, records: Sequence[Record]) -> EncodedAhead:
     exact: dict[str, None] = {}
     for record in records:
         triples = _triples(record)
+        statements = filter(is_statement, triples)
         rough |= dict.fromkeys(
-            [*(_text(passage).full for passage in record.document.passages), *map(triple_text, triples)]
+            [*(_text(passage).full for passage in record.document.passages), *map(triple_text, statements)]
         )
         exact |= dict.fromkeys(_phrases(triples))
     for part in slices(sorted(rough, key=len), ENCODE_SLICE_CHARS):
@@ -130,15 +131,15 @@ def _with_vectors(record: Record, ahead: EncodedAhead, identity: EncoderIdentity
     if not record.document.passages:
         return record
     triples = _triples(record)
-    phrases = _phrases(triples)
+    phrases, statements = _phrases(triples), tuple(filter(is_statement, triples))
     vectors = RecordVectors(
         identity.name,
         identity.dim,
         _rows([ahead.rough[_text(passage).full] for passage in record.document.passages], identity.dim),
         tuple(phrases),
         _rows([ahead.exact[phrase] for phrase in phrases], identity.dim),
-        tuple(triples),
-        _rows([ahead.rough[triple_text(triple)] for triple in triples], identity.dim),
+        statements,
+        _rows([ahead.rough[triple_text(statement)] for statement in statements], identity.dim),
     )
     return Record(record.document, record.extractions, record.position, vectors)
 
@@ -151,10 +152,10 @@ def _triples(record: Record) -> list[Triple]:
     """Every triple of a record once, as the store will have it."""
     found: dict[Triple, None] = {}
     for passage, extraction in zip(record.document.passages, record.extractions, strict=True):
-        stated = (
-            passage.triples if passage.triples is not None else extraction.triples if extraction is not None else ()
-        )
-        found |= dict.fromkeys(normalised_triples(stated))
+        if passage.triples is not None:
+            found |= dict.fromkeys(normalised_triples(passage.triples))
+        elif extraction is not None:
+            found |= dict.fromkeys(normalised_triples(extraction.triples, mentions=True))
     return list(found)
 
 

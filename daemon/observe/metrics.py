@@ -202,6 +202,7 @@ def _set(status: Status) -> None:
         "phrase": status.phrases,
         "triple": status.triples,
         "relation edge": status.edges.relation,
+        "mention edge": status.edges.mention,
         "context edge": status.edges.context,
         "synonym edge": status.edges.synonym,
     }

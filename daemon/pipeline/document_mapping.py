@@ -60,18 +60,20 @@ def _links(links: Sequence[ParsedLink]) -> tuple[Link, ...]:
 
 
 @overload
-def normalised_triples(triples: Sequence[Triple]) -> tuple[Triple, ...]: ...
+def normalised_triples(triples: Sequence[Triple], *, mentions: bool = False) -> tuple[Triple, ...]: ...
 
 
 @overload
-def normalised_triples(triples: Sequence[Triple] | None) -> tuple[Triple, ...] | None: ...
+def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = False) -> tuple[Triple, ...] | None: ...
 
 
-def normalised_triples(triples: Sequence[Triple] | None) -> tuple[Triple, ...] | None:
-    """Each once, without those of which nothing is left; None for None."""
+def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = False) -> tuple[Triple, ...] | None:
+    """Each once, without those of which nothing is left; None for None. `mentions`: whether an extractor of hippod found them,
+    which may have found mention edges. What a document states itself has none.
+    """
     if triples is None:
         return None
-    normalised = (normalise_triple(triple) for triple in triples)
+    normalised = (normalise_triple(triple, mentions=mentions) for triple in triples)
     return tuple(dict.fromkeys(triple for triple in normalised if triple is not None))
 
 

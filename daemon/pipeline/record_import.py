@@ -12,6 +12,7 @@ from consumers.records.reader import PARQUET_MAGIC, read_file
 from consumers.records.record import Record, RecordError
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument, Urgency
+from store.types import is_statement
 
 UNCOMMITTED_RECORDS = 1024
 """Records of a file that may be on their way: enough for full commits, few enough to wait for no more memory."""
@@ -100,4 +101,4 @@ def _count(counts: ImportedRecords, record: Record) -> None:
     counts.passages += len(record.document.passages)
     for passage, extraction in zip(record.document.passages, record.extractions, strict=True):
         supplied = passage.triples if passage.triples is not None or extraction is None else extraction.triples
-        counts.triples += len(supplied or ())
+        counts.triples += sum(map(is_statement, supplied or ()))

@@ -52,7 +52,7 @@ def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> P
     """
     if extraction is None or extraction.error is not None or ref.triples is not None:
         return ref
-    return replace(ref, triples=normalised_triples(extraction.triples), extractor=extraction.extractor)
+    return replace(ref, triples=normalised_triples(extraction.triples, mentions=True), extractor=extraction.extractor)
 
 
 def encoded_by_record(record: Record, identity: EncoderIdentity) -> EncodedAhead:

@@ -15,7 +15,7 @@ class StatedTriple:
 
 @dataclass(frozen=True, slots=True)
 class EdgeProvenance:
-    """An edge of the graph and the triples that it comes from. `kind` is "relation", "synonym" or "context"."""
+    """An edge of the graph and the statements that it comes from. `kind` is "relation", "mention", "synonym" or "context"."""
 
     kind: str
     weight: float

@@ -31,8 +31,10 @@ TRIPLES_PER_EDGE = 3
 """How many of the triples behind a relation edge are named."""
 MIN_PATH_SHARE = 0.01
 """A path that carried a smaller share of a passage's score explains nothing; finding it means searching the whole graph."""
-EDGE_KINDS: tuple[Literal["relation", "synonym", "context"], ...] = ("relation", "synonym", "context")
-WALK_FACTORS = np.array([HIPPORAG2_WEIGHTS.relation, HIPPORAG2_WEIGHTS.synonym, HIPPORAG2_WEIGHTS.context])
+EdgeKind = Literal["relation", "mention", "synonym", "context"]
+EDGE_KINDS: tuple[EdgeKind, ...] = ("relation", "mention", "synonym", "context")
+RELATION, MENTION, SYNONYM, CONTEXT = range(len(EDGE_KINDS))
+WALK_FACTORS = np.array([getattr(HIPPORAG2_WEIGHTS, kind) for kind in EDGE_KINDS])
 """The factor of each of `EDGE_KINDS` in a walk."""
 
 Rows = NDArray[np.int64]
@@ -200,14 +202,15 @@ def _edges(
     degrees[phrases] = snapshot.phrase_passages[phrases]
     parts = []
     for kind, view, rows, shift in (
-        (0, snapshot.relation, phrases, 0),
-        (1, snapshot.synonym, phrases, 0),
-        (2, snapshot.context, passages, first),
+        (RELATION, snapshot.relation, phrases, 0),
+        (MENTION, snapshot.mention, phrases, 0),
+        (SYNONYM, snapshot.synonym, phrases, 0),
+        (CONTEXT, snapshot.context, passages, first),
     ):
         at, to, values = view.entries(rows)
         begins, ends = place[at.astype(np.int64) + shift], place[to]
         np.add.at(degrees, at.astype(np.int64) + shift, 1)
-        both = (ends >= 0) & ((begins < ends) | (kind == 2))
+        both = (ends >= 0) & ((begins < ends) | (kind == CONTEXT))
         parts.append((begins[both], ends[both], np.full(int(both.sum()), kind), values[both]))
     sources, targets, kinds, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
     passing = weights * WALK_FACTORS[kinds]
@@ -235,10 +238,10 @@ def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets:
 def _triples(
     snapshot: Snapshot, nodes: Rows, sources: Rows, targets: Rows, kinds: Rows
 ) -> tuple[tuple[Triple, ...], ...]:
-    """For each edge, some of its triples where it is a relation edge, else none."""
+    """For each edge, some of its statements where it is a relation edge, else none."""
     first = snapshot.n_phrases
     found: list[list[Triple]] = [[] for _ in sources]
-    relations = np.flatnonzero(kinds == 0)
+    relations = np.flatnonzero(kinds == RELATION)
     width = first + 1
 
     def key(a: NDArray[Any], b: NDArray[Any]) -> Rows:
@@ -249,7 +252,7 @@ def _triples(
     chosen = np.zeros(first, np.bool_)
     chosen[nodes[nodes < first]] = True
     ends = snapshot.triple_ends
-    rows = np.flatnonzero(chosen[ends[:, 0]] & chosen[ends[:, 1]] & snapshot.triple_alive)
+    rows = np.flatnonzero(chosen[ends[:, 0]] & chosen[ends[:, 1]] & snapshot.statement_alive)
     order = np.argsort(wanted)
     keys = key(*ends[rows].T)
     at = np.searchsorted(wanted, keys, sorter=order)
@@ -268,6 +271,7 @@ def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
     parts: list[tuple[NDArray[Any], Floats]]
     parts = [
         snapshot.relation.row(centre),
+        snapshot.mention.row(centre),
         snapshot.synonym.row(centre),
         _passages_with(snapshot.context, centre, first),
     ]

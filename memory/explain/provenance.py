@@ -12,19 +12,26 @@ from store.snapshot import Snapshot
 
 
 def phrase_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
-    """The relation edge between two phrases, else their synonym edge."""
+    """The relation edge between two phrases, else their mention edge, else their synonym edge."""
     weight = _entry(snapshot.relation, a, b)
     if not weight:
-        return EdgeProvenance("synonym", _entry(snapshot.synonym, a, b))
+        mentioned = _entry(snapshot.mention, a, b)
+        return EdgeProvenance("mention", mentioned) if mentioned else _synonym_edge(snapshot, a, b)
     ends = snapshot.triple_ends
     links = ((ends[:, 0] == a) & (ends[:, 1] == b)) | ((ends[:, 0] == b) & (ends[:, 1] == a))
-    return EdgeProvenance("relation", weight, stated_triples(snapshot, np.flatnonzero(links & snapshot.triple_alive)))
+    return EdgeProvenance(
+        "relation", weight, stated_triples(snapshot, np.flatnonzero(links & snapshot.statement_alive))
+    )
+
+
+def _synonym_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
+    return EdgeProvenance("synonym", _entry(snapshot.synonym, a, b))
 
 
 def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenance:
     """The edge between a passage and a phrase in it."""
     _, triples, _ = snapshot.incidence.entries(np.array([passage]))
-    about = (snapshot.triple_ends[triples] == phrase).any(axis=1)
+    about = (snapshot.triple_ends[triples] == phrase).any(axis=1) & snapshot.is_statement[triples]
     return EdgeProvenance(
         "context",
         1.0,

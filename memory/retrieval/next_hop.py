@@ -64,8 +64,8 @@ def _ends(
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(list(sources)))
-    living = context.triples_compared[triples]
-    passages, triples = passages[living], triples[living]
+    compared_here = context.triples_compared[triples] | ~snapshot.is_statement[triples]
+    passages, triples = passages[compared_here], triples[compared_here]
     scaled = scale(compared.of(triples))
     total = sum(sources.values())
     ends: dict[int, float] = {}

@@ -179,7 +179,7 @@ class QueryContext:
     @cached_property
     def triples_by_words(self) -> bool:
         """The same for triples."""
-        return not self.is_known or not _any_in_both(self.snapshot.triple_alive, self.snapshot.triple_vectors.known)
+        return not self.is_known or not _any_in_both(self.snapshot.statement_alive, self.snapshot.triple_vectors.known)
 
     @cached_property
     def passages_compared(self) -> NDArray[np.bool_]:
@@ -190,9 +190,10 @@ class QueryContext:
 
     @cached_property
     def triples_compared(self) -> NDArray[np.bool_]:
-        """The same for triples, shape (n_triples,). A triple takes part if a passage that takes part states it."""
+        """The same for triples, shape (n_triples,). A statement takes part if a passage that takes part states it; mention
+        edges do not."""
         snapshot = self.snapshot
-        alive, known = snapshot.triple_alive, snapshot.triple_vectors.known
+        alive, known = snapshot.statement_alive, snapshot.triple_vectors.known
         if len(self.left_out):
             alive = alive.copy()
             triples, counts = np.unique(snapshot.incidence.entries(self.left_out)[1], return_counts=True)

@@ -6,7 +6,7 @@ from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.index.effective_triples import needs_extraction, supplied_triples
 from store.index.live_index import LiveIndex
-from store.types import Batch, PassageText, Triple
+from store.types import Batch, PassageText, Triple, is_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +51,5 @@ def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
     def text(row: int) -> str:
         return text_of[row] if row in text_of else index.phrases[row]
 
-    triples_missing = tuple((text(s), predicate, text(o)) for s, predicate, o in numbers.triples)
-    return MissingVectors(tuple(passages), tuple(numbers.phrases), triples_missing)
+    new = ((text(s), predicate, text(o)) for s, predicate, o in numbers.triples)
+    return MissingVectors(tuple(passages), tuple(numbers.phrases), tuple(filter(is_statement, new)))

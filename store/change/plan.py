@@ -19,7 +19,7 @@ from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.links.names import names_text
-from store.types import Batch, Document, PassageText, State, SynonymRule, Vector
+from store.types import Batch, Document, PassageText, State, SynonymRule, Vector, is_statement
 
 
 def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
@@ -117,7 +117,8 @@ def _change_passage(
             delta.incidence.append((row, triple, float(sign)))
             subject, object_ = numbers.ends(triple)
             if subject != object_:
-                delta.relation += [(subject, object_, float(sign)), (object_, subject, float(sign))]
+                edges = delta.relation if numbers.is_statement(triple) else delta.mention
+                edges += [(subject, object_, float(sign)), (object_, subject, float(sign))]
     phrases_before = {phrase for triple in old for phrase in numbers.ends(triple)}
     phrases_after = {phrase for triple in new for phrase in numbers.ends(triple)}
     for phrases, sign in ((phrases_before - phrases_after, -1), (phrases_after - phrases_before, 1)):
@@ -173,8 +174,12 @@ def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumb
             raise IncompleteBatch(f"the phrase {phrase!r} came without its vector")
     delta.phrase_vectors = _fixed_rows([batch.phrase_vectors[phrase] for phrase in delta.phrases], index.dim)
     vectors = []
+    no_vector = np.zeros(index.dim, np.float32)
     for subject, predicate, object_ in delta.triples:
         triple = (text(subject), predicate, text(object_))
+        if not is_statement(triple):
+            vectors.append(no_vector)
+            continue
         if triple not in batch.triple_vectors:
             raise IncompleteBatch(f"the triple {triple!r} came without its vector")
         vectors.append(batch.triple_vectors[triple])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from store.index.index_delta import TripleKey
 from store.index.live_index import LiveIndex
-from store.types import Triple
+from store.types import MENTION, Triple
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class RowNumbers:
     index: LiveIndex
     phrases: dict[str, int] = field(default_factory=dict)
     triples: dict[TripleKey, int] = field(default_factory=dict)
-    new_ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _new_keys: dict[int, TripleKey] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     """The row of every phrase so far: most triples of a passage are about one."""
 
@@ -36,15 +36,21 @@ class RowNumbers:
         row = self.index.triple_rows.get(key)
         if row is None:
             row = self.triples.setdefault(key, len(self.index.predicates) + len(self.triples))
-            self.new_ends[row] = (key[0], key[2])
+            self._new_keys[row] = key
         return row
 
     def ends(self, triple: int) -> tuple[int, int]:
         """Subject's and object's phrase rows of a triple row."""
-        if triple in self.new_ends:
-            return self.new_ends[triple]
+        if (key := self._new_keys.get(triple)) is not None:
+            return key[0], key[2]
         subject, object_ = self.index.triple_ends.view()[triple]
         return int(subject), int(object_)
+
+    def is_statement(self, triple: int) -> bool:
+        """Whether a triple row has a statement and not a mention edge."""
+        if (key := self._new_keys.get(triple)) is not None:
+            return key[1] != MENTION
+        return bool(self.index.statements.view()[triple])
 
     def rows(self, triples: Iterable[Triple]) -> NDArray[np.int32]:
         return np.array(sorted({self.triple(triple) for triple in sorted(triples)}), np.int32)

@@ -71,7 +71,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
     arrays["phrases-needs"] = index.synonym_needs.view().copy()  # changes in place
     arrays["phrases-crowded"] = index.crowding.rows.view().array()
     arrays["crowding-counts"] = index.crowding.counts.copy()
-    arrays["triples-ends"] = index.triple_ends.view()
+    arrays["triples-ends"], arrays["triples-statements"] = index.triple_ends.view(), index.statements.view()
     for name in ("passage", "phrase", "triple", "name"):
         arrays[f"{name}-counts"] = getattr(index, f"{name}_counts").view().array()
     return CheckpointCapture(

@@ -15,7 +15,7 @@ from store.text.terms import passage_terms
 from store.types import Document
 from store.untrusted_names import inside
 
-FORMAT = 14
+FORMAT = 15
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 

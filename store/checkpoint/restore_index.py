@@ -79,6 +79,7 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
     index.synonym_needs.load(saved.array("phrases-needs"))
     index.crowding.restore(saved.array("crowding-counts"), saved.array("phrases-crowded"))
     index.triple_ends.load(saved.array("triples-ends"))
+    index.statements.load(saved.array("triples-statements"))
 
 
 def _load_documents(index: LiveIndex, saved: SavedCheckpoint) -> None:
@@ -97,7 +98,8 @@ def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
         getattr(index, f"{name}_counts").load(saved.array(f"{name}-counts"))
     index.living_passages = int(index.passage_counts.view().positive().sum())
     index.living_phrases = int(index.phrase_counts.view().positive().sum())
-    index.living_triples = int(index.triple_counts.view().positive().sum())
+    stated = index.triple_counts.view().positive()
+    index.living_triples, index.living_statements = int(stated.sum()), int((stated & index.statements.view()).sum())
     index.total_length = saved.total_length
     for name, matrix in index.matrices.items():
         matrix.adopt(saved.matrix(name), 0)

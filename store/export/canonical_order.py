@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from store.snapshot import Snapshot
 
 Rows = NDArray[np.int64]
-EdgeType = Literal["context", "relation", "synonym"]
-EDGE_TYPES: tuple[EdgeType, ...] = ("context", "relation", "synonym")
+EdgeType = Literal["context", "mention", "relation", "synonym"]
+EDGE_TYPES: tuple[EdgeType, ...] = ("context", "mention", "relation", "synonym")
 
 DIGITS = 7
 """Decimals of a weight: float32 has no more."""
@@ -30,7 +30,7 @@ def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows:
 
 
 class CanonicalOrder:
-    """A snapshot's living passages by id, phrases and triples by text, edges by type and ends."""
+    """A snapshot's living passages by id, phrases and statements by text, edges by type and ends."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -57,8 +57,16 @@ class CanonicalOrder:
 
     @cached_property
     def triples(self) -> Rows:
-        """Rows of the living triples, by subject, predicate and object."""
-        rows = np.flatnonzero(self.snapshot.triple_alive)
+        """Rows of the living statements, by subject, predicate and object."""
+        return self._sorted_triples(self.snapshot.statement_alive)
+
+    @cached_property
+    def triples_and_mentions(self) -> Rows:
+        """The same of the living statements and mention edges."""
+        return self._sorted_triples(self.snapshot.triple_alive)
+
+    def _sorted_triples(self, wanted: NDArray[np.bool_]) -> Rows:
+        rows = np.flatnonzero(wanted)
         predicates = [self.snapshot.predicate(row) for row in rows.tolist()]
         places = {text: place for place, text in enumerate(sorted(set(predicates)))}
         second = np.fromiter((places[text] for text in predicates), np.int64, len(predicates))

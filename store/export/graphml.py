@@ -1,6 +1,6 @@
 """The graph for other programs: as GraphML, which igraph, networkx and Gephi read.
 
-Nodes are the passages, then the phrases; edges the context, relation, synonym and link edges, in the order of
+Nodes are the passages, then the phrases; edges the context, mention, relation, synonym and link edges, in the order of
 `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. A passage's `name` is its id, a
 phrase's its text.
 igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,

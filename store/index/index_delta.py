@@ -41,6 +41,7 @@ class IndexDelta:
     phrase_changes: dict[int, int] = field(default_factory=dict)
     triple_changes: dict[int, int] = field(default_factory=dict)
     relation: list[tuple[int, int, float]] = field(default_factory=list)
+    mention: list[tuple[int, int, float]] = field(default_factory=list)
     context: list[tuple[int, int, float]] = field(default_factory=list)
     incidence: list[tuple[int, int, float]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)

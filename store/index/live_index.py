@@ -28,7 +28,7 @@ from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
-from store.types import DEFAULT_SYNONYM_RULE, Document, ExtractionState, PassageText, SynonymRule, Triple
+from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, ExtractionState, PassageText, SynonymRule, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
 """Facts about texts: the same at every commit, and readers take one entry of them at a time."""
@@ -60,6 +60,8 @@ class LiveIndex:
         self.phrases = Texts()
         self.predicates = Texts()
         self.triple_ends = GrowableArray(np.int32, 2, storage)
+        self.statements = GrowableArray(np.bool_, storage=storage)
+        """By triple: whether it is a statement and not a mention edge."""
         self.hashed_rows: dict[str, HashedRows[Any]] = {
             "passages": TextRows(self.passages.ids, storage),
             "phrases": TextRows(self.phrases, storage),
@@ -87,6 +89,7 @@ class LiveIndex:
         """By phrase: the cosine that another needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
+        self.mention = LiveMatrix()
         self.synonym = LiveMatrix()
         self.context = LiveMatrix()
         self.incidence = LiveMatrix()
@@ -114,11 +117,13 @@ class LiveIndex:
         self.living_passages = 0
         self.living_phrases = 0
         self.living_triples = 0
+        self.living_statements = 0
 
     @property
     def matrices(self) -> dict[str, LiveMatrix]:
         return {
             "relation": self.relation,
+            "mention": self.mention,
             "synonym": self.synonym,
             "context": self.context,
             "incidence": self.incidence,
@@ -141,6 +146,7 @@ class LiveIndex:
         phrases, passages, triples = len(self.phrases), len(self.passages), len(self.predicates)
         return {
             "relation": (phrases, phrases),
+            "mention": (phrases, phrases),
             "synonym": (phrases, phrases),
             "context": (passages, phrases),
             "incidence": (passages, triples),
@@ -222,6 +228,7 @@ class LiveIndex:
             self.triple_rows[key] = len(self.predicates)
             self.predicates.append(key[1])
         self.triple_ends.extend(np.array([(key[0], key[2]) for key in triples], np.int32).reshape(-1, 2))
+        self.statements.extend([predicate != MENTION for _, predicate, _ in triples])
         self.triple_counts.grow(len(self.predicates))
 
     def add_names(self, names: Sequence[str]) -> None:
@@ -281,7 +288,7 @@ class LiveIndex:
         for row, effective in delta.effective.items():
             self.effective[row] = effective
         self._count(delta)
-        for name in ("relation", "context", "incidence"):
+        for name in ("relation", "mention", "context", "incidence"):
             self._edges(self.matrices[name], getattr(delta, name))
         self.add_names(delta.names)
         self.change_names(delta.naming)
@@ -300,9 +307,12 @@ class LiveIndex:
             self.living_phrases += (now > 0) - (now - change > 0)
             if self._present is not None:
                 self._present.put(row, now > 0 and linkable_rows[row] and known[row])
+        statements = self.statements.view()
         for row, change in delta.triple_changes.items():
             now = self.triple_counts.add(row, change)
-            self.living_triples += (now > 0) - (now - change > 0)
+            step = (now > 0) - (now - change > 0)
+            self.living_triples += step
+            self.living_statements += step * int(statements[row])
 
     @staticmethod
     def _edges(matrix: LiveMatrix, changes: list[tuple[int, int, float]]) -> None:
@@ -380,7 +390,7 @@ class LiveIndex:
             setattr(then, name, getattr(self, name).frozen())
         for name, ids in self.ids.items():
             then.ids[name] = ids.frozen()
-        then.triple_ends = self.triple_ends.frozen()
+        then.triple_ends, then.statements = self.triple_ends.frozen(), self.statements.frozen()
         for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(then, vectors, getattr(self, vectors).frozen())
         then.linkable, then.wordings = self.linkable.frozen(), self.wordings.frozen()

@@ -247,8 +247,11 @@ def connect(index: LiveIndex) -> None:
     index.incidence.adopt(incidence, 0)
     subjects, objects = ends[stated, 0], ends[stated, 1]
     apart = subjects != objects
-    pairs = np.concatenate([subjects[apart], objects[apart]]), np.concatenate([objects[apart], subjects[apart]])
-    index.relation.adopt(_csr(np.ones(len(pairs[0])), *pairs, (n_phrases, n_phrases)), 0)
+    is_statement = index.statements.view()[stated]
+    for matrix, of_kind in ((index.relation, apart & is_statement), (index.mention, apart & ~is_statement)):
+        ones, others = subjects[of_kind], objects[of_kind]
+        pairs = np.concatenate([ones, others]), np.concatenate([others, ones])
+        matrix.adopt(_csr(np.ones(len(pairs[0])), *pairs, (n_phrases, n_phrases)), 0)
     context = _csr(
         np.ones(2 * len(stated)),
         np.concatenate([staters, staters]),
@@ -266,6 +269,7 @@ def connect(index: LiveIndex) -> None:
     index.living_passages = int((passage_counts > 0).sum())
     index.living_phrases = int((phrase_counts > 0).sum())
     index.living_triples = int((triple_counts > 0).sum())
+    index.living_statements = int(((triple_counts > 0) & index.statements.view()).sum())
     index.total_length = int(index.postings.lengths(n_passages)[passage_counts > 0].sum(dtype=np.int64))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from store.index.live_index import LiveIndex
 from store.scope.nearly_whole_index import NearlyWholeIndex
-from store.types import Batch, Document, Extraction, PassageText, State, Triple, Vector
+from store.types import Batch, Document, Extraction, PassageText, State, Triple, Vector, is_statement
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ def _phrase_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveInd
 
 def _triple_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveIndex) -> dict[Triple, Vector]:
     found = {}
-    for triple in sorted(triples):
+    for triple in sorted(filter(is_statement, triples)):
         subject, object_ = scoped.phrase_rows.get(triple[0]), scoped.phrase_rows.get(triple[2])
         if subject is None or object_ is None or (subject, triple[1], object_) not in scoped.triple_rows:
             row = whole.triple_rows[whole.phrase_rows[triple[0]], triple[1], whole.phrase_rows[triple[2]]]

@@ -83,7 +83,9 @@ class NearlyWholeIndex(LiveIndex):
                 rows.n = n
         self.ids = {name: ids.frozen() for name, ids in whole.ids.items()}
         self.next_id = dict(whole.next_id)
-        for name in ("passage_vectors", "phrase_vectors", "triple_vectors", "triple_ends", "linkable", "wordings"):
+        for name in ("passage_vectors", "phrase_vectors", "triple_vectors"):
+            setattr(self, name, getattr(whole, name).frozen())
+        for name in ("triple_ends", "statements", "linkable", "wordings"):
             setattr(self, name, getattr(whole, name).frozen())
         self.sketches = SharedSketches(whole.sketches)
         self.postings = whole.postings

@@ -122,6 +122,7 @@ def _take_triples(
 ) -> None:
     index.ids["triples"].extend(whole.ids["triples"][rows])
     index.triple_ends.extend(ends)
+    index.statements.extend(whole.snapshot.is_statement[rows])
     index.predicates = TakenTexts(whole.index.predicates, rows)
     index.triple_rows = ScopedTripleRows(whole.index.triple_rows, places, phrases)
     index.triple_vectors.take(whole.snapshot.triple_vectors, rows)

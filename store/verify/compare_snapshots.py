@@ -22,7 +22,7 @@ def compare_snapshots(
 
     `mine` and `theirs` are the orders of `live` and `anew`.
     """
-    triples, triples_anew = mine.triples, theirs.triples
+    triples, triples_anew = mine.triples_and_mentions, theirs.triples_and_mentions
     sizes = [(len(mine.passages), len(theirs.passages)), (len(mine.phrases), len(theirs.phrases))]
     if any(a != b for a, b in [*sizes, (len(triples), len(triples_anew))]):
         yield "other passages, phrases or triples live than by the tables"

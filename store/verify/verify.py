@@ -93,7 +93,9 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
         found.problems += islice(compare_contents(contents, StoredContents(index)), MAX_PROBLEMS)
     anew = Snapshot(index, snapshot.commit, snapshot.time)
     by_tables = DocumentSnapshot(anew, index.documents, index.holders)
-    lines = snapshot.living_passages + snapshot.living_phrases + snapshot.living_triples + sum(snapshot.edges.values())
+    lines = (
+        snapshot.living_passages + snapshot.living_phrases + snapshot.living_statements + sum(snapshot.edges.values())
+    )
     mine, theirs = CanonicalOrder(snapshot), CanonicalOrder(anew)
 
     def note_lines(done: int) -> None:

@@ -31,7 +31,7 @@ STATUS = plain(
         passages=123,
         phrases=1022,
         triples=900,
-        edges=Edges(relation=1700, context=2500, synonym=312),
+        edges=Edges(relation=1700, mention=900, context=2500, synonym=312),
         encoder="all-MiniLM-L6-v2",
         openie="rules",
         sources=[

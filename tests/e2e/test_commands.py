@@ -43,7 +43,7 @@ def test_status_and_wait_say_where_the_memory_stands(town: Daemon) -> None:
     for command in (["status"], ["wait"], ["wait", "--timeout", "60"]):
         answer = town.ctl_json(*command)
         assert set(answer) >= STATUS
-        assert set(answer["edges"]) == {"relation", "context", "synonym"}
+        assert set(answer["edges"]) == {"relation", "mention", "context", "synonym"}
         assert (answer["state"], answer["documents"], answer["failed"], answer["pending"]) == ("ready", 2, 1, 0)
         [source] = answer["sources"]
         assert source.items() >= {"kind": "folder", "name": str(town.drive), "state": "watching", "lag": 0}.items()

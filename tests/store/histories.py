@@ -85,7 +85,7 @@ def reading(version, title, text):
     _, number, world = text.split()
     i = int(number) + 3 * version
     ring = [_phrase(world, 7 * i + k * (3 + len(title))) for k in range(5)]
-    return [(ring[k], "rel", ring[k + 1]) for k in range(i % 4)]
+    return [(ring[k], "rel" if k % 3 else "", ring[k + 1]) for k in range(i % 4)]
 
 
 def _phrase(world, i):
@@ -144,7 +144,11 @@ def _passage(chosen, world):
     given, extractor = None, None
     if chosen.random() < 0.4:
         given = [
-            [_phrase(world, chosen.randrange(10)), chosen.choice(("is", "has")), _phrase(world, chosen.randrange(10))]
+            [
+                _phrase(world, chosen.randrange(10)),
+                chosen.choice(("is", "has", "")),
+                _phrase(world, chosen.randrange(10)),
+            ]
             for _ in range(chosen.choice((0, 0, 1, 2)))
         ]
         extractor = chosen.choice(EXTRACTORS)

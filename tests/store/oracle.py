@@ -47,7 +47,7 @@ def export(documents, extract, vector=vector):
     """`documents`: {uri: [(title, text, given or None, ...), ...]}; `extract(title, text)` gives the local extractor's triples.
 
     A passage has the union of what its documents were given; if that is nothing, the local extractor's triples, unless every
-    document was given something, be it nothing.
+    document was given something, be it nothing. A triple without a predicate is a mention edge.
 
     `vector(text)` is the encoder's."""
     held = {}
@@ -58,7 +58,7 @@ def export(documents, extract, vector=vector):
                 users[uri] = set(users.get(uri) or ()) | set(given)
             else:
                 users.setdefault(uri, None)
-    passages, context, relation, triples = {}, set(), {}, set()
+    passages, context, relation, mention, triples = {}, set(), {}, {}, set()
     for (title, text), users in held.items():
         id = blake2b(f"{title}\0{text}".encode(), digest_size=16).hexdigest()
         passages[id] = (title, text)
@@ -66,16 +66,18 @@ def export(documents, extract, vector=vector):
         if not stated and None in users.values():
             stated = set(extract(title, text))
         for s, p, o in stated:
-            triples.add((s, p, o))
+            if p:
+                triples.add((s, p, o))
             context |= {(id, s), (id, o)}
             if s != o:
-                pair = (min(s, o), max(s, o))
-                relation[pair] = relation.get(pair, 0) + 1
+                pair, edges = (min(s, o), max(s, o)), relation if p else mention
+                edges[pair] = edges.get(pair, 0) + 1
     phrases = sorted({phrase for _, phrase in context})
     lines = [{"kind": "passage", "title": passages[id][0], "text": passages[id][1]} for id in sorted(passages)]
     lines += [{"kind": "phrase", "text": phrase} for phrase in phrases]
     lines += [{"kind": "triple", "subject": s, "predicate": p, "object": o} for s, p, o in sorted(triples)]
     edges = [("context", s, t, 1.0) for s, t in sorted(context)]
+    edges += [("mention", s, t, float(w)) for (s, t), w in sorted(mention.items())]
     edges += [("relation", s, t, float(w)) for (s, t), w in sorted(relation.items())]
     edges += [("synonym", s, t, w) for (s, t), w in sorted(synonyms(phrases, vector).items())]
     lines += [{"kind": "edge", "type": k, "source": s, "target": t, "weight": w} for k, s, t, w in edges]

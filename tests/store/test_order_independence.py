@@ -32,7 +32,7 @@ MEMORY = Path("/dev/shm")
 TEXTS = [f"text {i}" for i in range(9)]
 
 phrase = st.sampled_from([*PHRASES, *HOSTILE, *NUMBERED])
-triple = st.tuples(phrase, st.sampled_from(["is", "has"]), phrase)
+triple = st.tuples(phrase, st.sampled_from(["is", "has", ""]), phrase)
 heading = st.sampled_from(["T", ""])
 text = st.sampled_from(TEXTS)
 triples = st.lists(triple, max_size=4).map(tuple)
@@ -216,10 +216,12 @@ class MemoryMachine(RuleBasedStateMachine):
         expected = oracle.export(self.documents, self.extract)
         assert (difference := oracle.same(export_lines(snapshot), expected)) is None, difference
         kinds = [line.get("type", line["kind"]) for line in expected]
-        assert dict(snapshot.edges) == {name: kinds.count(name) for name in ("relation", "context", "synonym")}
+        assert dict(snapshot.edges) == {
+            name: kinds.count(name) for name in ("relation", "mention", "context", "synonym")
+        }
         assert snapshot.living_passages == kinds.count("passage")
         assert snapshot.living_phrases == kinds.count("phrase")
-        assert snapshot.living_triples == kinds.count("triple")
+        assert snapshot.living_statements == kinds.count("triple")
         assert dict(self.store.positions) == self.positions
         assert [document.uri for document in self.store.documents()] == sorted(self.documents)
         for document in self.store.documents():

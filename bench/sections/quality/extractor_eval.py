@@ -2,8 +2,9 @@
 
 The labelled set is `bench/support/labelled_triples.json`: triples of the rules, drawn at random from all distinct ones of a
 drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages) and judged one by one against the
-sentence that each was read from: "true" (it says so, and it tells something), "bare" (`mentions`, `part of`, or true and empty)
-or "wrong". The sentences are kept, not the pages; each is read again under its title.
+sentence that each was read from: "true" (it says so, and it tells something), "bare" (a mention, which the rules wrote then as
+`mentions` or `part of`, or true and empty) or "wrong". The sentences are kept, not the pages; each is read again under its
+title.
 """
 
 import json
@@ -16,7 +17,7 @@ from memory.openie.hipporag_file import read_hipporag_file
 from memory.openie.rules.extractor import RulesExtractor
 from memory.phrase_normalisation import normalise_phrase
 from store.passage_id import passage_id
-from store.types import PassageText, Triple
+from store.types import PassageText, Triple, is_statement
 
 LABELLED = Path(__file__).resolve().parents[2] / "support" / "labelled_triples.json"
 LABELS = ("true", "bare", "wrong")
@@ -80,9 +81,9 @@ def _recorded(results: dict[str, Any]) -> str:
         recall, precision = common / max(sum(map(len, b)), 1), common / max(sum(map(len, a)), 1)
         results.setdefault("recorded", {})[name] = {"recall": round(recall, 4), "precision": round(precision, 4)}
         rows.append(f"| {name} | {recall:.4f} | {precision:.4f} |")
-    count = sum(map(len, ours))
-    results["recorded"]["ours"] = count
-    head = f"| MuSiQue, {count:,} triples of the rules against the recorded | recall | precision |"
+    count, statements = sum(map(len, ours)), sum(is_statement(triple) for found in ours for triple in found)
+    results["recorded"] |= {"ours": statements, "mentions": count - statements}
+    head = f"| MuSiQue, {statements:,} triples of the rules against the recorded | recall | precision |"
     return "\n".join([head, "| --- | --- | --- |", *rows])
 
 
@@ -92,7 +93,7 @@ def _normalised(triple: Triple) -> Triple:
 
 
 def _whole(triple: Triple) -> list[Any]:
-    return [triple]
+    return [triple] if is_statement(triple) else []
 
 
 def _pair(triple: Triple) -> list[Any]:

@@ -36,7 +36,7 @@ def load_passages(
     snapshot = store.snapshot()
     return {
         "phrases": snapshot.living_phrases,
-        "triples": snapshot.living_triples,
+        "triples": snapshot.living_statements,
         "edges": dict(snapshot.edges),
         "load_passages_a_second": round((count - there) / walls[-1]),
         "load_passages_a_cpu_second": round((count - there) / works[-1]),

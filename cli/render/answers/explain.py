@@ -82,6 +82,8 @@ def _step(step: "PathStep", first: bool) -> Text:
             titles = dict.fromkeys(one_line(each.title) for triple in step.triples for each in triple.passages)
             by = f" ({', '.join(list(titles)[:2])})" if any(titles) else ""
             arrow = text((" — ", DIM), (one_line(predicate), "italic"), (f"{by} → ", DIM))
+        case "mention":
+            arrow = text((" — mentioned with → ", DIM))
         case "synonym":
             arrow = text((f" ≈ {step.weight or 0:.2f} ≈ ", DIM))
         case _:

@@ -252,7 +252,7 @@ function step(each) {
   const node = documentName(each.text, { cls: `node ${each.kind}`, most: 80 });
   if (!each.edge) return [node];
   const stated = each.triples?.[0];
-  const words = { context: each.kind === "passage" ? "is in" : "which names", synonym: "is like" };
+  const words = { context: each.kind === "passage" ? "is in" : "which names", mention: "mentioned with", synonym: "is like" };
   const told = each.edge === "relation" && stated ? stated.predicate : (words[each.edge] ?? each.edge);
   return [element("span", { class: "by" }, "— ", documentName(told, { cls: "told", most: 60 }), " →"), node];
 }

@@ -56,7 +56,7 @@ def _document(snapshot: Snapshot, document: Document, limit: int, states: Curren
     rows = [(ref, snapshot.passage_row(ref.passage)) for ref in document.passages]
     passage_rows = [row for _, row in rows if row is not None]
     phrases = _columns(snapshot.context, passage_rows)
-    triples = _columns(snapshot.incidence, passage_rows)
+    triples = _statements(snapshot, passage_rows)
     passages = [_brief(snapshot, row, dict(ref.location)) for ref, row in rows[:limit] if row is not None]
     links = [
         DocumentLink(target=link.target, heading=link.heading, text=link.text, passage=ref.passage)
@@ -88,7 +88,7 @@ def _passage(
     snapshot = memory.snapshot
     passage = snapshot.passage(row)
     phrases = _columns(snapshot.context, [row])
-    triples = _columns(snapshot.incidence, [row])
+    triples = _statements(snapshot, [row])
     uris = memory.documents_with_passage(passage.id)
     places = []
     names: set[str] = set()
@@ -122,7 +122,7 @@ def _passage(
 def _phrase(snapshot: Snapshot, row: int, limit: int) -> ShowPhrase:
     _, passages = column_entries(snapshot.context, np.array([row]))
     ends = snapshot.triple_ends
-    triples = np.flatnonzero(((ends[:, 0] == row) | (ends[:, 1] == row)) & snapshot.triple_alive)
+    triples = np.flatnonzero(((ends[:, 0] == row) | (ends[:, 1] == row)) & snapshot.statement_alive)
     relations = _neighbours(snapshot, snapshot.relation, row)
     synonyms = _neighbours(snapshot, snapshot.synonym, row)
     return ShowPhrase(
@@ -169,6 +169,11 @@ def _triple(snapshot: Snapshot, row: int, limit: int) -> ShowTriple:
 
 def _columns(view: MatrixView, rows: list[int]) -> list[int]:
     return sorted({int(column) for column in view.entries(np.array(rows, np.int64))[1]})
+
+
+def _statements(snapshot: Snapshot, passages: list[int]) -> list[int]:
+    """The rows of the statements of some passages; mention edges are no facts and are not shown."""
+    return [row for row in _columns(snapshot.incidence, passages) if snapshot.is_statement[row]]
 
 
 def _brief(snapshot: Snapshot, row: int, location: dict[str, object] | None = None) -> PassageSummary:

@@ -120,12 +120,12 @@ def _inquire_by_words(
 def _nearest_triples(
     snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
 ) -> tuple[FoundTriple, ...]:
-    """Of each entity the `k` living triples nearest to the subquery whose subject or object it is; all of them best first."""
+    """For each entity, the `k` living statements about it nearest to the subquery; all of them best first."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)
     chosen[entities] = True
-    candidates = chosen[snapshot.triple_ends].any(axis=1) & snapshot.triple_alive
+    candidates = chosen[snapshot.triple_ends].any(axis=1) & snapshot.statement_alive
     ranked = best_rows(
         snapshot.triple_vectors,
         vector,

@@ -15,12 +15,12 @@ from memory.openie.rules.names_and_keywords import is_english, names_and_keyword
 from memory.openie.rules.table_records import read_record
 from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
-from memory.openie.rules.triple_collector import MENTIONED_WITH, TripleCollector
+from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 5
+VERSION = 6
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400
@@ -45,8 +45,8 @@ class RulesExtractor:
         language = detect_language(f"{title}\n{text}")
         found = TripleCollector(Coreference(title, text, technical), technical)
         for block in () if is_contents(title) else line_blocks(text):
-            if block.kind in ("record", "row"):
-                read_record(block.fields, found, of_first=block.kind == "row")
+            if block.kind in ("record", "row", "table row"):
+                read_record(block.fields, found, of_first=block.kind == "row", is_row=block.kind != "record")
             else:
                 found.coref.begin_paragraph()
                 _read_prose(block.text, language, found)
@@ -75,4 +75,4 @@ def _read_prose(text: str, language: str, found: TripleCollector) -> None:
             found.add_name(normalise_phrase(name))
         if language not in ("", "en") and not found.technical:
             for name, other in names_together(read):
-                found.add_triple(normalise_phrase(name), MENTIONED_WITH, normalise_phrase(other))
+                found.add_mention(normalise_phrase(name), normalise_phrase(other))

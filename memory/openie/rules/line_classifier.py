@@ -21,10 +21,10 @@ _LONG_LINE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of text that no sentence crosses: "prose" or "heading" (`text`), or a "record" or a "row" (`fields`).
+    """One piece of text that no sentence crosses: "prose", "heading" (`text`), "record", "row" or "table row" (`fields`).
 
-    A record is what belongs together: a row of a table, or "key: value" lines that stand under one another. Its fields
-    are (name, value); a name is "" where the table gives none. A row stands on one line; its first field names its subject.
+    A record is the "key: value" lines that stand under one another, a row those on one line, whose first field names its
+    subject. Fields are (name, value); a name is "" where the table gives none.
     """
 
     kind: str
@@ -69,7 +69,7 @@ def line_blocks(text: str) -> list[Block]:
                 flush()
                 header = cells
             elif fields := tuple((k, v) for k, v in zip(header, cells, strict=False) if v):
-                found.append(Block("record", fields=fields))
+                found.append(Block("table row", fields=fields))
         elif row := _row(line):
             flush()
             found.append(Block("row", fields=row))

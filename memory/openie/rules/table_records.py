@@ -17,10 +17,13 @@ _MAX_VALUE = 10
 """Words; a longer value is prose and is read as such."""
 
 
-def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector, of_first: bool = False) -> None:
-    """(subject, column, value) for each field.
+def read_record(
+    fields: Sequence[tuple[str, str]], found: TripleCollector, of_first: bool = False, is_row: bool = False
+) -> None:
+    """(subject, column, value) for each field; a mention edge where the column has no name.
 
-    The subject of a row (`of_first`) is its first value, that of other fields the title, unless the first is a name.
+    The subject is the first value (always if `of_first`, else if its key says that it is a name), or the title. The title only
+    mentions the subject of a row (`is_row`): its column's name says nothing of the two.
     """
     coref = found.coref
     subject = coref.title
@@ -32,7 +35,7 @@ def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector, of_fi
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
-            if first_key and keys & _NAMING and not found.technical:
+            if first_key and keys & _NAMING and not is_row and not found.technical:
                 found.add_triple(coref.title, first_key, subject)
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # "key: value" is as likely a setting or code as a fact about the title.
@@ -47,7 +50,10 @@ def read_record(fields: Sequence[tuple[str, str]], found: TripleCollector, of_fi
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
             if not found.technical or (says(phrase) and (says(column := normalise_phrase(key)) or column in _TELLING)):
-                found.add_triple(subject, key or "has", phrase)
+                if key:
+                    found.add_triple(subject, key, phrase)
+                else:
+                    found.add_mention(subject, phrase)
 
 
 def _parts(value: str) -> list[str]:

@@ -3,11 +3,7 @@
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.triple_filter import is_malformed, is_relation, is_short_for, is_vague, states_outright
 from memory.phrase_normalisation import normalise_phrase
-from store.types import Triple
-
-MENTIONED_WITH = "mentioned with"
-"""Predicate of names that stand together where nobody knows what is said of them: between brackets, or in a sentence of a
-language whose grammar is not read."""
+from store.types import MENTION, Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
 """Words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
@@ -26,8 +22,15 @@ class TripleCollector:
 
     def add_triple(self, subject: str, predicate: str, object_: str, near: bool | None = None) -> None:
         """Take a statement. `near`: whether a verb relates its parts that stand beside one another; None where no verb does."""
-        predicate = normalise_phrase(predicate)
-        if not subject or not object_ or not predicate or subject == object_:
+        if predicate := normalise_phrase(predicate):
+            self._add(subject, predicate, object_, near)
+
+    def add_mention(self, subject: str, object_: str) -> None:
+        """Take two names that stand together where nothing is known of what the text says of them."""
+        self._add(subject, MENTION, object_, None)
+
+    def _add(self, subject: str, predicate: str, object_: str, near: bool | None) -> None:
+        if not subject or not object_ or subject == object_:
             return
         title = self.coref.title
         if any(end != title and end.count(" ") >= _MAX_PHRASE for end in (subject, object_)):
@@ -60,19 +63,19 @@ class TripleCollector:
         if self.technical:
             # Names of code are met in every passage: they would tie all to all.
             if not self.triples:
-                self.add_triple(title, "part of", coref.document_title)
+                self.add_mention(title, coref.document_title)
             return
         if coref.qualifier:
             self.add_triple(title, "is", normalise_phrase(coref.qualifier))
         # Other passages may be about another Midway; the title in full is this one's alone.
         self.add_triple(title, "also known as", coref.full_title)
-        self.add_triple(title, "part of", coref.document_title)
+        self.add_mention(title, coref.document_title)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
         for name in self.names:
             if name not in tied:
-                self.add_triple(title, "mentions", name)
+                self.add_mention(title, name)
         if self.triples and not any(title in (s, o) for s, _, o in self.triples):
-            self.add_triple(title, "mentions", next(iter(self.triples))[0])
+            self.add_mention(title, next(iter(self.triples))[0])
 
     def _is_specific(self, subject: str, predicate: str, object_: str) -> bool:
         """Whether both ends say enough to be met again: not a lone common word ("city"), except to tell what one is."""
@@ -86,6 +89,8 @@ class TripleCollector:
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
         near = self._near.get(triple)
+        if predicate == MENTION:
+            return not self.technical and not any(map(is_malformed, unnamed))
         if self.technical:
             return self._is_outright(triple, near)
         if len(unnamed) < 2:

@@ -31,8 +31,9 @@ from memory.retrieval.score_scaling import softmax
 from memory.types import LinkedTriple, Seed
 from store.index.graph.edge_entries import EdgeWeights
 
-OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, occurrence=1.0)
-"""A context edge weighs as much as the number of the passage's triples with the phrase, as in HippoRAG 1."""
+OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, occurrence=1.0)
+"""A context edge weighs as much as the number of the passage's statements and mention edges with the phrase, as in HippoRAG 1.
+"""
 
 
 def rank(context: QueryContext) -> Ranking:

@@ -23,10 +23,12 @@ from store.index.graph.base_order import BaseOrder
 from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
 
-HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, synonym=2.0, context=1.0)
+HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, context=1.0)
 """HippoRAG 2's code adds each edge between phrases twice (once per direction, to an undirected graph) and each context edge
 once. Its published recall rests on that."""
-PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, synonym=1.0)
+PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, mention=1.0, synonym=1.0)
+"""The graph of HippoRAG 1 has no passages. Mention edges count as relation edges in every walk: a memory whose triples are all
+statements, as recorded ones are, has the graph of the papers."""
 PUSH_MIN_NODES = 131_072
 """Living phrases and passages from which pushes are made. A whole walk over fewer takes some ten milliseconds."""
 PUSH_MAX_STARTS = 4_096

@@ -21,6 +21,7 @@ class EdgeWeights:
     """How much an edge counts in the walk: its own weight times the factor of its kind; 0 leaves the kind out."""
 
     relation: float
+    mention: float
     synonym: float
     context: float = 0.0
     occurrence: float = 0.0
@@ -37,7 +38,11 @@ class Graph(Protocol):
     @property
     def triple_ends(self) -> NDArray[np.int32]: ...
     @property
+    def is_statement(self) -> NDArray[np.bool_]: ...
+    @property
     def relation(self) -> MatrixView: ...
+    @property
+    def mention(self) -> MatrixView: ...
     @property
     def synonym(self) -> MatrixView: ...
     @property
@@ -48,7 +53,12 @@ class Graph(Protocol):
 
 def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[MatrixView, float]]:
     """By kind of edge: the matrix that has them, and the factor of their weights."""
-    views = {"relation": graph.relation, "synonym": graph.synonym, "context": graph.context}
+    views = {
+        "relation": graph.relation,
+        "mention": graph.mention,
+        "synonym": graph.synonym,
+        "context": graph.context,
+    }
     found = {name: (view, getattr(weights, name)) for name, view in views.items()}
     found["occurrence"] = graph.incidence, weights.occurrence
     return {name: each for name, each in found.items() if each[1]}
@@ -68,18 +78,19 @@ def log_entries(
 
 
 def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
-    """What some passages add to the weights: their own edges, the relations that their triples state, and the synonym edges of
-    `phrases`, which no other passages hold."""
+    """What some passages add to the weights: their own edges, the relation and mention edges of their triples, and the synonym
+    edges of `phrases`, which no other passages hold."""
     rows, triples, counts = graph.incidence.entries(passages)
     subjects, objects = graph.triple_ends[triples].T
-    apart = subjects != objects
-    subjects, objects, stated = subjects[apart], objects[apart], counts[apart]
-    relations = (
-        np.concatenate([subjects, objects]),
-        np.concatenate([objects, subjects]),
-        np.concatenate([stated, stated]),
-    )
-    parts = [("relation", *relations, weights.relation), ("occurrence", rows, triples, counts, weights.occurrence)]
+    apart, is_statement = subjects != objects, graph.is_statement[triples]
+    parts = [("occurrence", rows, triples, counts, weights.occurrence)]
+    for kind, factor, of_kind in (
+        ("relation", weights.relation, apart & is_statement),
+        ("mention", weights.mention, apart & ~is_statement),
+    ):
+        ones, others, stated = subjects[of_kind], objects[of_kind], counts[of_kind]
+        both = np.concatenate([ones, others]), np.concatenate([others, ones])
+        parts.append((kind, *both, np.concatenate([stated, stated]), factor))
     if weights.context:
         parts.append(("context", *graph.context.entries(passages), weights.context))
     if weights.synonym and len(phrases):

@@ -141,10 +141,10 @@ class RowSample:
 
 
 def _sampled(units: NDArray[np.float32], zeros: int) -> NDArray[np.int64]:
-    """The places of rows with these units that are in the sample."""
+    """The places of rows with these units that are in the sample; rows without a vector, whose unit is 0, never are."""
     # The product's upper bits depend on all bits of the unit.
     checksums = (np.ascontiguousarray(units).view(np.uint32) * _MIX) >> np.uint32(8)
-    return np.flatnonzero(checksums & np.uint32((1 << zeros) - 1) == 0)
+    return np.flatnonzero((checksums & np.uint32((1 << zeros) - 1) == 0) & (units > 0))
 
 
 def _decoded(coded: CodedBlock) -> Floats:

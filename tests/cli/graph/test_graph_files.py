@@ -159,7 +159,7 @@ def test_the_graphml_is_read_back_with_what_is_known_of_every_node_and_edge(file
     assert heron["kind"] == "phrase" and heron["mass"] > 0
     passage = read.vs.find(document="added:evil")
     assert "<script>alert(1)</script>" in passage["title"] and len(passage["text"]) < 1_000
-    assert set(read.es["type"]) <= {"relation", "synonym", "context"} and min(read.es["weight"]) > 0
+    assert set(read.es["type"]) <= {"relation", "mention", "synonym", "context"} and min(read.es["weight"]) > 0
     assert any("built by" in triples for triples in read.es["triples"])
 
 

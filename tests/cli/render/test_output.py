@@ -131,7 +131,7 @@ def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scr
         "hippod is ready · commit 42 · up 1 h 2 min · 512 MiB\n"
         "  documents  61 (2 pending, 1 failed)\n"
         "  memory     123 passages · 1,022 phrases · 900 triples\n"
-        "  edges      1,700 relation · 2,500 context · 312 synonym\n"
+        "  edges      1,700 relation · 900 mention · 2,500 context · 312 synonym\n"
         "  encoder    all-MiniLM-L6-v2\n"
         "  openie     rules\n"
         "  source  folder  /drive  following  lag 2\n"

@@ -26,7 +26,7 @@ from store.types import State
 MODULES = [import_module(each.name) for each in pkgutil.walk_packages(contract.__path__, "daemon.contract.")]
 NAMES = {
     "Status": "state commit pending failed documents passages phrases triples edges encoder openie sources uptime_s rss_bytes",
-    "Edges": "relation context synonym",
+    "Edges": "relation mention context synonym",
     "SourceStatus": "kind name state lag",
     "QueryResponse": "query mode commit took_ms passages triples seeds",
     "RankedPassage": "rank score id title text document location",
@@ -142,7 +142,7 @@ def test_show_answers_are_told_apart_by_their_kind() -> None:
 def test_a_status_survives_the_way_there_and_back() -> None:
     text = (
         '{"state":"ready","commit":1,"pending":0,"failed":0,"documents":1,"passages":1,"phrases":2,"triples":1,'
-        '"edges":{"relation":1,"context":2,"synonym":0},"encoder":"e","openie":"rules",'
+        '"edges":{"relation":1,"mention":0,"context":2,"synonym":0},"encoder":"e","openie":"rules",'
         '"left_out":{},"skipped":{},"sources":[{"kind":"folder","name":"n","state":"following","lag":null,"path":"/x"}],"uptime_s":1.0,"rss_bytes":5}'
     )
     assert Status.model_validate_json(text).model_dump_json() == text

@@ -137,6 +137,7 @@ def test_the_export_is_that_of_the_documents_and_nothing_is_read_or_encoded(tmp_
 
     (lines, stored, _), (recorded_lines, recorded, _) = asyncio.run(both())
     assert any('"synonym"' in line for line in lines), "vectors decide something here"
+    assert any('"mention"' in line for line in lines), "mention edges have no vectors"
     assert recorded_lines == lines
     for mine, theirs in zip(recorded, stored, strict=True):
         assert mine.metadata.pop("record") and (mine.uri, mine.title, mine.metadata) == (

@@ -52,6 +52,7 @@ def oracle(snapshot) -> dict[tuple[int, int, str], float]:
     first, found = snapshot.n_phrases, {}
     for kind, view, shift in (
         ("relation", snapshot.relation, 0),
+        ("mention", snapshot.mention, 0),
         ("synonym", snapshot.synonym, 0),
         ("context", snapshot.context, first),
     ):
@@ -131,7 +132,7 @@ def test_relation_edges_name_triples_that_they_stand_for(store: Store) -> None:
         ends = {snapshot.phrase(int(found.nodes[source])), snapshot.phrase(int(found.nodes[target]))}
         alive = {
             snapshot.triple(row)
-            for row in np.flatnonzero(snapshot.triple_alive).tolist()
+            for row in np.flatnonzero(snapshot.statement_alive).tolist()
             if {snapshot.triple(row)[0], snapshot.triple(row)[2]} == ends
         }
         assert triples and set(triples) <= alive and len(triples) == min(len(alive), 3)
@@ -217,7 +218,8 @@ def test_an_empty_memory_has_nothing_around(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "weights", [EdgeWeights(2.0, 2.0, 1.0), EdgeWeights(1.0, 1.0), EdgeWeights(2.0, 2.0, 0.0, 1.0)]
+    "weights",
+    [EdgeWeights(2.0, 2.0, 2.0, 1.0), EdgeWeights(1.0, 1.0, 1.0), EdgeWeights(2.0, 1.0, 2.0, 0.0, 1.0)],
 )
 def test_the_weights_among_some_nodes_are_those_of_the_whole(store: Store, weights: EdgeWeights) -> None:
     walk = store.snapshot().adjacency(weights)

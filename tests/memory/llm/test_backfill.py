@@ -69,7 +69,7 @@ async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing
             await asyncio.sleep(0.02)
         await extraction_queue.all_committed()
         await extraction_queue.stop()
-        return answer, store.snapshot().living_triples
+        return answer, store.snapshot().living_statements
 
 
 @pytest.mark.slow

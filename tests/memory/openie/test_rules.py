@@ -4,7 +4,7 @@ import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
 from memory.phrase_normalisation import normalise_phrase
-from store.types import Extraction, PassageText, Triple
+from store.types import MENTION, Extraction, PassageText, Triple
 
 
 def _extract(title: str, text: str) -> Extraction:
@@ -201,7 +201,7 @@ def test_a_bracketed_qualifier_says_what_the_title_is() -> None:
 def test_the_last_heading_is_the_subject_and_part_of_its_document() -> None:
     found = _triples("Annual report › Heron gauge", "The Heron gauge was built by Casimir Dorn.")
     assert ("heron gauge", "was built by", "casimir dorn") in found
-    assert ("heron gauge", "part of", "annual report") in found
+    assert ("heron gauge", MENTION, "annual report") in found
 
 
 def test_a_heading_that_says_nothing_leaves_the_document_as_subject() -> None:
@@ -230,6 +230,13 @@ def test_a_markdown_table_is_read_by_its_columns() -> None:
     assert ("heron gauge", "keeper", "odile brandt") in found
     assert ("heron gauge", "year", "1971") in found
     assert ("moth", "keeper", "bo ek") in found
+    # A row's first cell is only named on the page, and a column without a name says nothing of its value.
+    assert {predicate for subject, predicate, object_ in found if (subject, object_) == ("inventory", "moth")} == {
+        MENTION
+    }
+    assert ("moth", MENTION, "cabinet b") in _triples(
+        "Inventory", "| Instrument | |\n| --- | --- |\n| Moth | Cabinet B |\n| Heron gauge | Cabinet C |"
+    )
 
 
 def test_an_empty_first_cell_shifts_no_column() -> None:
@@ -285,8 +292,9 @@ _TEXTS = [
 @pytest.mark.parametrize(("title", "text"), _TEXTS)
 def test_everything_comes_normalised_and_nothing_empty(title: str, text: str) -> None:
     found = _extract(title, text)
-    parts = [part for triple in found.triples for part in triple] + list(found.entities)
-    assert all(part and part == normalise_phrase(part) for part in parts)
+    parts = [*found.entities, *(part for triple in found.triples for part in triple)]
+    assert all(part == normalise_phrase(part) for part in parts)
+    assert all(subject and object_ for subject, _, object_ in found.triples) and all(found.entities)
     assert len(set(found.triples)) == len(found.triples)
     assert all(subject != object_ for subject, _, object_ in found.triples)
 

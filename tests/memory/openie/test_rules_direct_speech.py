@@ -3,13 +3,13 @@
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
-from store.types import PassageText, Triple
+from store.types import MENTION, PassageText, Triple
 
 
 def _found(text: str, title: str = "Moth Project") -> tuple[set[Triple], tuple[str, ...]]:
     """What the text says, without the names that are tied to the title; and its entities."""
     [extraction] = RulesExtractor().extract([PassageText("p1", title, text)])
-    return {t for t in extraction.triples if t[1] != "mentions"}, extraction.entities
+    return {t for t in extraction.triples if t[1] != MENTION}, extraction.entities
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
-from store.types import PassageText, Triple
+from store.types import MENTION, PassageText, Triple
 
 
 def _said(text: str, title: str = "Moth Project") -> set[Triple]:
     """What the text says, without the names that are tied to the title."""
     found = RulesExtractor().extract([PassageText("p1", title, text)])[0].triples
-    return {t for t in found if t[1] != "mentions"}
+    return {t for t in found if t[1] != MENTION}
 
 
 @pytest.mark.parametrize(

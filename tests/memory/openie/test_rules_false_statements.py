@@ -3,7 +3,7 @@
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
-from store.types import PassageText, Triple
+from store.types import MENTION, PassageText, Triple
 
 
 def _triples(title: str, text: str) -> set[Triple]:
@@ -30,7 +30,7 @@ def _triples(title: str, text: str) -> set[Triple]:
 def test_when_something_happens_is_neither_subject_nor_object(text: str, stated: Triple) -> None:
     found = _triples("Odile Brandt", text)
     assert stated in found
-    assert {t for t in found if t[1] != "mentions"} == {stated}
+    assert {t for t in found if t[1] != MENTION} == {stated}
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_time_of_day_is_one_number() -> None:
 @pytest.mark.parametrize(
     ("text", "stated"),
     [
-        ("Ann Lee (Redbird) beat Bo Ek.", ("ann lee", "mentioned with", "redbird")),
-        ("Ann Lee (Bonn, 1961 – Oslo, 1999) was a nurse.", ("ann lee", "mentioned with", "bonn")),
+        ("Ann Lee (Redbird) beat Bo Ek.", ("ann lee", MENTION, "redbird")),
+        ("Ann Lee (Bonn, 1961 – Oslo, 1999) was a nurse.", ("ann lee", MENTION, "bonn")),
         ("The United Nations (UN) met in Bonn.", ("united nations", "also known as", "un")),
         ("Redbird (formerly Bluebird) makes lamps in Bonn.", ("redbird", "also known as", "bluebird")),
         ("Der Fluss (English: The River) is a film by Ann Lee.", ("der fluss", "also known as", "river")),
@@ -118,6 +118,6 @@ def test_a_time_of_day_is_one_number() -> None:
 def test_a_name_in_brackets_is_another_name_where_that_shows(text: str, stated: Triple) -> None:
     found = _triples("Moth Project", text)
     assert stated in found
-    assert {
-        t for t in found if t[1] in ("also known as", "mentioned with") and t[0] == stated[0] and t[2] == stated[2]
-    } == {stated}
+    assert {t for t in found if t[1] in ("also known as", MENTION) and t[0] == stated[0] and t[2] == stated[2]} == {
+        stated
+    }

@@ -122,5 +122,6 @@ def test_half_a_surrogate_pair_is_read_in_every_language(prose: str, as_title: b
 @pytest.mark.slow
 def test_no_text_raises_and_all_parts_stay_normalised(title: str, text: str) -> None:
     found = _extract(title, text)
-    parts = [part for triple in found.triples for part in triple] + list(found.entities)
-    assert all(part and part == normalise_phrase(part) for part in parts)
+    parts = [*found.entities, *(part for triple in found.triples for part in triple)]
+    assert all(part == normalise_phrase(part) for part in parts)
+    assert all(subject and object_ for subject, _, object_ in found.triples) and all(found.entities)

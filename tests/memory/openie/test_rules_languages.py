@@ -3,7 +3,7 @@
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
-from store.types import PassageText
+from store.types import MENTION, PassageText
 
 READ = {"Marie Curie", "Köln", "北京", "東京"}
 """Titles in languages whose sentences are read: what these state is in test_rules_sentences_of_languages.py."""
@@ -34,9 +34,9 @@ READ = {"Marie Curie", "Köln", "北京", "東京"}
 def test_names_are_mentions_of_the_title(title: str, text: str, mentioned: set[str]) -> None:
     [found] = RulesExtractor().extract([PassageText("p", title, text)])
     if title not in READ:
-        mentions = [triple for triple in found.triples if triple[1] != "mentioned with"]
-        assert {predicate for _, predicate, _ in mentions} == {"mentions"}
-        assert {subject for subject, _, _ in mentions} == {found.entities[0]}
+        assert {predicate for _, predicate, _ in found.triples} == {MENTION}
+        about = found.entities[0]
+        assert mentioned <= {object_ for subject, _, object_ in found.triples if subject == about}
     assert mentioned <= {end for subject, _, object_ in found.triples for end in (subject, object_)}
 
 
@@ -53,8 +53,8 @@ def test_names_are_mentions_of_the_title(title: str, text: str, mentioned: set[s
 )
 def test_names_in_one_sentence_are_tied_where_grammar_is_not_read_and_marked_so(text, together) -> None:
     [found] = RulesExtractor().extract([PassageText("p", "42", text)])
-    assert (together[0], "mentioned with", together[1]) in found.triples
-    assert {predicate for _, predicate, _ in found.triples} <= {"mentions", "mentioned with"}
+    assert (together[0], MENTION, together[1]) in found.triples
+    assert {predicate for _, predicate, _ in found.triples} <= {MENTION}
 
 
 def test_mentions_are_bounded_and_the_most_frequent_stay() -> None:

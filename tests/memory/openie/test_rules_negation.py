@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.openie.rules.extractor import RulesExtractor
-from store.types import PassageText, Triple
+from store.types import MENTION, PassageText, Triple
 
 
 def _triples(text: str, title: str = "") -> set[Triple]:
@@ -81,7 +81,7 @@ def test_the_mark_stays_in_the_predicate(text: str, triple: Triple | None) -> No
     ],
 )
 def test_what_is_asked_or_supposed_states_nothing(text: str) -> None:
-    assert {predicate for _, predicate, _ in _triples(text)} <= {"mentions"}
+    assert {predicate for _, predicate, _ in _triples(text)} <= {MENTION}
 
 
 @pytest.mark.parametrize(

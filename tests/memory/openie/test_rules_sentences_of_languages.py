@@ -6,7 +6,7 @@ from unicodedata import normalize
 import pytest
 
 from memory.openie.rules.extractor import RulesExtractor
-from store.types import PassageText
+from store.types import MENTION, PassageText
 
 
 def read(title, text):
@@ -129,7 +129,7 @@ def test_what_a_sentence_states_becomes_a_triple(language):
 def test_most_triples_are_statements_and_not_mentions(language):
     title, text, _ = STATED[language]
     predicates = [predicate for _, predicate, _ in read(title, text).triples]
-    assert predicates.count("mentions") * 3 < len(predicates) * 2
+    assert predicates.count(MENTION) * 3 < len(predicates) * 2
 
 
 def test_german_common_nouns_are_no_names():
@@ -153,7 +153,7 @@ def test_german_common_nouns_are_no_names():
     ids=["German", "Chinese"],
 )
 def test_what_is_denied_keeps_its_mark(title, text, denied):
-    predicates = {predicate for _, predicate, _ in read(title, text).triples} - {"mentions"}
+    predicates = {predicate for _, predicate, _ in read(title, text).triples} - {MENTION}
     assert predicates
     assert all(denied in predicate.split() for predicate in predicates), predicates
 
@@ -162,7 +162,7 @@ def test_what_is_denied_keeps_its_mark(title, text, denied):
     "text", ["Baute Emil Strand das Haus in Kiel?", "林小梅住在上海吗？"], ids=["German", "Chinese"]
 )
 def test_a_question_states_nothing(text):
-    assert {predicate for _, predicate, _ in read("Notizen", text).triples} <= {"mentions"}
+    assert {predicate for _, predicate, _ in read("Notizen", text).triples} <= {MENTION}
 
 
 def test_what_hangs_on_another_clause_is_not_stated():

@@ -5,7 +5,7 @@ import pytest
 from bench.sections.quality.extractor_eval import LEAST_KEPT, LEAST_TRUE, MOST_WRONG, read_labelled, still_read
 from memory.openie.rules.extractor import RulesExtractor
 from memory.openie.rules.titles import plain_title
-from store.types import PassageText, Triple
+from store.types import MENTION, PassageText, Triple
 
 MANUAL = "execve(2) System Calls Manual execve(2)"
 PAGE = "socket — Low-level networking interface — Socket documentation"
@@ -79,7 +79,7 @@ def test_contents_tie_nothing_to_everything() -> None:
 
 def test_names_are_not_tied_to_the_title_of_a_manual() -> None:
     found = _triples(MANUAL, "The kernel of Linux runs on PowerPC, Alpha and Sparc.")
-    assert "mentions" not in {predicate for _, predicate, _ in found}
+    assert MENTION not in {predicate for _, predicate, _ in found}
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_words_that_a_line_end_cut_are_one() -> None:
 def test_a_report_with_numbered_chapters_is_no_manual() -> None:
     found = _triples("The flood › 3. Damage", "The flood reached Tollmin. Odile Brandt led the Candlemas Commission.")
     assert ("odile brandt", "led", "candlemas commission") in found
-    assert "mentions" in {predicate for _, predicate, _ in found}
+    assert MENTION in {predicate for _, predicate, _ in found}

@@ -107,8 +107,10 @@ class Reference:
         self.texts = [counts for counts, _, _ in read]
         self.languages = {language for _, language, _ in read}
         self.lengths = [length for _, _, length in read]
-        self.triples = sorted({triple for p in self.passages for triple in p[3]})
-        self.phrases = sorted({end for s, _, o in self.triples for end in (s, o)})
+        stated = {triple for p in self.passages for triple in p[3]}
+        # Without a predicate it is a mention edge: no statement, and compared with nothing.
+        self.triples = sorted(triple for triple in stated if triple[1])
+        self.phrases = sorted({end for s, _, o in stated for end in (s, o)})
         self.holders = {
             phrase: sum(any(phrase in (s, o) for s, _, o in p[3]) for p in self.passages) for phrase in self.phrases
         }
@@ -123,7 +125,7 @@ class Reference:
     # The graph.
 
     def _relations(self):
-        """{frozenset of two phrases: number of (passage, triple) pairs that link them}."""
+        """{frozenset of two phrases: number of (passage, statement or mention edge) pairs that link them}."""
         counts = Counter()
         for p in self.passages:
             for s, _, o in set(p[3]):
@@ -431,9 +433,8 @@ class Reference:
         """{id: weight}: what the best triples of the heaviest starts send to the passages that their other ends title."""
         sources = sorted(starts, key=lambda id: (-round(starts[id], 12), id))[: settings.hop_passages]
         sources = [id for id in sources if starts[id] > 0]
-        cosines = self.triple_vectors @ self.triple_query_vector(query).astype(float) if self.triples else np.zeros(0)
-        scaled = dict(zip(self.triples, standardised(cosines) if self.triples else (), strict=True))
         at = {p[0]: p for p in self.passages}
+        scaled = self._scaled_triples(query, {triple for id in sources for triple in at[id][3]})
         arrives = Counter()
         for id in sources:
             own = self._titles(at[id])
@@ -449,6 +450,18 @@ class Reference:
                             sent * specificity / sum(specific.values()) / len(self._titled(phrase, settings))
                         )
         return arrives
+
+    def _scaled_triples(self, query, stated):
+        """{triple: score} of statements and mention edges, in standard deviations over all statements. A mention edge has no
+        vector: it counts as the mean of its two ends."""
+        if not self.triples:
+            return dict.fromkeys(stated, 0.0)
+        cosines = self.triple_vectors @ self.triple_query_vector(query).astype(float)
+        of_phrases = dict(zip(self.phrases, self.phrase_vectors @ self.query_vector(query).astype(float), strict=True))
+        found = dict(zip(self.triples, cosines, strict=True))
+        found |= {(s, p, o): (of_phrases[s] + of_phrases[o]) / 2 for s, p, o in stated if not p}
+        deviation = cosines.std()
+        return {t: (each - cosines.mean()) / deviation if deviation > SAME else 0.0 for t, each in found.items()}
 
     def _titled(self, phrase, settings):
         """The passages that say most of the phrase and have it as their title."""

@@ -55,7 +55,7 @@ def document(chance):
     """A passage of some words and one to six triples among a few phrases."""
     phrases = [normalise_phrase(" ".join(chance.sample(WORDS, chance.randint(1, 2)))) for _ in range(5)]
     triples = {
-        (chance.choice(phrases), chance.choice(["is", "made", "lies in"]), chance.choice(phrases))
+        (chance.choice(phrases), chance.choice(["is", "made", ""]), chance.choice(phrases))
         for _ in range(chance.randint(0, 6))
     }
     text = " ".join(chance.choice(WORDS) for _ in range(chance.randint(3, 30)))

@@ -75,7 +75,8 @@ class History:
             return (None,)
         phrases = [*PHRASES, *HOSTILE, *NUMBERED]
         count = self.chosen.choice((0, 1, 3))
-        triples = tuple((self.chosen.choice(phrases), "is", self.chosen.choice(phrases)) for _ in range(count))
+        choice = self.chosen.choice
+        triples = tuple((choice(phrases), choice(("is", "")), choice(phrases)) for _ in range(count))
         return triples, self.chosen.choice((None, "oracle", "another"))
 
     def change(self):

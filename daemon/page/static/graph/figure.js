@@ -6,7 +6,7 @@ import { line } from "../text.js";
 
 const LABELS_MAX = 40;
 const OUTLINED_NODES_MAX = 800;
-const TYPES = ["context", "synonym", "relation"];
+const TYPES = ["context", "mention", "synonym", "relation"];
 // Edges drawn while the picture is being dragged, those of most PageRank; the others are back when it rests.
 const MOVING_EDGES = 2000;
 const FAINT_TYPES = TYPES.map((type) => `${type}-faint`);

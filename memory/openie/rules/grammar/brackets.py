@@ -7,7 +7,6 @@ from itertools import zip_longest
 from memory.openie.rules.grammar.chunk import NOUN, PREP, VERB, Chunk
 from memory.openie.rules.grammar.clause_state import ClauseState
 from memory.openie.rules.grammar.tokenizer import word_set
-from memory.openie.rules.triple_collector import MENTIONED_WITH
 from memory.openie.rules.triple_filter import is_short_for
 from memory.phrase_normalisation import normalise_phrase
 
@@ -45,8 +44,10 @@ def read_bracket(clause: ClauseState, inner: Sequence[Chunk]) -> None:
         elif len(nouns) == 1 and (counted := _counted(c)) is not None:
             clause.found.add_triple(subject, *counted)
         elif (c.name or len(nouns) == 1) and (phrase := clause.mention(c)):
-            other_name = (told and not dates) or _is_alike(subject, phrase)
-            clause.found.add_triple(subject, "also known as" if other_name else MENTIONED_WITH, phrase)
+            if (told and not dates) or _is_alike(subject, phrase):
+                clause.found.add_triple(subject, "also known as", phrase)
+            else:
+                clause.found.add_mention(subject, phrase)
 
 
 def _is_alike(name: str, other: str) -> bool:

@@ -17,9 +17,9 @@ from tests.store import oracle
 from tests.store.test_order_independence import PHRASES, complete
 
 WEIGHTS = [
-    EdgeWeights(relation=2.0, synonym=2.0, context=1.0),
-    EdgeWeights(relation=2.0, synonym=2.0, occurrence=1.0),
-    EdgeWeights(relation=1.0, synonym=0.0),
+    EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, context=1.0),
+    EdgeWeights(relation=2.0, mention=0.5, synonym=2.0, occurrence=1.0),
+    EdgeWeights(relation=1.0, mention=0.0, synonym=0.0),
 ]
 
 
@@ -27,7 +27,7 @@ def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
     """The weights, written out edge by edge."""
     first = snapshot.n_phrases
     whole = np.zeros((first + snapshot.n_passages,) * 2)
-    for kind in ("relation", "synonym"):
+    for kind in ("relation", "mention", "synonym"):
         whole[:first, :first] += getattr(weights, kind) * getattr(snapshot, kind).merged().toarray()
     across = weights.context * snapshot.context.merged().toarray()
     for passage, triple in zip(*snapshot.incidence.merged().nonzero(), strict=True):
@@ -49,7 +49,7 @@ def test_every_edge_has_its_weight_after_any_changes(
     chance = random.Random(fold_least)
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:
         for step in range(15):
-            given = [(chance.choice(PHRASES), "is", chance.choice(PHRASES)) for _ in range(4)]
+            given = [(chance.choice(PHRASES), chance.choice(["is", ""]), chance.choice(PHRASES)) for _ in range(4)]
             changes = {f"file:///{chance.randint(0, 8)}": [("T", f"text {chance.randint(0, 8)}", tuple(given))]}
             gone = [f"file:///{chance.randint(0, 8)}"] if step % 3 else []
             memory.commit(complete(memory, changes, [uri for uri in gone if uri not in changes]))
