@@ -362,8 +362,8 @@ class Reference:
 
     def _passage_starts(self, query, titles, settings):
         """{id: weight}: the passages named, by what the titles are of the query; the rest by cosines and by words, each with as
-        much as the squares of its weights sum to, and words with as much as their passages have of the query; and, as far
-        as the encoder does not know the query, by the geometric mean of the two."""
+        much as the squares of its weights sum to, and words with as much as their passages have of the query; and by the
+        geometric mean of the two, as far as the encoder does not know the query, or whole if it names no title."""
         cosines = dict(zip(self.ids, standardised(np.array(list(self._dense(query).values()))), strict=True))
         nearest = self._softmax_of_best(cosines, settings.temperature, settings.seed_passages)
         words = self._with_parts(query, self.bm25(query), settings)
@@ -381,7 +381,7 @@ class Reference:
         sure = [sum(weight**2 for weight in weights.values()) for weights in (nearest, worded, both)]
         sure[0] *= known
         sure[1] *= sum(weight * self._coverage(query, id) for id, weight in worded.items())
-        sure[2] *= 1.0 - known
+        sure[2] *= 1.0 - known if titles else 1.0
         named = Counter()
         for ids in titles.values():
             for id in ids:
@@ -453,13 +453,13 @@ class Reference:
 
     def _scaled_triples(self, query, stated):
         """{triple: score} of statements and mention edges, in standard deviations over all statements. A mention edge has no
-        vector: it counts as the mean of its two ends."""
+        vector: it counts as the nearer of its two ends."""
         if not self.triples:
             return dict.fromkeys(stated, 0.0)
         cosines = self.triple_vectors @ self.triple_query_vector(query).astype(float)
         of_phrases = dict(zip(self.phrases, self.phrase_vectors @ self.query_vector(query).astype(float), strict=True))
         found = dict(zip(self.triples, cosines, strict=True))
-        found |= {(s, p, o): (of_phrases[s] + of_phrases[o]) / 2 for s, p, o in stated if not p}
+        found |= {(s, p, o): max(of_phrases[s], of_phrases[o]) for s, p, o in stated if not p}
         deviation = cosines.std()
         return {t: (each - cosines.mean()) / deviation if deviation > SAME else 0.0 for t, each in found.items()}
 
