@@ -51,11 +51,12 @@ def _passage(passage: "RankedPassage", query: str, width: int) -> list[Text]:
     body = Text(snippet(passage.text, words, SNIPPET_LINES * (width - 6)))
     for start, end in match_spans(words, body.plain):
         body.stylize(MATCH_STYLE, start, end)
-    versions = Text()
+    versions: list[Text] = []
     if passage.conflicting_values:
-        versions = text(("versions differ in ", HEADING), one_line(", ".join(passage.conflicting_values)))
+        differ = text(("versions differ in ", HEADING), one_line(", ".join(passage.conflicting_values)))
+        versions = indent(differ, 4, width)
     source = text((" · ".join(part for part in where if part), "cyan"))
-    return [*hanging(head, 12, width), *indent(source, 4, width), *indent(versions, 4, width), *indent(body, 4, width)]
+    return [*hanging(head, 12, width), *indent(source, 4, width), *versions, *indent(body, 4, width)]
 
 
 def _triples(triples: "list[ScoredTriple]") -> list[Text]:

@@ -1,7 +1,7 @@
 """Which phrases an inquiry may retrieve: formulas 6 and 7 of HGMem as masks over the snapshot's phrases.
 
-Local investigation of a point with entities V(e): the union over v in V(e) of v's neighbours in the graph (relation and
-synonym edges) and in the memory (vertices that share a point with v). Global exploration: the graph's phrases without the
+Local investigation of a point with entities V(e): the union over v in V(e) of v's neighbours in the graph (relation, mention
+and synonym edges) and in the memory (vertices that share a point with v). Global exploration: the graph's phrases without the
 memory's vertices. Work is done by the sparse matrices and on arrays; only the memory's own few entities are looped over.
 """
 
@@ -32,7 +32,7 @@ def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoi
     mask = np.zeros(snapshot.n_phrases, np.bool_)
     own = rows_of(snapshot, point.entities)
     if len(own):
-        for edges in (snapshot.relation, snapshot.synonym):
+        for edges in (snapshot.relation, snapshot.mention, snapshot.synonym):
             rows, cols, weights = edges.entries(own)
             mask[cols[(weights > MIN_WEIGHT) & (rows != cols)]] = True
     mask[rows_of(snapshot, memory.neighbours(point.entities))] = True

@@ -16,6 +16,10 @@ from memory.types import LinkedTriple
 BM25_PASSAGES = 50
 """Compared by words, only the triples of this many passages (the best by BM25) count: a triple's words are its passage's."""
 
+MENTION_FACTOR = 0.9
+"""A mention says less than a statement as near. 2Wiki's recall@5 is 0.961 with 0.9 and 1, 0.951 with 0.85, 0.931 with the mean
+of both ends; with 1, mentions displace statements that answer."""
+
 
 class ComparedTriples:
     """All statements beside the query: by cosine, or by BM25 where the encoder knows nothing of the query or of them."""
@@ -76,14 +80,12 @@ class ComparedTriples:
 
 
 def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-    """The scores of mention edges, by row, on the scale of statements' cosines: the larger of both ends' cosines.
-
-    The mean of both lowers 2Wiki's recall@5 from 0.941 to 0.931; the larger one raises it to 0.961.
-    """
+    """The scores of mention edges, by row, on the scale of statements' cosines: `MENTION_FACTOR` times the larger of both ends'
+    cosines."""
     snapshot = context.snapshot
     ends, places = np.unique(snapshot.triple_ends[mentions], return_inverse=True)
     found = cosines(snapshot.phrase_vectors, context.vector, ends)
-    larger: NDArray[np.floating] = found[places].reshape(-1, 2).max(axis=1)
+    larger: NDArray[np.floating] = MENTION_FACTOR * found[places].reshape(-1, 2).max(axis=1)
     return larger
 
 

@@ -94,18 +94,14 @@ def test_copies_of_a_true_passage_take_its_place_and_no_other(
     answer = drive.ctl_json("query", QUESTIONS[FLOODED]["question"], "-k", "50", "--explain")
     [passage, *others] = answer["passages"]
     assert passage["text"].startswith(first["text"]), "the passage or its nearest copy"
+    assert not any(each["text"].startswith(first["text"]) for each in others), "a copy is a version, not a result"
+    assert any(uri.startswith("added:") for uri in passage["also_in"])
     known = [unquote(each["document"]) for each in others]
-    copied = [at for at, each in enumerate(others) if each["text"].startswith(first["text"])]
     answering = [
         at for at, uri in enumerate(known) if any(uri.endswith(f"/{path}") for path in QUESTIONS[FLOODED]["documents"])
     ]
-    assert set(answering) - set(copied), "the documents that were not copied"
-    assert max(set(answering) - set(copied)) < min(min(copied), FIRST), "copies follow after all that answer"
-    grouped = [each for each in answer["explain"]["passages"] if "near_duplicate_of" in each]
-    assert {each["near_duplicate_of"] for each in grouped} == {passage["id"]}
-    assert {each["group_size"] for each in grouped} == {401}
-    shown = drive.ctl("query", QUESTIONS[FLOODED]["question"], "-k", "50", "--explain").out
-    assert "one of 401 near" in " ".join(shown.split())
+    assert answering, "the documents that were not copied"
+    assert max(answering) < FIRST
 
 
 @pytest.mark.parametrize("magnet", [name_magnet, triple_magnet])
