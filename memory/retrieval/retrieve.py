@@ -1,6 +1,6 @@
 """One query, from text to ranked passages, on one snapshot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
+from memory.retrieval.distinct_candidates import WIDER, WIDEST
 from memory.retrieval.document_limit import first_documents, limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
@@ -92,27 +93,37 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
         )
     else:
         documents, most = context.documents, ranking.document_passages
-        merged = documents is not None and most is not None
-        rows = top_k(
-            ranking.scores, max(k, BEST_PASSAGES) if merged else k, candidates, snapshot.passage_id, RANKING_DECIMALS
-        )
-        scores = ranking.scores[rows].astype(np.float64)
         if documents is not None and most is not None:
-            return _merged_hits(snapshot, documents, dict(zip(rows, scores.tolist(), strict=True)), most, k)
+            return _merged_hits(context, documents, ranking, candidates, most, k)
+        rows = top_k(ranking.scores, k, candidates, snapshot.passage_id, RANKING_DECIMALS)
+        scores = ranking.scores[rows].astype(np.float64)
     return tuple(_hit(snapshot, Versions(row), float(score)) for row, score in zip(rows, scores, strict=True))
 
 
 def _merged_hits(
-    snapshot: Snapshot, documents: DocumentLookup, scores: Mapping[int, float], most: int, k: int
+    context: QueryContext,
+    documents: DocumentLookup,
+    ranking: Ranking,
+    candidates: NDArray[np.bool_],
+    most: int,
+    k: int,
 ) -> tuple[Hit, ...]:
-    """The `k` best of the passages with these `scores`, best first: one hit for all versions of a passage, and at most `most`
-    hits of a document among the first."""
-    groups = {group.newest: group for group in group_versions(snapshot, documents, list(scores))}
-    rows = limit_documents(list(groups), first_documents(snapshot, documents), most)[:k]
-    best = [max(scores[row] for row in (newest, *groups[newest].others)) for newest in rows]
+    """The `k` best of the candidates: one hit for all versions of a passage, and at most `most` hits of a document among the
+    first. Fewer than `k` only if there are no others, or if versions of `k` passages are more than `WIDEST` times `k`."""
+    snapshot = context.snapshot
+    wanted = max(k, BEST_PASSAGES)
+    widest = WIDEST * wanted
+    while True:
+        rows = top_k(ranking.scores, wanted, candidates, snapshot.passage_id, RANKING_DECIMALS)
+        groups = {group.newest: group for group in group_versions(snapshot, documents, rows)}
+        if len(groups) >= k or len(rows) < wanted or wanted >= widest:
+            break
+        wanted = min(WIDER * wanted, widest)
+    shown = limit_documents(list(groups), first_documents(snapshot, documents), most)[:k]
+    best = [max(ranking.scores[[newest, *groups[newest].others]]) for newest in shown]
     # A passage that others of its document have pushed back has the score of its new place.
-    placed = np.minimum.accumulate(best).tolist() if best else []
-    return tuple(_hit(snapshot, groups[newest], score) for newest, score in zip(rows, placed, strict=True))
+    placed = np.minimum.accumulate(np.array(best, np.float64)).tolist()
+    return tuple(_hit(snapshot, groups[newest], score) for newest, score in zip(shown, placed, strict=True))
 
 
 def _hit(snapshot: Snapshot, versions: Versions, score: float) -> Hit:

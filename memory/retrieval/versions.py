@@ -17,6 +17,8 @@ from store.snapshot import Snapshot
 _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
 """Numbers, amounts, dates and codes: words with a digit."""
 VALUES_MAX = 10
+GROUPED_MAX = 2_400
+"""Passages that are compared with each other, the best; those behind are results of their own. All pairs take 46 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Versions:
 
 def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
     """The passages of `rows`, best first, each group in the place of its best passage."""
-    leaders = near_duplicates(snapshot, rows)
+    leaders = near_duplicates(snapshot, rows[:GROUPED_MAX])
     groups: dict[int, list[int]] = {}
     for row in rows:
         groups.setdefault(leaders.get(row, row), []).append(row)

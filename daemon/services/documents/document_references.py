@@ -35,7 +35,7 @@ def passage_source(naming: DocumentLookup, id: str, title: str) -> PassageSource
 def other_documents(naming: DocumentLookup, source: PassageSource, versions: Sequence[str]) -> list[str]:
     """The URIs of the other documents with the passage, then of those with its older `versions` (passage ids)."""
     uris = [*source.uris, *(uri for id in versions for uri in naming.documents_with_passage(id))]
-    return list(dict.fromkeys(uris))[1:]
+    return [uri for uri in dict.fromkeys(uris) if uri != source.uri]
 
 
 def citation(naming: DocumentLookup, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
