@@ -64,7 +64,7 @@ class _Entry:
     def __init__(self) -> None:
         self.count = 0
         self.chars = 0
-        """Characters of all that was reported, of which the examples may be a part."""
+        """Number of characters that were reported; the examples may quote only some of them."""
         self.total: int | None = None
         self.examples: dict[str, None] = {}
         self.room = TEXT_CHARS

@@ -71,4 +71,4 @@ class FolderState:
     newly_excluded: Mapping[str, int] = field(default_factory=dict)
     """Those of them that a new default exclusion leaves out, by its reason."""
     excluded: Mapping[str, int] = field(default_factory=dict)
-    """Files and directories that are not followed, by reason; what is in such a directory is not counted."""
+    """Number of excluded files and directories, by reason. An excluded directory counts as one."""

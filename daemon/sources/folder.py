@@ -184,7 +184,7 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
             position = store.positions.get(uri)
             read = position is not None and is_as_read(uri, position)
             fingerprint = Fingerprint.from_json(position) if position is not None and read else UNREAD
-            # Of a file without passages nothing is lost if an exclusion leaves it out: nobody has to confirm that.
+            # Excluding a file without passages loses nothing, so it needs no confirmation.
             known[uri] = fingerprint if has_passages(uri) else replace(fingerprint, exclusions=EXCLUSIONS_VERSION)
     return known
 

@@ -92,7 +92,7 @@ class FollowRules:
         return found is not None and found.needs_marker
 
     def is_marker(self, path: bytes) -> bool:
-        """Whether the file or directory at `path` may exclude the directory that it is in, or one beside it."""
+        """Whether the file or directory at `path` is a marker: it can exclude its own directory or a sibling directory."""
         return is_marker(os.fsdecode(os.path.basename(path)))
 
     def _of_directory(self, path: bytes) -> Exclusion | None:

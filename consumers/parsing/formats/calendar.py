@@ -31,7 +31,7 @@ _PROGRAM_WORDS = """
     LAST-MODIFIED CREATED RRULE PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """
 _PROGRAM = frozenset(_PROGRAM_WORDS.split())
-"""Properties for programs, as are those whose names begin with X-."""
+"""Properties that only programs read. Properties whose names begin with X- are the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,11 +164,13 @@ def test_any_history_answers_as_a_fresh_memory_does(
         seen = {uri: said for uri, said in present.items() if uri not in hidden}
         commit(fresh, dict(sorted(seen.items())))
         scope = grown.scoped("seen", lambda document: document.uri not in hidden)
-        assert _told(scope) == _told(fresh.document_snapshot())
+        assert _answers_and_export(scope) == _answers_and_export(fresh.document_snapshot())
         if seen == present:
-            assert _told(grown.document_snapshot()) == _told(fresh.document_snapshot())
+            assert _answers_and_export(grown.document_snapshot()) == _answers_and_export(fresh.document_snapshot())
 
 
-def _told(memory: DocumentSnapshot) -> tuple[list[tuple[str, float]], dict[str, tuple[str, str]], list[str]]:
+def _answers_and_export(
+    memory: DocumentSnapshot,
+) -> tuple[list[tuple[str, float]], dict[str, tuple[str, str]], list[str]]:
     hits = [(hit.id, round(hit.score, 6)) for hit in ask(memory, k=30).hits]
     return hits, linked(memory), list(export_lines(memory.snapshot, memory))

@@ -47,7 +47,7 @@ _REPORTED = {
     **dict.fromkeys(("index", "hypersetup"), OmissionKind.METADATA),
     **dict.fromkeys(("input", "include", "subfile"), OmissionKind.EMBEDDED),
 }
-"""Commands whose arguments are no text of the page."""
+"""Commands whose arguments do not belong to the text of the page."""
 _LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
 """Environments whose arguments are for programs, without the star."""
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")

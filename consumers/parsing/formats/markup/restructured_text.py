@@ -65,7 +65,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
 
 
 def _replace_substitutions(document: Any, omissions: Omissions) -> None:
-    """Puts the text of substitutions in the place of their names, one level deep. Reports those that nothing uses."""
+    """Replaces the names of substitutions by their text, one level deep. Reports unused substitutions."""
     texts = {name: clean_text(node.astext()) for name, node in document.substitution_defs.items()}
     unused = dict(texts)
     for reference in document.findall(nodes.substitution_reference):
