@@ -18,6 +18,7 @@ from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
@@ -131,7 +132,8 @@ class _Reader:
         lines += [
             f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
         ]
-        self.outline.text("\n".join(lines))
+        answered = answered_message(header(message, "In-Reply-To"), header(message, "References"))
+        self.outline.text("\n".join(lines), links=answered)
 
     def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
         """The parts of a multipart that are to be read."""
