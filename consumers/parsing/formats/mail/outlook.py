@@ -1,4 +1,4 @@
-"""Outlook's .msg by olefile: subject, people, body, and the names of what is attached ([MS-OXMSG])."""
+"""Outlook's .msg by olefile: subject, people, body, and the names of attachments ([MS-OXMSG])."""
 
 import io
 import re
@@ -40,7 +40,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Message:
-    """A message's properties are streams named by their number and type, or 16 bytes each in one stream."""
+    """A message. A property is a stream named by its number and type, or a 16-byte entry in one common stream."""
 
     def __init__(self, file: Any, limits: Limits, omissions: Omissions) -> None:
         self.omissions = omissions
@@ -133,10 +133,10 @@ class _Message:
         }
 
     def _date(self) -> str:
-        """When it was sent, or received, in UTC; "" where the message does not say."""
+        """Return when the message was sent or, if unknown, received, in UTC; "" if the message states neither."""
         for number in (_SENT, _RECEIVED):
             if number in self.fixed:
-                ticks = int.from_bytes(self.fixed[number], "little")  # of 100 ns
+                ticks = int.from_bytes(self.fixed[number], "little")  # in units of 100 ns
                 try:
                     return (_EPOCH + timedelta(microseconds=ticks // 10)).isoformat(timespec="seconds")
                 except OverflowError:

@@ -1,7 +1,7 @@
-"""Threads of messages: the message that a message answers is the target of a link.
+"""Threads: a message has a link to the message that it answers.
 
-The target is a `mid:` address (RFC 2392) of the other message's Message-ID. `In-Reply-To` names it, else the last of
-`References` (RFC 5322, section 3.6.4).
+The link's target is a `mid:` address (RFC 2392) with the other message's Message-ID. `In-Reply-To` names that message,
+otherwise the last entry of `References` (RFC 5322, section 3.6.4).
 """
 
 import re
@@ -12,10 +12,10 @@ from consumers.types import Link
 
 _IDENTITY = re.compile(r"<([^\s<>]{1,900})>")
 _SAFE = "!$&'()*+,;=@~"
-"""Characters that a `mid:` address contains as they are, besides letters, digits and `-._`."""
+"""Characters that a `mid:` address contains unescaped, besides letters, digits and `-._`."""
 
 
 def answered_message(in_reply_to: str, references: str) -> tuple[PlacedLink, ...]:
-    """The link to the message that is answered, in the first passage; empty if the headers name none."""
+    """Return the link to the answered message, placed in the first passage; empty if the headers name none."""
     found = _IDENTITY.findall(in_reply_to)[:1] or _IDENTITY.findall(references)[-1:]
     return tuple(PlacedLink(0, Link(f"mid:{quote(identity, safe=_SAFE)}", text="In-Reply-To")) for identity in found)
