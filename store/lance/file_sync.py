@@ -134,7 +134,7 @@ def _fsync(path: Path) -> None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # Lance replaced it (a transaction file after its commit); the listing also contains the new file.
+        return  # Lance replaced it meanwhile (a transaction file after its commit); its replacement is in the folder too.
     try:
         os.fsync(fd)
     finally:
