@@ -56,8 +56,8 @@ def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
 class Fingerprint:
     """Identifies the version of a file that was read. Equal fingerprints mean that the file need not be read again.
 
-    `digest` is the digest of the content (`content_digest`). It decides if size or mtime changed but the content may not
-    have.
+    `digest` is the digest of the content (`content_digest`). Equal digests mean equal content, even if size or mtime
+    differ.
     """
 
     size: int

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH120
 # Paths are bytes here, which pathlib does not take.
-"""The ledger: what the source last reported about each file. One owner, one thread."""
+"""The ledger: the source's last report about each file. One owner, one thread."""
 
 import os.path
 from collections.abc import Iterator

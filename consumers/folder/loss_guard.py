@@ -40,12 +40,13 @@ class LossGuard:
 
     @property
     def missed(self) -> int:
-        """Number of documents that wait because a scan did not find them."""
+        """Number of documents that wait for confirmation because a scan did not find them."""
         return self.lost if self._held else 0
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Number of documents that wait because of a new default exclusion, by its reason. Any thread may read it."""
+        """Number of documents that wait for confirmation because of a new default exclusion, by its reason. Any thread may
+        read it."""
         return {reason: count for reason, count in dict(self._excluded_documents).items() if count}
 
     @property
@@ -55,7 +56,7 @@ class LossGuard:
 
     @property
     def waiting(self) -> int:
-        """Number of all documents that wait."""
+        """Number of all documents that wait for confirmation."""
         return self.missed + sum(self.excluded.values())
 
     def confirm(self) -> None:

@@ -230,8 +230,6 @@ class Reconciler:
             self._events.removed(path)
             self._hard_links.removed(path, self.root)
 
-    # Helpers.
-
     def _compare(self, top: bytes, first: FileStatus, *, scanning: bool = False) -> FileStatus | None:
         """Queues the paths at which the tree at `top` and the ledger differ. Returns the status of the root if it cannot be
         listed."""
@@ -293,8 +291,8 @@ class Reconciler:
             self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
-        """Whether more than `SCAN_MANY_FILES` of the files are new or have another stamp. The other files are examined
-        again only because they changed too recently."""
+        """Whether more than `SCAN_MANY_FILES` of the files are new or have another stamp. The other files have their known
+        stamp and are only examined again."""
         entries = ((self.ledger.get(path), found) for path, found in differing)
         new = sum(entry is None or entry.fingerprint.stamp != found.stamp for entry, found in entries)
         return new > SCAN_MANY_FILES

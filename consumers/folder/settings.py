@@ -22,9 +22,9 @@ class FolderSettings:
     `polling` compares the tree every `poll_interval_s` seconds, or less often if a walk takes long; network drives need it
     because they report no changes. `follow_symlinks` follows links, also out of the folder; a directory is followed under
     one name. `settle_ms` is how long a file must be unchanged before it is read, unless an event says that it is complete.
-    Of a file larger than `max_bytes` only the beginning is read. `name` is the `source` of the events; an empty name stands
-    for the path. With `confirm_loss`, a scan that would remove more than half of the documents waits for
-    `FolderWatcher.confirm`.
+    Of a file larger than `max_bytes` only the beginning is read. `name` is the `source` of the events; if it is empty, the
+    path is. With `confirm_loss`, documents are kept until `FolderWatcher.confirm` if a scan would remove more than half of
+    them.
     """
 
     path: Path

@@ -104,9 +104,9 @@ class TopicConsumer:
     def ends(self) -> "Future[dict[Partition, int]]":
         """Returns a future of the end offsets of this member's partitions, which the brokers are asked for after this call.
 
-        While all brokers are unreachable, the future waits. A single partition without an answer delays it by at most
-        `ENDS_TIMEOUT_S`; the result then has the partition's last known end, or none. The future does not wait for existing
-        topics of which the group assigns no partition to this member.
+        While all brokers are unreachable, the future waits. A partition without an answer delays it by at most
+        `ENDS_TIMEOUT_S`; the result then has the partition's last known end, or none. The same limit applies if the group
+        assigns no partition to this member.
         """
         future: Future[dict[Partition, int]] = Future()
         self._end_requests.append((time.monotonic(), future))

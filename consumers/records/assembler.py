@@ -52,11 +52,11 @@ class _Group(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Assembled(Generic[A]):
-    """Result of adding a part. `value` is the complete record, or None while parts are missing; `tokens` are then the
-    tokens of all its parts.
+    """Result of adding a part. `value` is the complete record, or None. `tokens` are the tokens of all its parts, once
+    these have arrived.
 
-    `broken` means that all parts have arrived but their digest is wrong. `released` are tokens of parts that no longer
-    count.
+    `broken` means that all parts have arrived but have another digest than the record; `value` is then None. `released` are
+    the tokens of parts that no longer count.
     """
 
     value: bytes | None

@@ -96,7 +96,7 @@ class Record:
 
     @property
     def is_read(self) -> bool:
-        """Whether no passage needs extraction. A passage on which the record's extractor failed does."""
+        """Whether every passage has triples. A passage on which the record's extractor failed still needs extraction."""
         pairs = zip(self.document.passages, self.extractions, strict=True)
         return all(
             passage.triples is not None or (extraction is not None and extraction.error is None)

@@ -1,4 +1,4 @@
-"""Assigns triples that a document supplies to its best matching passages."""
+"""Assigns the triples of a document to its best matching passages."""
 
 import re
 from collections.abc import Sequence

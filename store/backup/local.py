@@ -29,15 +29,16 @@ from store.untrusted_names import UnsafeName, components, inside, open_inside
 
 NOTE = "backup.json"
 INBOX = "inbox"
-"""A folder inside the store's folder that the store itself never reads (`daemon.pipeline.incoming.inbox`)."""
+"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
+it."""
 
 WAITING = "inbox.backup"
 """Folder of links to the inbox's files, made between two commits, because a document leaves the inbox as soon as it is
 committed."""
 
 POSITIONS_KEY = "positions.key"
-"""A file that the store itself never reads (`daemon.services.client_positions`). No backup contains it, so positions that
-clients received before a restore are invalid afterwards."""
+"""Key file with which the daemon encrypts positions for clients (`daemon.services.client_positions`). No backup contains
+it, so positions that clients received before a restore are invalid afterwards."""
 
 RESTORING = "restoring"
 """A file that marks a store as incomplete while a restore is in progress."""
@@ -118,7 +119,9 @@ def collect(
                 for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
                     for path in sorted((store.folder / folder).glob(pattern)):
                         name = f"{folder}/{path.name}"
-                        with suppress(FileNotFoundError):  # committed, replaced or removed meanwhile
+                        with suppress(
+                            FileNotFoundError
+                        ):  # the daemon committed, replaced or removed the file meanwhile
                             _place(path, inside(waiting, name))
                             sources[name] = inside(waiting, name)
                 # A copy, because the file grows with the next commit.

@@ -18,7 +18,7 @@ class _TableFiles:
     synced: dict[Path, set[str]] = field(default_factory=dict)
     """Names of files that are surely on the disk, by folder."""
     appended: list[int] = field(default_factory=list)
-    """Versions that appends have created since. Their manifests name their files."""
+    """Versions created by appends since the last sync. Their manifests name their files."""
     changes: int = 0
     """Number of other writes. Only a listing of the folders shows their files."""
     listed: int = -1

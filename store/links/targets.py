@@ -96,7 +96,8 @@ class LinkTargets:
         return frozenset(place.keys)
 
     def resolve(self, target: str, source: str) -> str | None:
-        """Returns the URI of the document to which a link in the document `source` leads, or None if there is none."""
+        """Returns the URI of the document to which a link in the document `source` leads, or None if there is none. An
+        empty target is the document itself."""
         if not target:
             return source if source in self._places else None
         folder = _path_names(source)[:-1]

@@ -58,7 +58,7 @@ class CommitLog:
         self.times: dict[int, float] = {}
         """Time of each commit in Unix seconds, in commit order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Number of live passages, phrases and triples at a commit. Known only for commits that another one follows."""
+        """Number of live passages, phrases and triples at a commit. Known only for commits that are followed by a change."""
         self.horizon = 0
         """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
         self.format = FORMAT

@@ -80,8 +80,8 @@ class StoreLock:
         except OSError as error:
             refused = error
             try:
-                # The file may still name the owner: the store may belong to another user, for whom this process has read
-                # access only.
+                # Without write access, the lock still shows whether another process has the store open, for example that of
+                # another systemd unit.
                 self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             except OSError:
                 raise _not_written(self.folder, refused) from refused
@@ -112,7 +112,8 @@ class StoreLock:
             self._held[folder] = os.open(folder, _FOLDER)
 
     def check(self) -> None:
-        """Raises StoreFolderLost unless each folder from `hold` is still at its path. Thread-safe; takes some microseconds."""
+        """Raises StoreFolderLost if the store's folder, or another folder given to `hold`, is no longer at its path.
+        Thread-safe; takes some microseconds."""
         if self._lost is not None:
             raise StoreFolderLost(*self._lost)
         for path, descriptor in self._held.items():

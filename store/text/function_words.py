@@ -55,7 +55,7 @@ IDLE_WORDS: dict[str, frozenset[str]] = {
         "zh": "是 有 能 可以 会 应该 应 要 需要 请 用 使用 让 使 得 所",
     }.items()
 }
-"""By language. The Chinese set contains only words whose class the tagger does not recognise."""
+"""Function words by language. The Chinese set contains only words whose class the tagger does not recognise."""
 
 IDLE_TAGS: dict[str, frozenset[str]] = {
     "zh": frozenset(re.findall(r"\w+", "r u uj ul uz ug ud uv p c d y e o x w k h"))

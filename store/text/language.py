@@ -2,9 +2,9 @@
 kilobyte.
 
 In seven languages with Latin letters, a count of function words may override CLD2. For texts of 100 characters this
-increases the share of correct answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because CLD2 takes a
-sentence with an English name for English. The result depends on the text alone. A short or mixed text may get the wrong
-language or none; callers must tolerate that.
+increases the share of correct answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because CLD2
+mistakes a sentence with an English name for English. The result depends on the text alone. A short or mixed text may get
+the wrong language or none; callers must tolerate that.
 """
 
 import re
@@ -24,7 +24,7 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 def detect_language(text: str) -> str:
     """Returns the ISO 639 code of the language of most of `text` ("de", "zh"), or "" if it is unknown."""
-    # PDF and macOS write letters and accents as separate characters. They form other 4-grams: CLD2 then takes French for
+    # PDF and macOS write letters and accents as separate characters. They form other 4-grams: CLD2 then mistakes French for
     # Portuguese.
     clean = _REFUSED.sub(" ", normalize("NFC", text[:DETECTED_CHARS]))
     try:
@@ -61,11 +61,11 @@ FUNCTION_WORDS = {
 _LATIN_RELATIVES = frozenset(
     ["af", "ca", "ceb", "da", "gl", "id", "la", "lb", "ms", "no", "oc", "ro", "so", "sv", "sw", "tl", "war"]
 )
-"""Other languages for which CLD2 may take a few words of the languages in `FUNCTION_WORDS`."""
+"""Other languages that CLD2 may report for a few words of a language in `FUNCTION_WORDS`."""
 _WORD = re.compile(r"[^\W\d_]+")
 _FEWEST, _SHARE, _LEAD = 2, 8, 1.5
-"""Function words of a language override CLD2 if there are at least `_FEWEST`, at least one in `_SHARE` words, and more than
-`_LEAD` times those of CLD2's language."""
+"""A language's function words override CLD2 if the text has at least `_FEWEST` of them, at least one in `_SHARE` words, and
+more than `_LEAD` times as many as function words of CLD2's language."""
 
 
 def _outvoted(text: str, code: str) -> str:

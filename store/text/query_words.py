@@ -15,8 +15,8 @@ from store.text.scripts import is_unspaced
 from store.text.word_split import split_words
 
 LEAST_VOTES = 2
-"""Minimum number of function words of one language that override the detector. CLD2 often takes a few words for a related
-language."""
+"""Minimum number of function words of one language that override the detector. CLD2 often mistakes a few words for a
+related language."""
 SEGMENTED_CHARS = 4_000
 """Number of characters of a Chinese query that are segmented into words. The rest is split into pairs."""
 _ENGLISH = "en"

@@ -74,7 +74,7 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
 
 
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
-    """Returns, for each word of a query, its terms in `languages` and the number of such words.
+    """Returns a map from each query word's terms in `languages` to the number of times that the query contains the word.
 
     Function words of queries in languages other than English are left out if other words remain (`store.text.query_words`).
     """

@@ -22,7 +22,7 @@ MAX_LENGTH_ERROR = 1e-3
 
 
 class ComparedVectors:
-    """A `store.index.load.FillVectors`."""
+    """Fills the vectors of a loaded index and compares them with the tables. A `store.index.load.FillVectors`."""
 
     def __init__(self, live: StoredContents, most: int) -> None:
         """`live` holds the vectors in memory. `most` is the maximum number of reported differences."""

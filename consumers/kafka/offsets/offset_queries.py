@@ -11,7 +11,7 @@ from kafka.errors import KafkaTimeoutError, UnknownBrokerIdError
 BROKER_TIMEOUT_MS = 1500
 """Timeout of a query to one broker."""
 ALL_ENDS_TIMEOUT_S = 3.0
-"""Timeout of the query for all ends. Partitions that are not reached in time are asked for the next time."""
+"""Timeout of the query for all ends. Partitions that are not reached in time are queried the next time."""
 SILENT_LEADER_PAUSE_S = 2.0
 """Pause before a leader that did not answer is asked again: each such query costs `BROKER_TIMEOUT_MS`."""
 

@@ -34,7 +34,7 @@ SHELL_COLUMNS = tuple(name for name in SCHEMA.names if name not in ("passages", 
 """Columns of a document that a checkpoint stores separately from its passages."""
 LEFT_OUT = "left_out"
 """Key in the column `metadata` that holds the account of omissions. Documents cannot state this key. A hippod that does not
-know the key shows it as metadata, so it needs no new store format."""
+know the key shows it as metadata, so the key needs no new store format."""
 
 
 def to_columns(documents: Sequence[Document], commit: int) -> Columns:
