@@ -1,4 +1,4 @@
-"""The ports as one client has them: each question is asked of what it sees, whatever scope it names."""
+"""The ports as one client sees them: each request is limited to the client's documents, whatever scope the request names."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -44,11 +44,12 @@ from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRespo
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
-"""The right to it (admin) is given only to clients that see all; so no such client comes here."""
+"""Raised for operations that need the right admin. Only clients that see everything can have that right, so `rights` refuses
+these requests first."""
 
 
 def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
-    """`ports` for `client`; as they are for one that sees all."""
+    """Returns `ports` limited to what `client` may see; `ports` itself if the client sees everything."""
     if client.labels is None:
         return ports
     return MemoryPorts(
@@ -65,7 +66,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
 
 
 def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
-    """As `memory_ports`, of what answers from the first request on."""
+    """Returns `ports`, which answer from the first request on, limited to what `client` may see."""
     if client.labels is None:
         return ports
     return StartupPorts(_Status(client, ports.status), _Events(client.labels, ports.events, ports.sees), ports.sees)
