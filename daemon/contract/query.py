@@ -1,4 +1,4 @@
-"""`POST /v1/query`: what a client asks for, the passages that are found, and why."""
+"""`POST /v1/query`: a query, the passages found, and their explanation."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,9 +23,9 @@ from daemon.contract.scope import Scope
 
 NOT_BLANK = r"\S"
 ADDED_POSITION = "added"
-"""The key of a position that `add` gives."""
+"""The key of the position that `add` returns."""
 AFTER_MAX = 64
-"""Most positions that one question may name."""
+"""Maximum positions in one query."""
 
 PositionKey = Annotated[str, StringConstraints(min_length=1, max_length=8192)]
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX, pattern=NOT_BLANK)]
