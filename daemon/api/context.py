@@ -48,7 +48,7 @@ class ApiContext:
         return startup_ports(self.startup_ports, client_of(request.scope))
 
     async def memory(self, request: Request) -> MemoryPorts:
-        """Returns the memory's ports, limited to what the client may see. Waits until they exist, as `StartupGate.ports`."""
+        """Returns the memory's ports, limited to what the client may see. Waits until they exist, see `StartupGate.ports`."""
         client = client_of(request.scope)
         return memory_ports(await self.gate.ports(), client)
 

@@ -63,7 +63,7 @@ class ApiServer:
         # An open event stream was authenticated once. If a token becomes invalid, all streams end.
         self._clients = Clients(settings.clients, settings.token_file, ports.events.disconnect)
         self.tcp_address: tuple[str, int] | None = None
-        """The TCP address on which the server listens after `start`. If port 0 is configured, the port chosen instead."""
+        """The TCP address on which the server listens after `start`, with the chosen port if port 0 is configured."""
 
     async def start(self) -> None:
         """Returns when connections are accepted. Raises ListenError, after cleaning up, if it cannot listen."""

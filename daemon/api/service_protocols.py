@@ -57,7 +57,7 @@ class GraphPort(Protocol):
 
 class AskPort(Protocol):
     async def ask(self, request: AskRequest) -> AskResponse:
-        """Answers a question with the model. Raises Upstream if the model fails."""
+        """Answers a question with the model. Raises UpstreamFailed if the model fails."""
         ...
 
     def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
@@ -70,7 +70,7 @@ class AskPort(Protocol):
 
 class JudgePort(Protocol):
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
-        """Judges an answer with the model. Raises Upstream if the model fails."""
+        """Judges an answer with the model. Raises UpstreamFailed if the model fails."""
         ...
 
 
@@ -142,7 +142,7 @@ class StatusPort(Protocol):
         ...
 
     async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
-        """Returns when everything that the sources contained at the call is committed or failed. TimedOut after the time."""
+        """Returns when everything that the sources contained at the call is committed or failed. Raises TimedOut."""
         ...
 
 

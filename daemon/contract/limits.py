@@ -1,4 +1,4 @@
-"""Limits for requests. Imports nothing expensive, because hippoctl needs them before it sends a request."""
+"""Limits for requests. Imports nothing, because hippoctl needs them before it sends a request."""
 
 TIMEOUT_MAX_S = 7 * 24 * 3600.0
 """Maximum time limit that a client may set."""

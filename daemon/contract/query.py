@@ -191,7 +191,7 @@ class QueryCost(Response):
 
 class QueryResponse(Response):
     """An answer to a query. `note`: what the user should know about it: an empty filter, a fallback, documents that are still
-    being read. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
+    being indexed. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
     nearest passage is far from it; absent if the encoder has no measured threshold, or passages were compared by words.
     `cost`: of the model, if it was asked.
     """

@@ -77,9 +77,9 @@ class ShowDocument(Response):
 
 class ShowPassage(Response):
     """A passage. `extractor`: the model and prompt that found its triples, here or in the documents' records; null if the
-    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (extracted by rules until the
-    model has processed it) or `failed`, with `extraction_error` and `extraction_attempts`; null if the triples are those of
-    the documents.
+    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (extracted by a quick
+    extractor until the model has processed it) or `failed`, with `extraction_error` and `extraction_attempts`; null if the
+    triples are those of the documents.
     """
 
     kind: Literal["passage"] = "passage"

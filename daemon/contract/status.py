@@ -36,7 +36,7 @@ class Edges(Response):
 
 
 PAUSED = "paused"
-"""The state of a source that waits for memory; it replaces the source's other state."""
+"""The state of a source that waits for memory. It replaces all states except `BAD_SOURCE_STATES`."""
 
 BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
 """The states in which a source delivers nothing."""

@@ -24,9 +24,9 @@ SEND_BATCH_RECORDS = 64
 SEND_BATCH_PASSAGES = 256
 RETRY_DELAY_S = 2.0
 VECTORS_MAX_BYTES = 64 * 1024 * 1024
-"""A larger record is sent without its vectors, and the replica encodes it."""
+"""Maximum size of a record with vectors. A larger one is sent without, and the replica encodes it."""
 RECORD_MAX_BYTES = 256 * 1024 * 1024
-"""A record that is larger without vectors is replaced by that of a failed document."""
+"""Maximum size of a record without vectors. A larger one is replaced by the record of a failed document."""
 
 log = structlog.get_logger()
 

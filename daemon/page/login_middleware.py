@@ -29,7 +29,7 @@ LOGIN_FORM_BYTES_MAX = 8 * 1024
 
 
 class LoginMiddleware:
-    """Serves logins. Without a token, a browser that requests the page gets the login form, other requests Unauthorised."""
+    """Serves logins. A browser's request for the page without a token gets the login form; other requests, Unauthorised."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -121,7 +121,7 @@ class FileEvents:
         return self._in_batch
 
     def committed(self, changes: Sequence[Change], batch: Batch) -> None:
-        """Removes the stored positions and notifies listeners. Call it after a commit; a batch may be made several times."""
+        """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit."""
         for uri, position in batch.positions.items():
             # Keep a position that arrived while the batch was committed. Drop those of files that were parsed or removed.
             if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:

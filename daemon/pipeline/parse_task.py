@@ -290,7 +290,7 @@ def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     failing = task.document.error is not None and not task.document.skipped
     change = _outcome(work, [task.document], retry_payload(task) if failing else None)
     if failing:
-        # The same bytes would fail again, so do not retry automatically. Keep the metadata, which shows where it came from.
+        # The same bytes would fail again, so do not retry automatically. Keep the metadata: it contains the message's position.
         change.documents = [
             replace(
                 document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at

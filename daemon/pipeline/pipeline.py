@@ -210,7 +210,7 @@ class Pipeline:
         await asyncio.gather(*removals)
 
     def _unseen_waits(self, uri: str, sees: Callable[[Document], bool]) -> bool:
-        """Returns whether work for `uri` waits whose document the client would not see."""
+        """Returns whether waiting work for `uri` may yield a document that the client does not see."""
         work = self.intake.waiting_for(uri)
         return work is not None and not sees(Document(uri, work.source))
 

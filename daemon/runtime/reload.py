@@ -27,7 +27,7 @@ LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
 LIVE_KEYS = ("store.memory_limit", "daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
 LIVE_SOURCE_KEYS = (".labels", ".labels_from_documents")
-"""Keys of a source that remains configured. Adding or removing a source needs a restart, as its other keys do."""
+"""Keys of a source that a reload applies. Its other keys need a restart, and so does adding or removing a source."""
 
 TOKEN_FILE_KEY = LIVE_KEYS[-1]
 """The setting that a reload applies only if TCP stays on or stays off."""

@@ -29,7 +29,7 @@ JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 COMPACT_FRAGMENTS = 64
 """A table with this many files is rewritten completely. Between these rewrites, the store merges files of a few commits."""
 PURGES_PER_RETENTION = 24
-"""How often per `[store] keep_versions` unneeded rows are purged, which reads whole tables."""
+"""Number of purges, which read whole tables, per period of `[store] keep_versions`."""
 JITTER_SHARE = 0.1
 """Share of an interval by which runs are shifted at random, so that several daemons on one machine do not run in step."""
 JITTER_MAX_S = 60.0

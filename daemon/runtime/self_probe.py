@@ -41,7 +41,7 @@ async def send_request(path: str, request: bytes, owned: bool) -> int | None:
 
 
 async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> None:
-    """Checks that the socket answers queries, and triggers the encoder's lazy initialisation. RuntimeError if it fails.
+    """Checks that the socket answers queries, and triggers the encoder's lazy initialisation. Raises RuntimeError.
 
     An encoder with a server was already contacted when it was opened, and the server may be unavailable. The query then uses
     a mode that needs no embedding.

@@ -20,7 +20,7 @@ class SignalEvents:
 
 
 def before_event_loop() -> None:
-    """Handles signals until `handle`: a stop ends the process, a reload is ignored because the file was just read."""
+    """Handles signals until `handle` is called: a stop ends the process; a reload is ignored, as the file was just read."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in STOP_SIGNALS:
         signal.signal(number, lambda _number, _frame: sys.exit(0))

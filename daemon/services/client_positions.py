@@ -25,7 +25,7 @@ TICKET_LIMIT = 1 << 32
 
 
 class ClientPositions:
-    """Encrypts tickets with a Feistel cipher, whose key is the store's and the client's name. Use on the event loop only."""
+    """Encrypts tickets with a Feistel cipher, keyed by a secret of the store and the client's name. Use on the event loop."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` is the store's. It contains the key, so that positions stay valid over restarts."""

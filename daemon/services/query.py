@@ -121,7 +121,7 @@ class QueryService:
         self._past_thread = ThreadPoolExecutor(1, thread_name_prefix="as-of")
 
     def asked_recently(self) -> bool:
-        """Returns whether a query is running, or ended within the last moments."""
+        """Returns whether a query is running, or has just ended."""
         return self._shares.held_recently()
 
     async def wait_for_positions(self, request: QueryRequest) -> None:

@@ -201,7 +201,7 @@ def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
 
 
 def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:
-    """Returns folders that overlap, whose common files would have two owners, or that contain hippod's own files."""
+    """Returns a sentence for each folder that lies inside another, or that contains files which hippod writes."""
     problems = []
     places = sorted((folder.path.resolve(), number) for number, folder in enumerate(folders))
     for (outer, first), (inner, second) in pairwise(places):

@@ -44,8 +44,8 @@ from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRespo
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
-"""Raised for operations that need the right admin. Only clients that see everything can have that right, so `rights` refuses
-these requests first."""
+"""The message for operations that need the right `admin`. Only clients that see everything can have that right, so
+`daemon.api.access.rights` refuses these requests first."""
 
 
 def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
@@ -61,7 +61,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
         sessions=_Sessions(client, ports.sessions),
         overviews=_Overviews(client, ports.overviews),
         asks=None if ports.asks is None else _Asks(client, ports.asks),
-        judge=ports.judge,  # it reads nothing of the memory
+        judge=ports.judge,  # it does not read the memory
     )
 
 
@@ -117,7 +117,7 @@ class _Asks:
 
     def _limited(self, request: AskRequest) -> AskRequest:
         if request.mode == NO_RETRIEVAL and request.scope is None:
-            return request  # nothing of the memory is read
+            return request  # the memory is not read
         return request.model_copy(update={"scope": self.client.limited(request.scope)})
 
 

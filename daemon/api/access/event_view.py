@@ -16,7 +16,7 @@ class EventView:
         self._removed = 0
 
     def shown(self, event: Event, before: object | None, after: object | None) -> Event | None:
-        """Returns the event as the reader sees it, None if it does not. `before` and `after` are the document's versions."""
+        """Returns the event as the reader sees it, None if it does not. `before`, `after`: the document's versions."""
         if event.event == EventName.COMMIT:
             return self._commit(event)
         was_seen, is_seen = before is not None and self._sees(before), after is not None and self._sees(after)

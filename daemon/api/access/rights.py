@@ -45,7 +45,7 @@ def need_of(route: BaseRoute) -> Need:
 
 
 def guard(route: BaseRoute) -> None:
-    """Makes `route` refuse clients without the required right, and end when its client disconnects. TypeError as `need_of`."""
+    """Makes `route` refuse clients without the required right, and end when its client disconnects. Raises like `need_of`."""
     need = need_of(route)
     assert isinstance(route, Route)
     route.app = _Guard(route.app, need)

@@ -29,7 +29,7 @@ class _TokenState:
 class TokenFile:
     """The token in a file. `refresh` checks the file, and reads it again if it has changed.
 
-    While the file's content would be refused at a start, no token is accepted. Each file is read in its own thread, so a
+    If the file's content would be refused at a start, no token is accepted. Each file is read in its own thread, so a
     hanging drive delays only the requests that send a token.
     """
 

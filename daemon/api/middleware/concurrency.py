@@ -1,7 +1,7 @@
 """Concurrency limits for one kind of request: one for all clients together, and a share for each client.
 
-A client that already holds units may take more only while its units are at most `client_share` times the sum of its own and
-the free units. So one client never takes a whole limit, and a client that holds nothing finds a free unit.
+A client that already holds units may take more only if its units are then at most `client_share` times the sum of its own
+and the free units. So one client never takes a whole limit, and a client that holds nothing finds a free unit.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class FairShares:
         return self.total + count <= self.limit
 
     def fits(self, client: str, count: int = 1, *, first: bool) -> bool:
-        """Returns whether `client` may take `count` units. If `first`, it holds no unit, and its share does not matter."""
+        """Returns whether `client` may take `count` units. `first`: it holds nothing yet, so its share does not matter."""
         if not self.has_room(count):
             return False
         own = self._held[client]
@@ -80,7 +80,7 @@ class ConcurrencyLimit:
             self._leave(client)
 
     async def _turn(self, client: str, patience_s: float) -> None:
-        """Waits until a slot was taken for `client`."""
+        """Waits for the turn of `client` and takes a slot. Raises Busy after `patience_s`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line.append((client, turn))
         try:

@@ -170,7 +170,7 @@ class HttpConnection(H11Protocol):
 
     @property
     def _was_turned_away(self) -> bool:
-        """Whether its request is not authenticated. Unread bytes then do not protect the connection from eviction."""
+        """Whether its latest request is not authenticated. Unread bytes then do not protect it from eviction."""
         return self._has_asked and is_unauthenticated(self.scope)
 
     @property

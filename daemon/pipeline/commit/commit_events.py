@@ -1,4 +1,4 @@
-"""Reports a commit: one event and metric for each document, a log line for each failure, and an event and log line in all."""
+"""Reports a commit: events, metrics and log lines for its documents and for the commit as a whole."""
 
 from collections.abc import Callable
 

@@ -39,7 +39,7 @@ class _Entry:
 
 
 class CommitQueue:
-    """The changes to commit. Use on the event loop only. Fresh and bulk each have the full capacity; `put` waits for it."""
+    """The changes to commit. Use on the event loop only. Each urgency has the full capacity; `put` waits for it."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self._entries: list[_Entry] = []

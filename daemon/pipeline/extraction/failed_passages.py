@@ -9,7 +9,7 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
-"""Number of failures at which unneeded ones are first searched for. The threshold doubles with the remaining failures."""
+"""Number of failures at which unneeded ones are first dropped; later, this happens at twice the number that remained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def is_failed(state: ExtractionState | None) -> bool:
 
 
 def awaits_extractor(state: ExtractionState | None) -> bool:
-    """Returns whether the configured extractor will process the passage without a request."""
+    """Returns whether the configured extractor will process the passage automatically."""
     return state is None or state.status is ExtractionOutcome.STAND_IN
 
 

@@ -1,7 +1,7 @@
 """Queues committed passages for the extractor, runs many extractions at once, commits the results, and retries failures.
 
-An outage of the model is normal. It stops extraction, not the daemon: passages keep waiting, and `status` shows the reason
-and the time since when (`model_outage`). A passage that the model cannot handle is marked as failed without affecting others
+An outage of the model is normal. It stops extraction, not the daemon: passages keep waiting, and `status` shows why and
+since when (`model_outage`). A passage that the model cannot handle is marked as failed without affecting others
 (`failures`).
 """
 
@@ -105,7 +105,7 @@ class ExtractionQueue:
         self._tasks.append(asyncio.create_task(self._model.run(), name="model"))
 
     def ended_tasks(self) -> list[asyncio.Task[None]]:
-        """Returns the tasks that have ended unexpectedly. Without any of them, extraction or commits stop."""
+        """Returns the tasks that have ended unexpectedly. If one ends, extraction or its commits stop."""
         return [task for task in self._tasks if task.done()]
 
     async def stop(self) -> None:

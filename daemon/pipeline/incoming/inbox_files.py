@@ -1,4 +1,4 @@
-"""The files of the inbox, because of which an acknowledged `add` survives a crash."""
+"""The files of the inbox: they make an acknowledged `add` survive a crash."""
 
 import contextlib
 import json

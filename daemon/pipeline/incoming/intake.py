@@ -93,7 +93,7 @@ class Intake:
         return work
 
     def stop(self) -> None:
-        """Raises NotReady in everything that waits for unfinished work."""
+        """Ends the waiting for unfinished work with NotReady."""
         self.stopping = True
         for work in self.pending():
             for waiter in work.waiters:

@@ -22,7 +22,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _URI_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*:.*")
 _ARTICLES = re.compile(r"(kafka://[^/#]+)/")
 ANY_TOPIC = ("kafka://",)
-"""The URIs of documents from all topics. Topics that are followed themselves take precedence."""
+"""Prefixes of the URIs of documents from any topic. The claims of followed topics take precedence."""
 
 
 class KafkaSection(Section):
@@ -97,7 +97,7 @@ def _conflicts(sections: Sequence[KafkaSection], _own_paths: Mapping[str, Path])
 
 
 def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns topics that cannot be followed, such as those of two sections, whose documents would have two owners."""
+    """Returns a sentence for each topic that cannot be followed, such as one of two sections: it would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -123,7 +123,7 @@ def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns wrong `uris`, such as those of two sections of records, whose documents would have two owners."""
+    """Returns a sentence for each wrong entry of `uris`, such as one of two sections: its documents would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -147,7 +147,7 @@ def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
-    """Returns options that kafka-python would refuse, without connecting to a broker."""
+    """Returns a sentence for each option that kafka-python would refuse, without connecting to a broker."""
     if not sections:
         return []
     from consumers.kafka.validate import option_problems

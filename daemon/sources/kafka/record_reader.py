@@ -75,7 +75,7 @@ class RecordReader:
 
 
 def _outside(message: KafkaMessage) -> ReadMessage | None:
-    """Decodes a message that needs no look at its value; None if the value must be decoded."""
+    """Decodes a message without its value, if key and headers suffice; None if the value must be decoded."""
     try:
         uri = uri_of(message.key)
         position, part = position_of(message.headers), part_of(message.headers)

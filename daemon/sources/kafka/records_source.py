@@ -1,4 +1,4 @@
-"""Followed topics of records, the source of a replica. Extracts and encodes nothing; newer records are never replaced."""
+"""Followed topics of records, the source of a replica. Extracts and encodes nothing. Older records never replace newer ones."""
 
 import asyncio
 from collections.abc import Iterable

@@ -231,7 +231,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
             await self._pipeline.deliver(task, self.name, document.attempts)
             return
         known = _read_uris(documents)
-        # Earlier versions of hippod did not store what the message yielded. Only a single document was surely not yielded.
+        # Earlier versions of hippod did not store `read`. Then assume that all documents were delivered, unless it is just one.
         before = set(kept.get("read", known if len(documents) > 1 else ()))
         for read in documents:
             if read.uri not in (document.uri, *before) and not self._is_overtaken(read.uri, message):
