@@ -246,9 +246,9 @@ class Pipeline:
         return document.payload is not None and (document.source == ADDED or self._retry_of(document) is not None)
 
     def retry(self, document: Document) -> bool:
-        """Makes the document's source retry it; returns whether it does.
+        """Makes the document's source retry it.
 
-        It does not if the source cannot retry, is no longer followed, or has sent a later version that is in progress.
+        Returns False if the source cannot retry, is no longer followed, or has sent a later version that is in progress.
         """
         retry = self._retry_of(document)
         if retry is None or self.intake.busy(document.uri):

@@ -19,7 +19,7 @@ from store.store import Store
 from store.types import Batch, Extraction, State
 
 EXTRACT_SLICE_PASSAGES = 16
-"""Passages given to an extractor at a time. Fresh passages wait at most for one such group."""
+"""Passages given to an extractor at a time. Fresh passages wait for at most this many others."""
 
 log = structlog.get_logger()
 

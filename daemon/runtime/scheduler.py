@@ -73,7 +73,7 @@ class Scheduler:
         self._clock_offset_s = _clock_offset_s()
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(WORKERS)},
-            # A late run still runs, but only once.
+            # If several runs of a job are late, it runs once.
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone="UTC",
         )

@@ -66,7 +66,7 @@ class Source(ABC):
         """Releases the rest, after the pipeline has stopped and nothing more is committed."""
 
     def rescan(self) -> None:  # noqa: B027
-        """Starts a search for changes without events, and returns at once. Called by `[schedule] rescan` in its thread."""
+        """Starts a scan for changes that caused no event, and returns at once. Called by `[schedule] rescan` in its thread."""
 
     def confirm(self) -> int:
         """Confirms pending removals; returns the number of their documents, 0 if nothing is pending.

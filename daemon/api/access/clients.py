@@ -75,7 +75,7 @@ class Clients:
     async def identify(self, peer: Peer, headers: Headers) -> Client | None:
         """Returns the client of a request, or None if the peer of the Unix socket is not a client.
 
-        A request on the Unix socket may send a token too. Raises Unauthorised if a token is wrong, or missing on TCP.
+        Requests on the Unix socket may have a token too. Raises Unauthorised if the token is wrong, or missing on TCP.
         """
         if peer.side == "unix":
             if not self._rules:

@@ -39,7 +39,7 @@ class _Entry:
 
 
 class CommitQueue:
-    """The changes to commit. Use on the event loop only. Each urgency has the full capacity; `put` waits for it."""
+    """The changes to commit. Use on the event loop only. Each urgency has its own full capacity, for which `put` waits."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self._entries: list[_Entry] = []

@@ -215,7 +215,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
                 await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)
 
     async def _read_again(self, document: Document) -> None:
-        """Delivers documents that the message has not yielded before. Earlier ones that are gone were removed, and stay so."""
+        """Delivers documents that the message has not yielded before. Removed documents are not delivered again."""
         kept = json.loads(document.payload or "")
         message = KafkaMessage.from_json(kept)
         [documents] = await self._reader.read([message])
