@@ -1,4 +1,4 @@
-"""Which file system a path is on, as the kernel lists them."""
+"""Determines the file system of a path from the kernel's list of mounts."""
 
 import os
 from pathlib import Path
@@ -20,19 +20,19 @@ NETWORK_FILE_SYSTEMS = frozenset(
     }
     | {"fuse.s3fs", "fuse.glusterfs", "fuse.ceph", "virtiofs", "ncpfs", "davfs", "lustre", "beegfs", "fuse.gvfsd-fuse"}
 )
-"""File systems on which inotify does not hear what other machines do."""
+"""File systems on which inotify does not report changes made by other machines."""
 VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
-"""File systems that show other folders, and on which inotify does not hear what is written to those directly."""
+"""File systems that show other folders, and on which inotify does not report changes made to those folders directly."""
 MOUNTS = Path("/proc/self/mountinfo")
 
 
 def file_system(path: Path, mounts: Path) -> str:
-    """The type of the file system that `path` is on, "" where that cannot be told."""
+    """Returns the type of the file system that contains `path`, "" if unknown."""
     return mount(path, mounts)[1]
 
 
 def mount(path: Path, mounts: Path) -> tuple[str, str]:
-    """Where the file system that `path` is on is mounted, and its type; both "" where that cannot be told."""
+    """Returns the mount point and type of the file system that contains `path`, both "" if unknown."""
     best, kind = "", ""
     try:
         lines = mounts.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""What a problem is, for a program to decide on. Without pydantic: hippoctl asks before it reads an answer."""
+"""The types of problems, for programs. Does not import pydantic, because hippoctl needs it before it parses a response."""
 
 from enum import StrEnum
 
