@@ -117,7 +117,7 @@ class QueryContext:
 
     @property
     def ordered(self) -> int:
-        """Number of passages that need an exact order: those for the client, and those whose links and documents are examined."""
+        """Number of passages that need an exact order: those for the client, and the `BEST_PASSAGES`."""
         return self.k if self.documents is None else max(self.k, BEST_PASSAGES)
 
     @cached_property

@@ -53,7 +53,7 @@ def top_k(
 
 
 def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
-    """Whether the `k` best of `scores` and their order are certain if the errors of any two scores add up to at most `error`."""
+    """Whether the `k` best of `scores` and their order are certain if any two errors add up to at most `error`."""
     if k < len(scores):
         scores = np.partition(scores, len(scores) - k - 1)[-k - 1 :]
     gaps = np.diff(np.sort(scores))

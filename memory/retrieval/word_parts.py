@@ -60,7 +60,7 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
 
 
 def _occurrences(texts: Sequence[str], parts: Sequence[str]) -> NDArray[np.float64]:
-    """Return how often each part occurs in each text, shape (len(texts), len(parts)), with one pass over all texts per length."""
+    """Return how often each part occurs in each text, shape (len(texts), len(parts)), in one pass per length of parts."""
     counts = np.zeros((len(texts), len(parts)))
     read = [_units(text + _END) for text in texts]
     ends = np.cumsum([len(units) for units in read])

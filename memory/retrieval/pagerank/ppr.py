@@ -79,7 +79,7 @@ class ReorderedAdjacencyMatrix(AdjacencyMatrix, Protocol):
 def pagerank_reordered(
     graph: ReorderedAdjacencyMatrix, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
 ) -> Float64Vector:
-    """Compute `pagerank` with a graph's own order; `reset`, the result and the argument of `stop_early` have the usual order."""
+    """Compute `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
 
     def stop_early_inside(image: Float64Vector, error: float) -> bool:
         return stop_early is not None and stop_early(graph.leave(image), error)
