@@ -69,7 +69,7 @@ def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the parsed TOML. The daemon validates its values. Raises CommandError."""
-    import tomllib  # only where a configuration names the socket
+    import tomllib  # needed only if a configuration defines the socket
 
     try:
         return tomllib.loads(path.read_text("utf-8"))

@@ -23,7 +23,7 @@ def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
 
     The command serves the page on 127.0.0.1 until Ctrl-C. The printed address works once, in the browser that opens it first.
     """
-    from cli.ui.server import PageServer  # the HTTP client is loaded where it is needed
+    from cli.ui.server import PageServer  # the HTTP client is loaded only if it is needed
 
     address = invocation.address()
     with invocation.client() as client:

@@ -59,7 +59,7 @@ def _absolute(text: str) -> str:
         path.encode()
     except UnicodeEncodeError:
         uri = Path(path).as_uri()
-        return f"{uri}/" if os.path.isdir(path) else uri  # noqa: PTH112 - no error where one may not look
+        return f"{uri}/" if os.path.isdir(path) else uri  # noqa: PTH112 - Path.is_dir raises without access
     return path
 
 

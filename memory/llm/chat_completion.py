@@ -53,7 +53,7 @@ class Chat:
     """
 
     def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
-        import openai  # half a second of imports, needed only where a model is configured
+        import openai  # half a second of imports, needed only if a model is configured
 
         self._settings = settings
         self._capabilities = capabilities

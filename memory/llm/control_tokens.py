@@ -164,7 +164,7 @@ CONTROL_TOKENS: Mapping[str, TemplateTokens] = {
 _BARRED = r"<\|[^\s<>|]{1,64}\|?>|<[^\s<>|]{1,64}\|>"
 """The general form, `<|…|>`, `<|…>` or `<…|>`, which models outside the table use too."""
 _GAP = r"\s{0,3}"
-"""Number of spaces within a token that tolerant tokenisation may ignore."""
+"""Spaces between the parts of a token of the table, which matching ignores."""
 _STAND_INS = str.maketrans("<>[]", "‹›⟦⟧")
 _BARS = str.maketrans("|｜", "¦¦")
 """Replacements for delimiters: similar characters that no normalisation converts back."""

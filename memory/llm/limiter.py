@@ -224,7 +224,7 @@ class Limiter:
     def _lower_rate(self, accepted: list[LimitedCall], at: float, now: float) -> None:
         rate = self._rate
         if rate.value == math.inf:
-            # The pause is included, because a server that lets calls accumulate grants them during the pause.
+            # The span includes the pause, in which a server whose quota accumulates replenishes it.
             span = max(1.0, now - at)
             count = sum(call.began >= at - span for call in accepted)
             estimate = max(count, 1) / span

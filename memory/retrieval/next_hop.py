@@ -29,7 +29,7 @@ HOP_TRIPLES = 10
 """Number of triples of each start passage that are followed, those nearest to the query."""
 HOP_TEMPERATURE = 1.0
 """Softmax temperature of a passage's triples, in standard deviations over all triples. It is larger than for all triples,
-because a passage's triples differ only in what is asked, which the question describes with few words."""
+because a passage's triples differ only in the detail that the question asks for, in few of its words."""
 TITLED_PASSAGES = 20
 """Maximum number of a phrase's passages whose titles are compared, those that say most about the phrase."""
 

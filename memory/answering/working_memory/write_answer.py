@@ -118,7 +118,7 @@ async def _passages(
     def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
         known = (
             vector if vector is not None and vector.any() else None
-        )  # a zero vector: the encoder knows nothing of it
+        )  # a zero vector: the encoder knows no word of it
         return answer_passages(context.snapshot, known, memory, steps, context.settings)
 
     try:

@@ -28,7 +28,7 @@ class RetrievalMode:
     needs_encoder: bool = True
     """Whether the query is embedded."""
     walks_graph: bool = True
-    """Whether passages are ranked by Personalized PageRank, as long as something in the query can be linked."""
+    """Whether passages are ranked by Personalized PageRank if the query can be linked to anything."""
     settings: tuple[str, ...] = ()
     """Names of the settings that the mode uses (`memory.retrieval.settings`)."""
 
