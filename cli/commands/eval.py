@@ -1,4 +1,4 @@
-"""eval: how well the memory retrieves and answers, measured with questions whose answers are known."""
+"""eval: measures retrieval and answers with questions whose answers are known."""
 
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
 from daemon.contract.limits import K_MAX
 
 ITERATIVE_STEPS = 3
-"""Steps of `--answerer iterative`, as many as `deep` makes by default."""
+"""Steps of `--answerer iterative`, equal to the default of `deep`."""
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -151,7 +151,7 @@ def evaluate(
 
 
 def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Answerer | None:
-    """Who answers; None where only retrieval is measured."""
+    """Return the method of answering, or None if only retrieval is measured."""
     if answerer is not None:
         return Answerer(answerer)
     if steps["steps"] is not None:
@@ -164,7 +164,7 @@ def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Ans
 def _refuse_ineffective(
     who: Answerer | None, modes: list[str | None], how: dict[str, Any], form: dict[str, Any]
 ) -> None:
-    """UsageError for what would have no effect."""
+    """Raise UsageError for options without effect."""
     if who is None and form:
         raise click.UsageError(f"--{next(iter(form))} is for --answers.")
     if NO_RETRIEVAL in modes and who is not Answerer.SINGLE:
@@ -176,7 +176,7 @@ def _refuse_ineffective(
 
 
 def _step_fields(who: Answerer | None, steps: dict[str, Any]) -> dict[str, Any]:
-    """How each question is asked, as fields of the request."""
+    """Return the fields of the request that define how each question is answered."""
     if who is None:
         return {}
     chosen = {**steps, "deep": who is Answerer.DEEP}

@@ -1,4 +1,4 @@
-"""status, wait and watch: how the daemon is doing."""
+"""status, wait and watch: the state and events of the daemon."""
 
 import math
 import time
@@ -22,7 +22,7 @@ READY_POLL_INTERVAL_S = 0.5
 
 
 class _Seconds(click.FloatRange):
-    """A length of time; "nan" is none."""
+    """A duration in seconds; "nan" is rejected."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = float(super().convert(value, param, ctx))
@@ -61,7 +61,7 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
                 answer = client.call("POST", Route.WAIT, body, timeout_s=silence, patience_s=0)
                 break
             except CommandError as failure:
-                # A daemon that is still starting has read none of its sources: that is part of the wait.
+                # A daemon that is still starting has not read its sources yet, so the command keeps waiting.
                 if failure.problem is None or failure.problem.get("status") != 503:
                     raise
                 if left is not None and left <= READY_POLL_INTERVAL_S:
