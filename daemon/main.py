@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 import structlog
 
+from daemon.api.refuse_waiting import refuse_waiting_clients
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.config_types.private_umask import make_shared_folder, use_private_umask
 from daemon.observe.crash_stacks import keep_crash_stacks
@@ -35,6 +37,11 @@ log = structlog.get_logger()
     "--check", is_flag=True, help="Check the configuration, print all settings in force, and exit with 0 or 2."
 )
 @click.option(
+    "--no-secrets",
+    is_flag=True,
+    help="With --check: do not read the files of tokens and keys, which only the service may be able to read.",
+)
+@click.option(
     "--inspect",
     "inspecting",
     is_flag=True,
@@ -47,7 +54,7 @@ log = structlog.get_logger()
     help="Replace the configured store by a backup (a directory, or s3://bucket/prefix), and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -> None:
+def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, backup: str | None) -> None:
     """Run hippod, a long-term memory for language models that follows folders and Kafka topics.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -56,9 +63,11 @@ def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -
     """
     if inspecting:
         sys.exit(show_findings(file))
+    if no_secrets and not check:
+        raise click.UsageError("--no-secrets is only for --check: hippod needs its tokens and keys to run")
     try:
-        config = load_config(file)
-        if problems := unsupported(config):
+        config = load_config(file, read_secrets=not no_secrets)
+        if problems := unsupported(config, read_secrets=not no_secrets):
             raise ConfigError(problems)
     except ConfigError as error:
         sys.exit(_refused(error, BAD_CONFIG))
@@ -121,6 +130,7 @@ def serve(config: Config, file: Path | None) -> int:
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
     from daemon.app.lifecycle import run
+    from daemon.runtime.self_probe import SocketLost
     from memory.encoder import EncoderUnavailable
 
     try:
@@ -129,6 +139,9 @@ def serve(config: Config, file: Path | None) -> int:
             runner.run(run(config, lock, file))
     except StoreError as error:
         return _no_store(error)
+    except SocketLost as error:
+        log.critical("socket_lost", error=str(error))
+        return _refused(error, FAILED, logged=True)
     except (ListenError, EncoderUnavailable) as error:
         log.error("cannot_start", error=str(error))
         return _refused(error, FAILED, logged=True)
@@ -153,6 +166,7 @@ def _refused(error: Exception, code: int, *, logged: bool = False) -> int:
         setup("error")
         log.error("configuration_refused", error=str(error))
     Notifier().status(f"not started: {str(error)[:500]}")
+    refuse_waiting_clients(os.environ)
     return code
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from daemon.api.listen import ListenError
 from daemon.config import Config
 from daemon.contract.choices import MODES, Filter
 from daemon.contract.http.routes import Route
@@ -16,20 +17,24 @@ Send = Callable[[bytes], Awaitable[int | None]]
 """`send_request` to hippod's own socket."""
 
 
-async def send_request(path: str, request: bytes, owned: bool) -> int | None:
-    """The HTTP status that answers `request` on the Unix socket at `path`. OSError or EOFError where there is no answer.
+class SocketLost(ListenError):
+    """The file of hippod's socket was deleted or replaced, so that no client can connect any more."""
 
-    None where the outcome proves nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
-    `owned` by this process but by the service manager, which would pass the same socket to another hippod.
+
+async def send_request(path: str, request: bytes) -> int | None:
+    """The HTTP status that answers `request` on the Unix socket at `path`; None if its mode shuts out hippod's own user.
+
+    SocketLost if nothing listens at `path`, another OSError or EOFError if there is no answer.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path)
     except PermissionError:
         return None
-    except (FileNotFoundError, ConnectionRefusedError):
-        if owned:
-            raise
-        return None
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise SocketLost(
+            f"the socket {path} was deleted or replaced ({error.strerror}), so no client can connect; hippod ends, so that "
+            "its supervisor starts it again with a new socket"
+        ) from error
     try:
         writer.write(request)
         line = await reader.readline()
@@ -45,7 +50,7 @@ async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> N
 
     A server's embeddings were asked for when the encoder was opened, and the server may be away: then the query
     takes a mode that needs no embedding.
-    RuntimeError where the query fails.
+    RuntimeError where the query fails; what `send` raises where there is no answer.
     """
     remote = ENCODER_BACKENDS[config.encoder.backend].needs_server
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
