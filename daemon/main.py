@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, bac
         if problems := unsupported(config, read_secrets=not no_secrets):
             raise ConfigError(problems)
     except ConfigError as error:
-        sys.exit(_refused(error, BAD_CONFIG))
+        sys.exit(_refused(error, BAD_CONFIG, lambda error: log.error("configuration_refused", error=error)))
     if check:
         click.echo(render(config))
         return
@@ -122,7 +123,7 @@ def serve(config: Config, file: Path | None) -> int:
         lock = StoreLock(config.store.path)
         tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:
-        return _no_store(error)
+        return _refused(error, NO_STORE, lambda error: log.error("store_not_opened", error=error))
     if tightened != Tightened():
         log.warning("store_tightened", closed=tightened.closed, refused=tightened.refused)
     keep_crash_stacks(config.store.path)
@@ -138,33 +139,28 @@ def serve(config: Config, file: Path | None) -> int:
             runner.get_loop().set_exception_handler(loop_exception_handler)
             runner.run(run(config, lock, file))
     except StoreError as error:
-        return _no_store(error)
+        return _refused(error, NO_STORE, lambda error: log.error("store_not_opened", error=error))
     except SocketLost as error:
-        log.critical("socket_lost", error=str(error))
-        return _refused(error, FAILED, logged=True)
+        return _refused(error, FAILED, lambda error: log.critical("socket_lost", error=error))
     except (ListenError, EncoderUnavailable) as error:
-        log.error("cannot_start", error=str(error))
-        return _refused(error, FAILED, logged=True)
+        return _refused(error, FAILED, lambda error: log.error("cannot_start", error=error))
     finally:
         lock.release()
     return OK
 
 
-def _no_store(error: Exception) -> int:
-    log.error("store_not_opened", error=str(error))
-    return _refused(error, NO_STORE, logged=True)
+def _refused(error: Exception, code: int, log_it: Callable[[str], object]) -> int:
+    """Says on stderr, to the service manager (whose `status` goes on showing it) and to waiting clients why it does not run.
 
-
-def _refused(error: Exception, code: int, *, logged: bool = False) -> int:
-    """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start.
-
-    For people in plain lines; in the journal, where each line is an object, as an event, if it is not `logged` already.
+    For people in plain lines. A refused configuration is an event in the journal only.
     """
-    if not is_journal(sys.stderr):
+    journal = is_journal(sys.stderr)
+    if journal:
+        setup("error", sys.__stderr__, last_words=True)
+    if journal or code != BAD_CONFIG:
+        log_it(str(error))
+    if not journal:
         click.echo(f"hippod: {error}", err=True)
-    elif not logged:
-        setup("error")
-        log.error("configuration_refused", error=str(error))
     Notifier().status(f"not started: {str(error)[:500]}")
     refuse_waiting_clients(os.environ)
     return code
