@@ -19,8 +19,9 @@ from store.log.store_lock import lock_owner
 
 OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
-MEMORY_PER_STORE_BYTE = 0.5
-"""Memory that the system cannot drop for each byte of the store's texts and vectors, about."""
+MEMORY_PER_STORE_BYTE = 0.15
+"""Memory that the system cannot drop for each byte of the store's texts and vectors, about; "Size" in operations.md has the
+measurements."""
 
 
 def python(version: Sequence[int]) -> Finding:

@@ -81,7 +81,7 @@ class MemoryWatch:
         self._passages = passages
         self._intake = intake
         self._held = held
-        self._forecast = MemoryForecast(before)
+        self._forecast = MemoryForecast()
         self._trimmed = 0.0
         self.use = MemoryUse(0)
         """As of the last check."""
