@@ -66,10 +66,13 @@ lint: install-test
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or model_server or browser or systemd)'
 
-# The tests of sentence-transformers with the extra `torch`. They fail, instead of being skipped, if it is missing.
+# A target for one kind of tests fails if a test was skipped, and says what is missing.
+COMPLETE := $(BIN)/python -m pytest --no-skips
+
+# The tests of sentence-transformers with the extra `torch`.
 test-torch: install-test
 	@$(MAKE) --no-print-directory install EXTRAS=torch
-	HIPPOD_REQUIRE_TORCH=1 $(BIN)/python -m pytest -m torch tests/memory/encoder
+	$(COMPLETE) -m torch tests/memory/encoder
 
 test: install-test lint
 # Four processes on two cores: much of the suite waits for daemons.
@@ -108,7 +111,7 @@ $(SERVERS)/accelerate: $(SERVERS)/.installed
 
 test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate
 	@$(MAKE) --no-print-directory install EXTRAS=torch
-	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
+	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(COMPLETE) -m model_server tests/memory/llm/servers
 
 # The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.
 INTEGRATIONS := $(VENV)/integrations
@@ -120,7 +123,7 @@ $(INTEGRATIONS)/.installed: | $(BIN)/python
 	@touch $@
 
 test-integrations: install-test $(INTEGRATIONS)/.installed
-	HIPPOD_INTEGRATIONS_PYTHON=$(CURDIR)/$(INTEGRATIONS)/bin/python $(BIN)/python -m pytest tests/examples/test_retrievers.py
+	HIPPOD_INTEGRATIONS_PYTHON=$(CURDIR)/$(INTEGRATIONS)/bin/python $(COMPLETE) tests/examples/test_retrievers.py
 
 # A backfill on a Ray cluster of three nodes on this machine, one of which is lost. Ray (80 MB) has an environment of its own,
 # and imports everything else from this one.
@@ -176,7 +179,7 @@ PACKAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.t
 
 test-service: install-test
 	@test -e $(PACKAGE) || $(MAKE) deb
-	HIPPOD_TEST_PACKAGE=$(abspath $(PACKAGE)) $(BIN)/python -m pytest tests/systemd/booted -rs
+	HIPPOD_TEST_PACKAGE=$(abspath $(PACKAGE)) $(COMPLETE) tests/systemd/booted
 
 # A container image as one file in dist/, built as root without a base image. `make test-image` runs it with podman.
 image:
@@ -186,7 +189,7 @@ IMAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.tom
 
 test-image: install-test
 	@test -e $(IMAGE) || $(MAKE) image
-	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(BIN)/python -m pytest tests/systemd/test_image.py
+	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(COMPLETE) tests/systemd/test_image.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
