@@ -14,7 +14,7 @@ comma := ,
 # 0.6 s, a third of the start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
+.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb wheel image test-image release clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -143,8 +143,8 @@ bench: install-test
 	$(BIN)/python -m bench
 
 # Pins, imports, licences and docs/reference/dependencies.md are checked offline. pip-audit then asks a service about
-# constraints.txt and constraints-vllm.txt; if the service does not answer, the exit code is 3. pip-audit has an environment of
-# its own, so that it does not audit itself.
+# constraints.txt and constraints-vllm.txt; if the service does not answer, the output says so, and make fails. pip-audit has an
+# environment of its own, so that it does not audit itself.
 AUDIT := $(VENV)/audit
 
 $(AUDIT)/bin/pip-audit: | $(BIN)/python
@@ -175,7 +175,7 @@ deb:
 
 # Tests the package in a booted Debian with systemd: as root, with mmdebstrap and systemd-container. PACKAGE names the package;
 # by default the one in dist/, which is built if it is missing.
-PACKAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell dpkg --print-architecture 2>/dev/null).deb
+PACKAGE ?= dist/hippod_$(shell $(PYTHON) systemd/package/version.py --debian)_$(shell dpkg --print-architecture 2>/dev/null).deb
 
 test-service: install-test
 	@test -e $(PACKAGE) || $(MAKE) deb
@@ -185,11 +185,19 @@ test-service: install-test
 image:
 	$(DEB_PYTHON) systemd/package/image.py --python $(DEB_PYTHON)
 
-IMAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell uname -m).image.tar
+IMAGE ?= dist/hippod_$(shell $(PYTHON) systemd/package/version.py --image)_$(shell uname -m).image.tar
 
 test-image: install-test
 	@test -e $(IMAGE) || $(MAKE) image
 	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(COMPLETE) tests/systemd/test_image.py
+
+# The wheel, in dist/. Its version names this commit, which that of `pip wheel .` does not.
+wheel: | $(BIN)/python
+	$(BIN)/python systemd/package/wheel.py dist
+
+# Wheel, package, image, checksums, notes and tag of a release. Nothing is built or tagged if the commit is not ready.
+release:
+	MAKE='$(MAKE)' $(PYTHON) systemd/package/release.py '$(VERSION)'
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -21,6 +21,7 @@ from daemon.observe.logs import is_journal, setup
 from daemon.runtime import signals
 from daemon.runtime.allocator import configure_malloc
 from daemon.runtime.gc import pause_collection, shorten_switch_interval
+from daemon.runtime.own_environment import HINT, packages_of_others
 from daemon.runtime.quick_exit import QuickExit
 from daemon.runtime.sd_notify import Notifier
 from store.errors import StoreError
@@ -67,6 +68,10 @@ def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, bac
     if no_secrets and not check:
         raise click.UsageError("--no-secrets is only for --check: hippod needs its tokens and keys to run")
     try:
+        if others := packages_of_others():
+            raise ConfigError(
+                [f"this environment also has {', '.join(others)}, which overwrites hippod's files; {HINT}"]
+            )
         config = load_config(file, read_secrets=not no_secrets)
         if problems := unsupported(config, read_secrets=not no_secrets):
             raise ConfigError(problems)

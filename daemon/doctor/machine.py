@@ -13,6 +13,7 @@ from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.capacity_limits import OPEN_FILES_RECOMMENDED
+from daemon.runtime.own_environment import HINT, packages_of_others
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.lance.layout import table_folder
 from store.log.store_lock import lock_owner
@@ -38,6 +39,9 @@ def packages(_config: Config) -> Iterator[Finding]:
     except PackageNotFoundError:
         yield Finding("packages", "warn", "hippod is not installed as a package here", "run `make install`")
         return
+    if others := packages_of_others():
+        detail = f"this environment also has {', '.join(others)}, which overwrites hippod's files"
+        yield Finding("packages", "fail", detail, HINT)
     wrong = []
     for line in wanted:
         match = re.match(r"([A-Za-z0-9._-]+)\s*(?:\[[^]]*\])?\s*([^;]*)(;.*)?$", line)
