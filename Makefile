@@ -197,7 +197,7 @@ wheel: | $(BIN)/python
 
 # Wheel, package, image, checksums, notes and tag of a release. Nothing is built or tagged if the commit is not ready.
 release:
-	MAKE='$(MAKE)' $(PYTHON) systemd/package/release.py '$(VERSION)'
+	$(PYTHON) systemd/package/release.py '$(VERSION)'
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
