@@ -33,7 +33,11 @@ from daemon.contract.http.client import (
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import JSON, PROBLEM_JSON
 
-_CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
+_CODES = {
+    ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,
+    ProblemType.TIMED_OUT: Exit.TIMED_OUT,
+    ProblemType.CANNOT_START: Exit.NO_DAEMON,
+}
 
 
 class RequestRefused(CommandError):
@@ -166,8 +170,11 @@ def start_command(address: Address) -> str:
 def no_daemon(address: Address, reason: str) -> CommandError:
     """Return the error for a socket on which no process listens, or to which this user may not connect."""
     if "Permission denied" in reason:
-        hint = "Join the group that [api] group names (`ls -l` on the socket shows it), or run this as hippod's user."
-        return CommandError(f"no hippod answers on {address.path}: permission denied.", Exit.NO_DAEMON, hint)
+        from cli.client.socket_permission import permission_hint  # loaded only for this error
+
+        hint = permission_hint(address.path)
+        message = f"this user may not connect to hippod on {address.path}: permission denied."
+        return CommandError(message, Exit.NO_DAEMON, f"{hint[0].upper()}{hint[1:]}.")
     hint = (
         f"Start it with `{start_command(address)}`, or name another socket with --socket (this one: {address.origin})."
     )

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from cli.errors import CommandError
+from cli.options.duration_type import Duration
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.retrieval_options import (
     answer_mode_option,
@@ -42,7 +43,6 @@ ASK_TIMEOUT_S = 900.0
 """Seconds that an answer by a model may take."""
 ANSWER_MARGIN_S = 120.0
 """Seconds by which the client's timeout exceeds the question's own time limit."""
-PositiveSeconds = click.FloatRange(0, TIMEOUT_MAX_S, min_open=True)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -88,9 +88,9 @@ def question_options(command: Command) -> Command:
 )
 @click.option(
     "--after-timeout",
-    type=click.FloatRange(0, AFTER_TIMEOUT_MAX_S),
-    metavar="S",
-    help="How long --after waits. Default: 10.",
+    type=Duration(AFTER_TIMEOUT_MAX_S),
+    metavar="TIME",
+    help="How long --after waits. Default: 10s.",
 )
 @click.option("--explain", is_flag=True, help="Show how each passage was found.")
 @settings_option
@@ -162,8 +162,8 @@ def step_options(command: Command) -> Command:
             ),
             click.option(
                 "--timeout",
-                type=PositiveSeconds,
-                metavar="S",
+                type=Duration(TIMEOUT_MAX_S, zero=False),
+                metavar="TIME",
                 help="Largest time per question; a fifth is reserved for the answer.",
             ),
         )

@@ -122,8 +122,8 @@ class Progress(Response):
 
 class MemoryUse(Response):
     """Memory that the kernel cannot drop, and its limit (`[store] memory_limit`, null for none), in bytes.
-    `bytes_per_passage`: growth since the store was opened. `room_passages`: number of further passages that fit.
-    `full_in_s`: seconds until the limit at the rate of the last ten minutes. Unknown values are null. `paused`: why
+    `bytes_per_passage`: growth with each passage. `room_passages`: number of further passages that fit. `full_in_s`:
+    seconds until the limit at the rate of the last ten minutes. They are null until there is a trend. `paused`: why
     nothing is accepted.
     """
 

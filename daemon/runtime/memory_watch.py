@@ -82,7 +82,7 @@ class MemoryWatch:
         self._passages = passages
         self._intake = intake
         self._held = held
-        self._forecast = MemoryForecast(before)
+        self._forecast = MemoryForecast()
         self._trimmed = 0.0
         self.use = MemoryUse(0)
         """The memory use at the last check."""

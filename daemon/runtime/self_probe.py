@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from daemon.api.listen import ListenError
 from daemon.config import Config
 from daemon.contract.choices import MODES, Filter
 from daemon.contract.http.routes import Route
@@ -16,20 +17,25 @@ Send = Callable[[bytes], Awaitable[int | None]]
 """Sends a request to hippod's own socket, see `send_request`."""
 
 
-async def send_request(path: str, request: bytes, owned: bool) -> int | None:
-    """Returns the HTTP status of the response to `request` on the socket `path`. Raises OSError or EOFError without a response.
+class SocketLost(ListenError):
+    """The file of hippod's socket was deleted or replaced, so that no client can connect any more."""
 
-    Returns None if the outcome proves nothing: the socket's mode excludes hippod's own user, or the socket's file is gone and
-    belongs not to this process (`owned`) but to the service manager, which may pass the socket to another hippod.
+
+async def send_request(path: str, request: bytes) -> int | None:
+    """Returns the HTTP status of the response to `request` on the Unix socket `path`.
+
+    Returns None if the socket's mode excludes hippod's own user. Raises SocketLost if nothing listens at `path`, and another
+    OSError or EOFError if there is no response.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path)
     except PermissionError:
         return None
-    except (FileNotFoundError, ConnectionRefusedError):
-        if owned:
-            raise
-        return None
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise SocketLost(
+            f"the socket {path} was deleted or replaced ({error.strerror}), so no client can connect; hippod ends, so that "
+            "its supervisor starts it again with a new socket"
+        ) from error
     try:
         writer.write(request)
         line = await reader.readline()
@@ -41,10 +47,10 @@ async def send_request(path: str, request: bytes, owned: bool) -> int | None:
 
 
 async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> None:
-    """Checks that the socket answers queries, and triggers the encoder's lazy initialisation. Raises RuntimeError.
+    """Checks that the socket answers queries, and triggers the encoder's lazy initialisation.
 
     An encoder with a server was already contacted when it was opened, and the server may be unavailable. The query then uses
-    a mode that needs no embedding.
+    a mode that needs no embedding. Raises RuntimeError if the query fails, and what `send` raises without a response.
     """
     remote = ENCODER_BACKENDS[config.encoder.backend].needs_server
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None

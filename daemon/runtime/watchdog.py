@@ -11,7 +11,6 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -47,6 +46,8 @@ class ProgressCheck(Protocol):
     """Checks whether one part of the daemon makes progress."""
 
     name: str
+    failure: Exception | None
+    """Why the part cannot recover in this process."""
 
     def last_progress(self, now: float) -> float:
         """Returns when the part last made progress, as far as known at `now`; both are seconds of `time.monotonic`."""
@@ -62,6 +63,8 @@ class ThreadCheck:
 
     A single step that has used the processor for `BUSY_STEP_LIMIT_S` counts as an endless loop.
     """
+
+    failure: Exception | None = None
 
     def __init__(self, name: str, thread_prefix: str, step: Callable[[], object | None]) -> None:
         """The thread is the first whose name begins with `thread_prefix`. `step` returns an identifier of the present step,
@@ -110,11 +113,12 @@ class ProbeCheck:
 
     def __init__(self, name: str, probe: Callable[[], Awaitable[object]], pause_s: float) -> None:
         """`probe` returns when the part answers, and raises OSError or EOFError if it cannot be reached. It is called
-        `pause_s` after each answer."""
+        `pause_s` after each answer. Any other exception becomes the part's `failure`."""
         self.name = name
         self._probe = probe
         self._pause_s = pause_s
         self._last_answer = time.monotonic()
+        self.failure: Exception | None = None
 
     def last_progress(self, now: float) -> float:  # noqa: ARG002 - required by the protocol
         return self._last_answer
@@ -123,11 +127,15 @@ class ProbeCheck:
         return ()
 
     async def run(self) -> None:
-        """Probes until cancelled."""
-        while True:
-            with suppress(OSError, EOFError):
+        """Probes until cancelled, or until a probe sets `failure`."""
+        while self.failure is None:
+            try:
                 await self._probe()
                 self._last_answer = time.monotonic()
+            except (OSError, EOFError):
+                pass
+            except Exception as error:  # noqa: BLE001 - for `watch` to raise
+                self.failure = error
             await asyncio.sleep(self._pause_s)
 
 
@@ -167,7 +175,8 @@ async def watch(
     notifier: Notifier,
     status_line: Callable[[], str],
 ) -> None:
-    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if there are `ended_tasks`.
+    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if there are `ended_tasks`; the
+    `failure` of a check.
 
     Updates the service manager's status line, and logs parts that stall or resume.
     """
@@ -186,6 +195,9 @@ async def watch(
                 exc_info=reason,
             )
             raise PipelineEnded(f"a part of the pipeline ended unexpectedly: {task.get_name()}") from reason
+        for failure in (check.failure for check in checks):
+            if failure is not None:
+                raise failure
         if not found:
             notifier.watchdog()
         for stall in found:

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from consumers.records.record import RecordError
+from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
@@ -158,6 +159,11 @@ class TransferService:
 
     async def backup(self, directory: str) -> BackupResponse:
         given_up = threading.Event()
+        if "://" not in directory or directory.startswith("file://"):
+            # Before anything is written: the client would be told of a backup that nobody finds.
+            problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
+            if problem is not None:
+                raise Conflict(problem, errors=[FieldError(field="directory", message=problem)])
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:

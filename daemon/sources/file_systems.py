@@ -1,7 +1,8 @@
 """Determines the file system of a path from the kernel's list of mounts."""
 
-import os
 from pathlib import Path
+
+from daemon.config_types.mounts import mount_of
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {
@@ -23,29 +24,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
 """File systems on which inotify does not report changes made by other machines."""
 VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
 """File systems that show other folders, and on which inotify does not report changes made to those folders directly."""
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 def file_system(path: Path, mounts: Path) -> str:
     """Returns the type of the file system that contains `path`, "" if unknown."""
-    return mount(path, mounts)[1]
-
-
-def mount(path: Path, mounts: Path) -> tuple[str, str]:
-    """Returns the mount point and type of the file system that contains `path`, both "" if unknown."""
-    best, kind = "", ""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return "", ""
-    where = os.fspath(path.resolve())
-    for line in lines:
-        head, _, tail = line.partition(" - ")
-        fields = head.split()
-        if len(fields) < 5 or not tail:
-            continue
-        at = fields[4].encode().decode("unicode_escape")
-        inside = where == at or where.startswith(at.rstrip("/") + "/")
-        if inside and len(at) >= len(best):  # a later mount covers an earlier one
-            best, kind = at, tail.split()[0]
-    return best, kind
+    return mount_of(path, mounts).type

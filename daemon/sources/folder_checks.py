@@ -5,8 +5,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from daemon.config_types.mounts import MOUNTS
 from daemon.contract.finding import Finding, guarded
-from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, VIEWS, file_system
+from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, VIEWS, file_system
 
 COUNT_TIMEOUT_S = 2.0
 """Maximum time for counting directories."""

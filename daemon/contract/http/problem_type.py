@@ -23,4 +23,5 @@ class ProblemType(StrEnum):
     BUSY = "urn:hippod:problem:busy"
     NOT_READY = "urn:hippod:problem:not-ready"
     TIMED_OUT = "urn:hippod:problem:timed-out"
+    CANNOT_START = "urn:hippod:problem:cannot-start"
     INTERNAL = "urn:hippod:problem:internal"
