@@ -1,6 +1,5 @@
 """eval: how well the memory retrieves and answers, measured with questions whose answers are known."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from cli.options.retrieval_options import answer_mode_option, filter_option, set
 from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import progress
 from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
+from daemon.contract.documents import DocumentEntry
 from daemon.contract.limits import K_MAX
 
 ITERATIVE_STEPS = 3
@@ -115,8 +115,8 @@ def evaluate(
     form = retrieval_fields({"length": length, "reason": reason})
     how = retrieval_fields({"filter_": filter_, "settings": settings, "scope": scope})
     _refuse_ineffective(who, chosen, how, form)
-    from cli.evaluation.questions import read_questions
-    from cli.evaluation.requests import EvalRequests, document_passages
+    from cli.evaluation.questions import GoldLocator, read_questions
+    from cli.evaluation.requests import EvalRequests
     from cli.evaluation.run import Evaluation
     from cli.evaluation.run import evaluate as run
     from cli.render.evaluation import comparison_lines
@@ -125,20 +125,38 @@ def evaluate(
     answering = _step_fields(who, steps) | form
     with invocation.client() as client, progress("evaluating") as shown:
 
-        def evaluation(as_of: str | None = None) -> Evaluation:
+        def requests(as_of: str | None = None) -> EvalRequests:
             retrieval = how | ({"as_of": as_of} if as_of is not None else {})
-            requests = EvalRequests(client, max(ks), read, answer_timeout_s(steps), retrieval, answering, shown.advance)
-            answer = requests.answer if who is not None else None
-            return Evaluation(ks, requests.query, answer, who or Answerer.SINGLE, requests.judge if judge else None)
+            return EvalRequests(client, max(ks), read, answer_timeout_s(steps), retrieval, answering, shown.advance)
+
+        def evaluation(as_of: str | None = None) -> Evaluation:
+            asked = requests(as_of)
+            answer = asked.answer if who is not None else None
+            return Evaluation(ks, asked.query, answer, who or Answerer.SINGLE, asked.judge if judge else None)
+
+        def list_documents() -> list[DocumentEntry]:
+            return all_documents(client, scope_parameter(scope))
 
         if count is None:
-            found = run(loaded_questions, chosen, evaluation())
+            locator = GoldLocator(
+                requests().word_matches, lambda: [each.uri for each in list_documents() if each.passages]
+            )
+            found = run([*map(locator.locate, loaded_questions)], chosen, evaluation())
         else:
-            from cli.evaluation.continual import evaluate_growth
+            from cli.evaluation.continual import documents_of, evaluate_growth
 
-            documents = all_documents(client, scope_parameter(scope))
-            look = partial(document_passages, client, shown.advance)
-            growth = evaluate_growth(loaded_questions, chosen, documents, count, look, evaluation)
+            documents = list_documents()
+            growth = evaluate_growth(
+                loaded_questions,
+                chosen,
+                documents,
+                count,
+                lambda segment: GoldLocator(
+                    requests(segment.as_of).word_matches,
+                    lambda: [each.uri for each in documents_of(segment, documents)],
+                ),
+                evaluation,
+            )
     if count is not None:
         from cli.render.continual import continual_json, continual_lines
 

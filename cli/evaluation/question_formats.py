@@ -6,6 +6,8 @@ The forms are those of the files that HippoRAG, HippoRAG 2 and HGMem are evaluat
 import json
 from typing import Any
 
+from cli.evaluation.gold import GoldPassage
+
 TRUE_LABELS = frozenset({"true", "consistent", "yes"})
 FALSE_LABELS = frozenset({"false", "contradict", "contradictory", "inconsistent", "no"})
 CLAIM_KEYS = ("claim", "content")
@@ -93,8 +95,8 @@ def _strings(value: Any, key: str) -> list[str]:
     return found
 
 
-def paragraphs_of(entry: dict[str, Any]) -> list[str]:
-    """The gold passages, as title, newline, text; none where the entry has no passages at all."""
+def paragraphs_of(entry: dict[str, Any]) -> list[GoldPassage]:
+    """The gold passages; none where the entry has no passages at all."""
     if entry.get("supporting_facts") is not None:
         return _supported(entry)
     key = next((key for key in ("contexts", "paragraphs") if key in entry), None)
@@ -110,11 +112,11 @@ def paragraphs_of(entry: dict[str, Any]) -> list[str]:
         # As HippoRAG reads them: a paragraph that does not say is a supporting one.
         if each.get("is_supporting", True):
             text = "text" if "text" in each else "paragraph_text"
-            found.append(f"{_text(each, 'title', f'{where}.title')}\n{_text(each, text, f'{where}.text')}")
+            found.append(GoldPassage(_text(each, "title", f"{where}.title"), _text(each, text, f"{where}.text")))
     return found
 
 
-def _supported(entry: dict[str, Any]) -> list[str]:
+def _supported(entry: dict[str, Any]) -> list[GoldPassage]:
     """The paragraphs of `context` that `supporting_facts` name: lists of pairs, or of columns as on the Hugging Face hub."""
     facts, context = entry["supporting_facts"], entry.get("context")
     if context is None:
@@ -122,7 +124,7 @@ def _supported(entry: dict[str, Any]) -> list[str]:
     try:
         titles = set(facts["title"]) if isinstance(facts, dict) else {fact[0] for fact in facts}
         pairs = zip(context["title"], context["sentences"], strict=True) if isinstance(context, dict) else context
-        found = [f"{title}\n{' '.join(sentences)}" for title, sentences in pairs if title in titles]
+        found = [GoldPassage(title, " ".join(sentences)) for title, sentences in pairs if title in titles]
     except (TypeError, KeyError, IndexError, ValueError):
         raise BadEntry(
             "has `supporting_facts` or a `context` of another form than [[title, sentence]…] and [[title, [sentences]]…]"

@@ -1,14 +1,16 @@
 """Questions and claims with what answers them: gold passages or documents, known answers, whether a claim is true."""
 
 import json
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from cli.errors import CommandError
+from cli.evaluation.gold import FoundPassage, GoldPassage, containing_documents, same_text, uris_of
 from cli.evaluation.question_formats import (
     BadEntry,
     answers_of,
@@ -18,8 +20,6 @@ from cli.evaluation.question_formats import (
     paragraphs_of,
     question_of,
 )
-from daemon.contract.answering.ask import RetrievedPassage
-from daemon.contract.query import RankedPassage
 
 FORMATS_HINT = (
     "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval and NarrativeQA, claims (`claim` with "
@@ -32,28 +32,67 @@ class EvalQuestion:
     """A question and what answers it: passages by their text, or documents by the end of their URI."""
 
     text: str
-    passages: frozenset[str] = field(default_factory=frozenset)
+    passages: tuple[GoldPassage, ...] = ()
     documents: frozenset[str] = field(default_factory=frozenset)
     answers: tuple[str, ...] = ()
     """Every known way to write the answer."""
-    material: tuple[str, ...] = ()
-    """The gold passages as they are written, for a judge."""
     holds: bool | None = None
     """Of a claim: whether it is true. None for a question."""
     pair: int | str | None = None
     """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry
     that holds both, or what their entries name it by."""
+    absent: tuple[str, ...] = ()
+    """The gold that the memory does not contain: the title of each passage, or the path of each document."""
 
-    def found(self, ranked: Sequence[RankedPassage | RetrievedPassage]) -> int:
+    def found(self, ranked: Sequence[FoundPassage]) -> int:
         """How many of its gold passages or documents are among `ranked`."""
-        texts = {same_text(f"{passage.title}\n{passage.text}") for passage in ranked}
-        uris = {unquote(uri) for passage in ranked for uri in (passage.document, *passage.also_in)}
-        documents = sum(any(uri == path or uri.endswith(f"/{path}") for uri in uris) for path in self.documents)
-        return len(self.passages & texts) + documents
+        uris = {unquote(uri) for passage in ranked for uri in uris_of(passage)}
+        documents = sum(any(_is_named(uri, path) for uri in uris) for path in self.documents)
+        return documents + sum(any(map(gold.has_part, ranked)) for gold in self.passages)
 
     @property
     def gold(self) -> int:
         return len(self.passages) + len(self.documents)
+
+
+@dataclass
+class GoldLocator:
+    """Looks up which documents contain the gold passages of questions.
+
+    `look` returns the passages that match a text best by its words. `list_uris` returns the URIs of all documents, and is
+    called only if a question names documents.
+    """
+
+    look: Callable[[str], Sequence[FoundPassage]]
+    list_uris: Callable[[], Iterable[str]]
+
+    def locate(self, question: EvalQuestion) -> EvalQuestion:
+        """The question with the documents of its gold passages, and the gold that the memory does not contain."""
+        passages = tuple(
+            replace(gold, documents=containing_documents(gold, self.look(str(gold)))) for gold in question.passages
+        )
+        absent = [gold.title or gold.text for gold in passages if not gold.documents]
+        absent += sorted(path for path in question.documents if not self._is_document(path))
+        return replace(question, passages=passages, absent=tuple(absent))
+
+    @cached_property
+    def _uris_by_name(self) -> dict[str, list[str]]:
+        """URIs without percent-encoding, by their last part."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for uri in map(unquote, self.list_uris()):
+            found[_last_part(uri)].append(uri)
+        return found
+
+    def _is_document(self, path: str) -> bool:
+        return any(_is_named(uri, path) for uri in self._uris_by_name.get(_last_part(path), ()))
+
+
+def _is_named(uri: str, path: str) -> bool:
+    return uri == path or uri.endswith(f"/{path}")
+
+
+def _last_part(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
@@ -103,9 +142,8 @@ def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQu
         claims = claims_of(entry)
         paragraphs = paragraphs_of(entry) if claims is None else []
         gold: dict[str, Any] = {
-            "passages": frozenset(map(same_text, paragraphs)),
+            "passages": tuple({same_text(str(each)): each for each in paragraphs}.values()),
             "documents": frozenset(documents_of(entry)),
-            "material": tuple(paragraphs),
         }
         if claims is not None:
             pair = number if len(claims) > 1 else pair_of(entry)
@@ -116,8 +154,3 @@ def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQu
     except BadEntry as error:
         raise CommandError(f"{path}[{number}] {error}.", hint=FORMATS_HINT) from None
     return [question]
-
-
-def same_text(text: str) -> str:
-    """Equal for texts that differ in white space or in how Unicode writes a character: what reading a file may change."""
-    return "".join(unicodedata.normalize("NFKC", text).split())

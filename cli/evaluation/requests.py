@@ -11,12 +11,12 @@ from daemon.contract.answering.ask import AskResponse
 from daemon.contract.answering.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.choices import NO_RETRIEVAL
 from daemon.contract.http.client import ANSWER_TIMEOUT_S
-from daemon.contract.http.routes import Route, document_path
+from daemon.contract.http.routes import Route
+from daemon.contract.limits import QUERY_CHARS_MAX
 from daemon.contract.query import QueryResponse, RankedPassage
-from daemon.contract.show import ShowDocument
 
-SHOWN_PASSAGES_LIMIT = 10_000
-"""Passages of one document that are looked at."""
+LOOKED_AT = 20
+"""Passages in which the text of a gold passage is looked for: the best by its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,14 @@ class EvalRequests:
         self.on_answer()
         return answer
 
+    def word_matches(self, text: str) -> list[RankedPassage]:
+        """The passages that match a text best by its words. No model is asked."""
+        kept = {name: value for name, value in self.retrieval.items() if name in ("scope", "as_of")}
+        body = {"query": text[:QUERY_CHARS_MAX], "k": LOOKED_AT, "mode": "bm25", "filter": "none", **kept}
+        answer = parse_answer(QueryResponse, self.client.call("POST", Route.QUERY, body, timeout_s=self.timeout_s))
+        self.on_answer()
+        return answer.passages
+
     def answer(self, question: EvalQuestion, mode: str | None) -> AskResponse:
         """With what all its steps retrieved, where it has steps."""
         body: dict[str, Any] = {"question": question.text, "k": self.read, **_named(mode), **self.answering}
@@ -59,7 +67,8 @@ class EvalRequests:
         self, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
     ) -> JudgeResponse:
         """Held against the known answers, or else the gold passages."""
-        references = [text[:ANSWER_CHARS_MAX] for text in (question.answers or question.material)[:REFERENCES_MAX]]
+        known = question.answers or [str(gold) for gold in question.passages]
+        references = [text[:ANSWER_CHARS_MAX] for text in known[:REFERENCES_MAX]]
         body: dict[str, Any] = {
             "question": question.text,
             "criterion": criterion.value,
@@ -71,20 +80,6 @@ class EvalRequests:
         said = parse_answer(JudgeResponse, self.client.call("POST", Route.JUDGE, body, timeout_s=self.timeout_s))
         self.on_answer()
         return said
-
-
-def document_passages(client: Client, on_answer: Callable[[], None], uri: str) -> list[RankedPassage]:
-    """All passages of one document, as a query would show them."""
-    path = document_path(uri)
-    shown = parse_answer(ShowDocument, client.call("GET", path, params={"limit": SHOWN_PASSAGES_LIMIT}))
-    on_answer()
-    title = shown.document.title
-    return [
-        RankedPassage(
-            rank=1, score=0.0, id=each.id, title=each.title or title, text=each.text, document=uri, location={}
-        )
-        for each in shown.passages
-    ]
 
 
 def _named(mode: str | None) -> dict[str, str]:

@@ -71,12 +71,15 @@ class _Row:
     def values(self) -> Values:
         return self.retrieval.values() | self.answers.values()
 
-    def result(self, n: int) -> EvalResponse:
+    def result(self, n: int, passages: int, absent: int) -> EvalResponse:
+        """`passages`: the number of gold passages; `absent` of them are not in the memory."""
         scores = self.answers.result() if self.answers.scores else None
         times = self.retrieval.times or [score.took_ms for score in self.answers.scores if score.error is None]
         return EvalResponse(
             n=n,
             gold=self.retrieval.gold if self.retrieval.gold != n else None,
+            gold_passages=passages,
+            gold_absent=absent,
             recall=self.retrieval.recall(),
             all=self.retrieval.all(),
             took_ms=percentiles(times),
@@ -108,9 +111,12 @@ def evaluate(
                 if answer is not None:
                     pair.compare(question, answer, answers[0], evaluation.judge)
     names = [row.retrieval.mode or "(configured)" for row in rows]
+    passages, absent = sum(each.gold for each in questions), sum(len(each.absent) for each in questions)
     return ComparisonResponse(
         n=len(questions),
-        modes=[row.result(len(questions)) for row in rows],
+        gold_passages=passages,
+        gold_absent=absent,
+        modes=[row.result(len(questions), passages, absent) for row in rows],
         differences=differences(names, [row.values() for row in rows]),
         judged=[each for name, pair in zip(names[1:], pairs, strict=True) for each in pair.result(name, names[0])],
     )

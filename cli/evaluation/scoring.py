@@ -3,11 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, quantiles
+from typing import Any, Protocol
 
+from cli.evaluation.gold import FoundPassage
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.answering.ask import RetrievedPassage
 from daemon.contract.evaluation import FilterStatistics, ModelCost, Percentiles
-from daemon.contract.query import QueryResponse, RankedPassage
+from daemon.contract.query import QueryResponse
+
+
+class Question(Protocol):
+    """`gold` passages or documents answer it; `found` counts those that are among some passages."""
+
+    @property
+    def gold(self) -> int: ...
+    def found(self, ranked: Sequence[Any]) -> int: ...
+
+
+def recalls_at(ks: Sequence[int], question: Question, ranked: Sequence[Any]) -> list[float]:
+    """For each k, the share of the question's gold among the first k of the passages."""
+    return [question.found(ranked[:k]) / question.gold for k in ks]
 
 
 @dataclass
@@ -37,11 +51,11 @@ class RetrievalTally:
         self.costs.append((cost.calls, cost.tokens.prompt, cost.tokens.completion) if cost is not None else (0, 0, 0))
         self.add_passages(question, answer.passages)
 
-    def add_passages(self, question: EvalQuestion, passages: Sequence[RankedPassage | RetrievedPassage]) -> None:
+    def add_passages(self, question: EvalQuestion, passages: Sequence[FoundPassage]) -> None:
         """Counts what was found, without a query for itself."""
         if question.gold:
-            for k in self.ks:
-                self.recalls.setdefault(k, []).append(question.found(passages[:k]) / question.gold)
+            for k, share in zip(self.ks, recalls_at(self.ks, question, passages), strict=True):
+                self.recalls.setdefault(k, []).append(share)
 
     def recall(self) -> dict[str, float]:
         return {str(k): round(fmean(shares), 4) for k, shares in self.recalls.items()}

@@ -25,6 +25,9 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
     gold = next((result.gold for result in results if result.gold is not None), None)
     asked = count(found.n, "question") + (f", {gold:,} with known gold" if gold is not None else "")
     lines = [*align([heads, *rows], right=range(1, len(columns) + 1)), text((asked, DIM))]
+    if found.gold_absent:
+        absent = f"{found.gold_absent:,} of {count(found.gold_passages, 'gold passage')} are not in the memory"
+        lines.append(text((f"{absent}; they count as not found", "yellow")))
     for result in results:
         if (statistics := result.filter) is not None:
             summary = (

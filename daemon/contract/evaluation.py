@@ -119,12 +119,15 @@ class AnswerScores(Response):
 
 class EvalResponse(Response):
     """Recall by k, from 0 to 1, over the questions with known gold passages: `gold` of them if not all `n` have one. `all`:
-    the share of questions with every gold passage among the first k. `took_ms`: the time of a query, or of an answer if
+    the share of questions with every gold passage among the first k. `gold_absent` of the `gold_passages` are not in the
+    memory (or in the scope); they count as not found. `took_ms`: the time of a query, or of an answer if
     there was no separate query. `cost`: of the answers if there are any, otherwise of the queries.
     """
 
     n: int
     gold: int | None = Field(default=None, exclude_if=is_empty)
+    gold_passages: int = 0
+    gold_absent: int = 0
     recall: dict[str, float]
     all: dict[str, float]
     took_ms: Percentiles
@@ -154,6 +157,8 @@ class ComparisonResponse(Response):
     """Several modes over the same questions, and the difference of each to the first."""
 
     n: int
+    gold_passages: int = 0
+    gold_absent: int = 0
     modes: list[EvalResponse]
     differences: list[Difference] = Field(default_factory=list)
     judged: list[JudgedComparison] = Field(default_factory=list, exclude_if=is_empty)

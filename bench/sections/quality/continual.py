@@ -16,7 +16,8 @@ from typing import Any
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
 from bench.support.questions.draw import draw
 from bench.support.questions.mode_comparison import markdown_table
-from cli.evaluation.questions import same_text
+from cli.evaluation.gold import same_text
+from cli.evaluation.question_formats import paragraphs_of
 from tests.e2e.real_hippod import ROOT, Daemon
 
 DATA = ROOT.parent / "shared" / "data"
@@ -52,7 +53,7 @@ def _model() -> dict[str, Any]:
 def grow(
     daemon: Daemon,
     corpus: Sequence[Mapping[str, Any]],
-    questions: Sequence[Mapping[str, Any]],
+    questions: Sequence[dict[str, Any]],
     modes: Sequence[str] = MODES,
     count: int = SEGMENTS,
     answers: bool | None = None,
@@ -60,7 +61,10 @@ def grow(
     """A row for each segment and mode: `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` with `answers` (by
     default where a model is configured)."""
     places = {same_text(f"{each['title']}\n{each['text']}"): at for at, each in enumerate(corpus)}
-    gold = {at: _gold(question, places) for at, question in enumerate(questions)}
+    gold = {
+        at: frozenset(places[same_text(str(each))] for each in paragraphs_of(question))
+        for at, question in enumerate(questions)
+    }
     segments = draw(gold, len(corpus), count)
     asked = daemon.home / "first_segment.json"
     asked.write_text(json.dumps([questions[at] for at in segments[0].questions]), "utf-8")
@@ -78,11 +82,6 @@ def grow(
             row["recall"] = mode["recall"][str(K)]
             rows.append(row | ({"f1": mode["answers"]["f1"]} if with_answers else {}))
     return rows
-
-
-def _gold(question: Mapping[str, Any], places: Mapping[str, int]) -> frozenset[int]:
-    gold = [each for each in question["paragraphs"] if each["is_supporting"]]
-    return frozenset(places[same_text(f"{each['title']}\n{each['text']}")] for each in gold)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from cli.errors import CommandError
-from cli.evaluation.continual import first_questions, segments
-from cli.evaluation.questions import EvalQuestion
+from cli.evaluation.continual import answered_questions, documents_of, segments
+from cli.evaluation.gold import GoldPassage
+from cli.evaluation.questions import EvalQuestion, GoldLocator
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry
-from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Here, Scripted, Shell
 
@@ -64,19 +64,20 @@ def test_a_memory_that_came_at_once_cannot_be_cut() -> None:
 def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> None:
     documents = [entry(at, at) for at in range(4)]
     cut = segments(documents, 2)
-    looked: list[str] = []
+    there = documents_of(cut[0], documents)
+    assert [each.uri for each in there] == ["added:0", "added:1"]
 
-    def look(uri: str) -> list[Any]:
-        looked.append(uri)
-        return [passage(1, f"T{uri[-1]}", "x", uri)]
+    def look(text: str) -> list[Any]:
+        return [passage(1, each.title, f"the text of {each.title}", each.uri) for each in there]
 
+    locator = GoldLocator(look, lambda: [each.uri for each in there])
     first = EvalQuestion("a", documents=frozenset({"added:0", "added:1"}))
     both = EvalQuestion("b", documents=frozenset({"added:0", "added:2"}))
-    texts = EvalQuestion("c", passages=frozenset({"T1x"}))
-    assert first_questions([first, both, texts], documents, cut[0], look) == [first, texts]
-    assert looked == ["added:0", "added:1"]
-    with pytest.raises(CommandError, match="none of the 1 questions"):
-        first_questions([both], documents, cut[0], look)
+    texts = EvalQuestion("c", passages=(GoldPassage("T1", "the text of T1"),))
+    later = EvalQuestion("d", passages=(GoldPassage("T2", "the text of T2"),))
+    assert answered_questions([first, both, texts, later], cut[0], locator) == [first, texts]
+    with pytest.raises(CommandError, match="none of the 2 questions is answered by segment 1"):
+        answered_questions([both, later], cut[0], locator)
 
 
 @pytest.mark.process
@@ -88,18 +89,13 @@ def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: 
         "GET /v1/documents": {"documents": [plain(each) for each in documents]},
         "POST /v1/query": found,
     }
-    shown = {"id": "0" * 32, "title": "", "text": "text 0", "location": {}}
-    scripted.answers[f"GET {document_path('added:0')}"] = {
-        "kind": "document", "document": plain(documents[0]), "source": "added", "metadata": {}, "passages": [shown],
-        "phrases": [], "triples": [], "counts": {},
-    }  # fmt: skip
     gold = {"title": "T0", "text": "text 0", "is_supporting": True}
     later = {"title": "T2", "text": "text 2", "is_supporting": True}
     questions = [{"question": "first?", "paragraphs": [gold]}, {"question": "later?", "paragraphs": [gold, later]}]
     (tmp_path / "q.json").write_text(json.dumps(questions))
     arguments = ["eval", "q.json", "--continual", "3", "--k", "1,4", "--mode", "dense", "--set", "damping=0.4"]
     whole = hippoctl("--json", *arguments).json
-    asked = [each.body for each in scripted.asked if each.path == "/v1/query"]
+    asked = [each.body for each in scripted.asked if each.path == "/v1/query" and each.body["mode"] == "dense"]
     assert [each.get("as_of") for each in asked] == [
         "2026-03-01T00:00:59.999999+00:00", "2026-03-01T00:01:59.999999+00:00", None
     ]  # fmt: skip
