@@ -15,7 +15,9 @@ pytestmark = pytest.mark.daemon
 
 TWO_WIKI = ROOT.parent / "shared" / "data" / "2wiki"
 TITLES = ("Lantern", "Harbour", "Orchard", "Quarry")
-SENTENCE = "{title} record {number}: the warden of {title} counted {number} crates, and nobody asked about {title} again."
+SENTENCE = (
+    "{title} record {number}: the warden of {title} counted {number} crates, and nobody asked about {title} again."
+)
 SHORT = {"title": "Note", "text": "A short note about the harbour."}
 LONG = [
     {"title": title, "text": " ".join(SENTENCE.format(title=title, number=number) for number in range(120))}

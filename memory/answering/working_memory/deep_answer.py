@@ -58,6 +58,8 @@ class DeepAnswer:
     """Of those, what hippod itself spent: all but waiting for the model."""
     reasoning: str = ""
     """What the model wrote before the answer, where that was asked for."""
+    passages: tuple[FoundPassage, ...] = ()
+    """What the answer was written from."""
 
 
 def answer_passages(

@@ -48,7 +48,7 @@ def read_judgement(
     ended at its length limit.
     """
     said = _said(value)
-    if said.get("enough") is True:
+    if said.get("enough") is True and not settings.forced:
         return Judgement(True)
     refusals = Refusals("judge")
     raised = _raised(said, cut, refusals)
@@ -86,7 +86,7 @@ def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut
     `only` it is that kind: a concern about no point is refused for local, and the point of one is passed over for global.
     """
     said = _said(value)
-    if said.get("enough") is True:
+    if said.get("enough") is True and not settings.forced:
         return Judgement(True)
     refusals = Refusals("judge")
     concerns: list[Concern] = []

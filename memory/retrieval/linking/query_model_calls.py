@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from memory.llm.client import ChatMessage, Reply
-from memory.llm.errors import ModelError
+from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
 
 Value = TypeVar("Value")
@@ -14,10 +14,10 @@ Value = TypeVar("Value")
 class QueryModelCalls:
     """One call of one query to the model, for one purpose: it runs on `loop`, the query waits in a thread of its own.
 
-    Afterwards `note` says what came of trouble, if there was any; `calls`, `prompt_tokens` and `completion_tokens` say what
-    the query cost (the tokens of a failed call are not known). `remembered_tokens` (prompt, completion) are those of an answer
-    that an equal query had paid for. `before_wait` and `after_wait` are called around waiting
-    for the model: the thread's share of the processor can serve other queries meanwhile.
+    Afterwards `note` says what came of trouble, if there was any; `calls`, `prompt_tokens` and `completion_tokens` say what the
+    query cost (tokens of a failed call as far as the server counted them). `remembered_tokens` (prompt, completion) are those
+    of an answer that an equal query had paid for. `before_wait` and `after_wait` are called around waiting for the model: the
+    thread's share of the processor can serve other queries meanwhile.
     """
 
     what: str
@@ -59,7 +59,15 @@ class QueryModelCalls:
             answer.cancel()
             self.note = f"{self.without}: {self.what} took longer than {self._limit_s:g} s"
         except ModelError as error:
+            self.prompt_tokens, self.completion_tokens = error.prompt_tokens, error.completion_tokens
             self.note = f"{self.without}: {error}"
         finally:
             self._after_wait()
         return None
+
+
+def cut_off(reply: Reply) -> BadAnswer:
+    """The failure of a call whose answer reached its length limit before it said anything of use."""
+    error = BadAnswer("cut off", "the model's answer was cut off at its length limit")
+    error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+    return error

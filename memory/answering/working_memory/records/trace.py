@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from memory.answering.budget import Budget
-from memory.answering.working_memory.records.inquiries import Concern, Inquiry, InvestigationKind
+from memory.answering.working_memory.records.inquiries import Concern, FoundPassage, Inquiry, InvestigationKind
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.llm.client import ChatMessage
 
@@ -38,6 +38,8 @@ class DeepSettings:
     """Judgement, concerns of both kinds and subqueries in one call, instead of concerns of one kind and a call for each."""
     each_step: bool = False
     """Whether an answer is written after every step, for curves."""
+    forced: bool = False
+    """Whether all steps are made, also if the points are judged to be enough."""
     only: InvestigationKind | None = None
     update: bool = True
     merge: bool = True
@@ -110,12 +112,13 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """An answer that was written after a step, where that was asked for. `short` is the bare answer."""
+    """An answer that was written after a step, where that was asked for, from `passages`. `short` is the bare answer."""
 
     text: str
     short: str
     found: bool
     calls: tuple[ModelCall, ...]
+    passages: tuple[FoundPassage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
