@@ -148,6 +148,7 @@ def step_options(command: Command) -> Command:
                 help="With --deep: judge, raise concerns and write subqueries in one model call.",
             ),
             click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
+            click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
             deep_settings_option,
             click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
             click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
@@ -175,7 +176,13 @@ def step_options(command: Command) -> Command:
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     """The options of `step_options` as fields of the request. UsageError for one that would have no effect."""
     deep, steps = chosen["deep"], chosen["steps"]
-    names = {"quick": "--quick", "each_step": "--each-step", "deep_settings": "--deep-set", "only": "--only"}
+    names = {
+        "quick": "--quick",
+        "each_step": "--each-step",
+        "forced": "--forced",
+        "deep_settings": "--deep-set",
+        "only": "--only",
+    }
     names |= {"no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
     if not deep and (unused := [flag for name, flag in names.items() if chosen.get(name)]):
         raise click.UsageError(f"{unused[0]} is for --deep.")
@@ -189,6 +196,7 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
         "only": chosen["only"],
         "quick": chosen["quick"] or None,
         "each_step": chosen["each_step"] or None,
+        "forced": chosen["forced"] or None,
         "deep_settings": chosen["deep_settings"] or None,
         "update": False if chosen["no_update"] else None,
         "merge": False if chosen["no_merge"] else None,

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from cli.errors import CommandError
 from cli.evaluation.questions import EvalQuestion, GoldLocator
+from cli.evaluation.rows import Row
 from cli.evaluation.run import Evaluation, evaluate
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.evaluation import ComparisonResponse
@@ -79,13 +80,13 @@ def answered_questions(questions: Sequence[EvalQuestion], segment: Segment, loca
 
 def evaluate_growth(
     questions: Sequence[EvalQuestion],
-    modes: Sequence[str | None],
+    rows: Sequence[Row],
     documents: Sequence[DocumentEntry],
     count: int,
     locator: Callable[[Segment], GoldLocator],
     evaluation: Callable[[str | None], Evaluation],
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """The modes' scores after each of `count` segments, over the first one's questions. `evaluation`: as of a time."""
+    """The rows' scores after each of `count` segments, over the first one's questions. `evaluation`: as of a time."""
     parts = segments(documents, count)
     asked = answered_questions(questions, parts[0], locator(parts[0]))
-    return [(segment, evaluate(asked, modes, evaluation(segment.as_of))) for segment in parts]
+    return [(segment, evaluate(asked, rows, evaluation(segment.as_of))) for segment in parts]

@@ -1,8 +1,9 @@
 """Questions and claims with what answers them: gold passages or documents, known answers, whether a claim is true."""
 
+import csv
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +15,23 @@ from cli.evaluation.gold import FoundPassage, GoldPassage, containing_documents,
 from cli.evaluation.question_formats import (
     BadEntry,
     answers_of,
+    book_of,
     claims_of,
     documents_of,
+    id_of,
+    is_prequel,
+    keywords_of,
     pair_of,
     paragraphs_of,
     question_of,
+    scope_of,
+    sources_of,
 )
 
 FORMATS_HINT = (
-    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval and NarrativeQA, claims (`claim` with "
-    "`label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): docs/how-to/evaluation.md."
+    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval, NarrativeQA and Prelude, claims "
+    "(`claim` with `label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): "
+    "docs/how-to/evaluation.md."
 )
 
 
@@ -36,11 +44,23 @@ class EvalQuestion:
     documents: frozenset[str] = field(default_factory=frozenset)
     answers: tuple[str, ...] = ()
     """Every known way to write the answer."""
+    keywords: str = ""
+    """The words of the answer that count most (LV-Eval)."""
+    sources: tuple[str, ...] = ()
+    """The paragraphs that the question was made from, for a judge."""
     holds: bool | None = None
     """Of a claim: whether it is true. None for a question."""
     pair: int | str | None = None
     """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry
     that holds both, or what their entries name it by."""
+    is_prequel: bool = False
+    """Whether the claim is a story from before a book (Prelude): it holds unless the book contradicts it."""
+    id: str = ""
+    """Unlike the ids of the other questions of its file."""
+    scope: Mapping[str, Any] | None = None
+    """The documents that it is asked of, as the JSON of a scope."""
+    book: str | None = None
+    """The name of the only document, or folder, that it is asked of."""
     absent: tuple[str, ...] = ()
     """The gold that the memory does not contain: the title of each passage, or the path of each document."""
 
@@ -59,17 +79,18 @@ class EvalQuestion:
 class GoldLocator:
     """Looks up which documents contain the gold passages of questions.
 
-    `look` returns the passages that match a text best by its words. `list_uris` returns the URIs of all documents, and is
-    called only if a question names documents.
+    `look` returns the passages, in the question's scope, that match a text best by its words. `list_uris` returns the URIs of
+    all documents, and is called only if a question names documents.
     """
 
-    look: Callable[[str], Sequence[FoundPassage]]
+    look: Callable[[EvalQuestion, str], Sequence[FoundPassage]]
     list_uris: Callable[[], Iterable[str]]
 
     def locate(self, question: EvalQuestion) -> EvalQuestion:
         """The question with the documents of its gold passages, and the gold that the memory does not contain."""
         passages = tuple(
-            replace(gold, documents=containing_documents(gold, self.look(str(gold)))) for gold in question.passages
+            replace(gold, documents=containing_documents(gold, self.look(question, str(gold))))
+            for gold in question.passages
         )
         absent = [gold.title or gold.text for gold in passages if not gold.documents]
         absent += sorted(path for path in question.documents if not self._is_document(path))
@@ -96,20 +117,47 @@ def _last_part(path: str) -> str:
 
 
 def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
-    """The questions in a file: a JSON array, or JSON lines. `CommandError` names the first bad entry and what it lacks.
+    """The questions in a file: JSON (an array or lines), Parquet or CSV. `CommandError` names the first bad entry.
 
     `judged`: a judge reads the answers, so that a question needs neither gold nor known answers.
     """
+    entries = _read_table(path) if path.suffix.lower() in (".parquet", ".csv") else _read_json(path)
+    if not entries:
+        raise CommandError(f"{path} contains no questions: it must be a JSON array with one object per question.")
+    questions = [each for number, entry in enumerate(entries, 1) for each in _questions(entry, number, path, judged)]
+    if len({each.id for each in questions}) < len(questions):
+        questions = [replace(each, id=f"{each.id}#{number}") for number, each in enumerate(questions, 1)]
+    return questions
+
+
+def _read_table(path: Path) -> list[Any]:
+    """The rows of a Parquet or CSV file."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            from pyarrow import ArrowException
+            from pyarrow.parquet import read_table
+
+            try:
+                rows: list[Any] = read_table(path).to_pylist()
+            except ArrowException as error:
+                raise CommandError(f"{path} is not a Parquet file: {error}.") from None
+            return rows
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f"{path} is not a CSV file in UTF-8: {error}.") from None
+
+
+def _read_json(path: Path) -> list[Any]:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start:,}.") from None
-    entries = _entries(text, path) if text.strip() else []
-    if not entries:
-        raise CommandError(f"{path} contains no questions: it must be a JSON array with one object per question.")
-    return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path, judged)]
+    return _entries(text, path) if text.strip() else []
 
 
 def _entries(text: str, path: Path) -> list[Any]:
@@ -144,11 +192,24 @@ def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQu
         gold: dict[str, Any] = {
             "passages": tuple({same_text(str(each)): each for each in paragraphs}.values()),
             "documents": frozenset(documents_of(entry)),
+            "sources": tuple(dict.fromkeys([*map(str, paragraphs), *sources_of(entry)])),
+            "scope": scope_of(entry),
+            "book": book_of(entry),
         }
         if claims is not None:
             pair = number if len(claims) > 1 else pair_of(entry)
-            return [EvalQuestion(text, **gold, holds=holds, pair=pair) for text, holds in claims]
-        question = EvalQuestion(question_of(entry), **gold, answers=answers_of(entry))
+            gold["is_prequel"] = is_prequel(entry)
+            ids = [id_of(entry, number)] if len(claims) == 1 else [f"{id_of(entry, number)}:{each}" for each in "tf"]
+            return [
+                EvalQuestion(text, **gold, holds=holds, pair=pair, id=id)
+                for (text, holds), id in zip(claims, ids, strict=True)
+            ]
+        known: dict[str, Any] = {
+            "answers": answers_of(entry),
+            "keywords": keywords_of(entry),
+            "id": id_of(entry, number),
+        }
+        question = EvalQuestion(question_of(entry), **gold, **known)
         if not question.gold and not question.answers and not judged:
             raise BadEntry("names neither gold passages or documents nor an `answer`")
     except BadEntry as error:

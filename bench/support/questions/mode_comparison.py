@@ -40,7 +40,7 @@ def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "",
 
 def locate(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[EvalQuestion]:
     """The questions with the documents of their gold passages, as `hippoctl eval` looks them up."""
-    locator = GoldLocator(lambda text: ask(daemon, text, "bm25", LOOKED_AT).passages, daemon.documents)
+    locator = GoldLocator(lambda _question, text: ask(daemon, text, "bm25", LOOKED_AT).passages, daemon.documents)
     return [locator.locate(question) for question in questions]
 
 

@@ -67,7 +67,7 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
     there = documents_of(cut[0], documents)
     assert [each.uri for each in there] == ["added:0", "added:1"]
 
-    def look(text: str) -> list[Any]:
+    def look(_question: EvalQuestion, text: str) -> list[Any]:
         return [passage(1, each.title, f"the text of {each.title}", each.uri) for each in there]
 
     locator = GoldLocator(look, lambda: [each.uri for each in there])
@@ -84,7 +84,7 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
 def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     documents = [entry(0, 0), entry(1, 1), entry(2, 2)]
 
-    found = answer(passage(1, "noise", "noise"), passage(2, "T0", "text 0", "added:0"), mode="dense")
+    found = answer(passage(1, "noise", "noise"), passage(2, "T0", "text 0", "added:0"), mode="hipporag2")
     scripted.answers |= {
         "GET /v1/documents": {"documents": [plain(each) for each in documents]},
         "POST /v1/query": found,
@@ -93,14 +93,14 @@ def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: 
     later = {"title": "T2", "text": "text 2", "is_supporting": True}
     questions = [{"question": "first?", "paragraphs": [gold]}, {"question": "later?", "paragraphs": [gold, later]}]
     (tmp_path / "q.json").write_text(json.dumps(questions))
-    arguments = ["eval", "q.json", "--continual", "3", "--k", "1,4", "--mode", "dense", "--set", "damping=0.4"]
+    arguments = ["eval", "q.json", "--continual", "3", "--k", "1,4", "--mode", "hipporag2", "--set", "damping=0.4"]
     whole = hippoctl("--json", *arguments).json
-    asked = [each.body for each in scripted.asked if each.path == "/v1/query" and each.body["mode"] == "dense"]
+    asked = [each.body for each in scripted.asked if each.path == "/v1/query" and each.body["mode"] == "hipporag2"]
     assert [each.get("as_of") for each in asked] == [
         "2026-03-01T00:00:59.999999+00:00", "2026-03-01T00:01:59.999999+00:00", None
     ]  # fmt: skip
     assert {each["query"] for each in asked} == {"first?"}
-    assert all((each["mode"], each["k"], each["settings"]) == ("dense", 4, {"damping": 0.4}) for each in asked)
+    assert all((each["mode"], each["k"], each["settings"]) == ("hipporag2", 4, {"damping": 0.4}) for each in asked)
     assert [(row["segment"], row["documents"], row["passages"]) for row in whole["segments"]] == [
         (1, 1, 1), (2, 2, 2), (3, 3, 3)
     ]  # fmt: skip

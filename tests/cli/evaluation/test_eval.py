@@ -69,7 +69,11 @@ def asked_with(scripted: Scripted) -> Scripted:
 
 def test_gold_are_the_supporting_paragraphs(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps(HIPPORAG))
-    assert here("--json", "eval", "questions.json", "--k", "2,4", "--mode", "dense").json == {
+    found = here("--json", "eval", "questions.json", "--k", "2,4", "--mode", "dense").json
+    assert [(each["id"], each["recall"], each.get("absent"), each["took_ms"]) for each in found.pop("questions")] == [
+        ("q1", {"2": 0.5, "4": 1.0}, None, 10.0), ("q2", {"2": 0.0, "4": 0.0}, ["Absent"], 20.0)
+    ]  # fmt: skip
+    assert found == {
         "n": 2,
         "gold_passages": 3,
         "gold_absent": 1,

@@ -73,7 +73,7 @@ def test_gold_that_the_memory_lacks_is_named() -> None:
         passages=(GOLD, GoldPassage("Tea", "No such text is anywhere in this memory.")),
         documents=frozenset({"people/Emil Strand.docx", "added:7", "gone.md"}),
     )
-    located = GoldLocator(lambda _text: [FIRST, SECOND, NOISE], lambda: uris).locate(question)
+    located = GoldLocator(lambda _question, _text: [FIRST, SECOND, NOISE], lambda: uris).locate(question)
     assert located.absent == ("Tea", "gone.md")
     assert [gold.documents for gold in located.passages] == [{"added:1"}, frozenset()]
 

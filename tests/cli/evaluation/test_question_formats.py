@@ -1,6 +1,7 @@
 """Questions are read in the forms that the data sets of the papers have; a bad entry is named with what it lacks."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def test_the_forms_of_the_data_sets(
         assert (question.text, question.answers, question.gold) == (text, answers, gold)
         assert question.found([passage(1, "Gauge", "The gauge was  built by Strand.")]) == gold
     first, second = read(tmp_path, entry, entry, lines=True)
-    assert first == second
+    assert (first.id, replace(second, id="1")) == ("1", first)
 
 
 def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
@@ -62,7 +63,8 @@ def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
         {"claim": "D holds.", "answer": False},
     )
     assert [(each.text, each.holds, each.pair) for each in read_claims] == [
-        ("A holds.", True, None), ("He had been a sailor.", False, None), ("B holds.", True, 3), ("C holds.", False, 3),
+        ("A holds.", True, None), ("A story from before the book: He had been a sailor.", False, None),
+        ("B holds.", True, 3), ("C holds.", False, 3),
         ("D holds.", False, None),
     ]  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_exact_match_f1_and_abstaining_beside_a_row_without_retrieval(asking: As
     assert [each["found"] for each in bm25["answers"]["questions"]] == [True, True, True, False]
     # Each question shares its rare words with its own passage alone; the fourth has no gold.
     assert (bm25["n"], bm25["gold"], bm25["recall"]) == (4, 3, {"1": 1.0})
-    assert (none["mode"], none["gold"], none["recall"], none["answers"]["em"]) == ("none", 0, {}, 0.0)
+    assert (none["mode"], none["gold"], none["recall"], none["answers"]["em"]) == ("none", 3, {}, 0.0)
     assert none["answers"]["abstained"] == 1
     # One call each; the scripted server counts 11 + 7 tokens for a streamed answer.
     assert bm25["cost"] == none["cost"] == {"calls": 1.0, "prompt_tokens": 11.0, "completion_tokens": 7.0}
