@@ -42,6 +42,7 @@ SECTIONS = {
     "weak_matches": "quality",
     "poison": "quality",
     "models": "cost",
+    "gpu": "cost",
     "api": "faults",
     "fuzz": "faults",
     "soak": "faults",

@@ -7,6 +7,7 @@ from functools import partial
 import structlog
 
 from daemon.config import Config, model_key
+from daemon.model_settings import model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
 from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
@@ -15,7 +16,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.workers.pool import WorkerPool
 from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
-from memory.llm.client import ModelClient, ModelSettings
+from memory.llm.client import ModelClient
 from memory.llm.limiter import Limiter
 from memory.llm.prompt_texts import read_prompt_files, replace_prompts
 from memory.openie.registry import (
@@ -48,17 +49,6 @@ def count_tokens(purpose: str, prompt: int, completion: int) -> None:
 
 def count_dropped(reason: str, count: int) -> None:
     DROPPED.labels(reason).inc(count)
-
-
-def model_settings(config: Config) -> ModelSettings | None:
-    """What the client needs, None where no model is configured. The key is masked in the log from here on."""
-    llm = config.llm
-    if llm.base_url is None or llm.model is None:
-        return None
-    key = model_key(llm)
-    if key is not None:
-        mask(key)
-    return ModelSettings(llm.base_url, llm.model, key, llm.timeout_s, llm.max_retries, llm.temperature)
 
 
 class Models:

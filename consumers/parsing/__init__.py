@@ -1,4 +1,4 @@
-"""From a file to documents: opened safely, its format detected, parsed, split into passages."""
+"""Turns a file into documents: opens it safely, detects its format, parses it and splits the text into passages."""
 
 from consumers.parsing.file_name import certainly_reads_alike
 from consumers.parsing.limits import Limits, NotADocument, Unreadable

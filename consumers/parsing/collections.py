@@ -1,4 +1,4 @@
-"""Files that hold several documents: JSON with documents or chats, chats as text, mailboxes."""
+"""Files that contain several documents: JSON with documents or chats, chats as text, and mailboxes."""
 
 import posixpath
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from consumers.types import ParsedDocument
 
 _SAMPLE = 4096
 ParseMessage = Callable[[bytes, str], Iterator[ParsedDocument]]
-"""Gives the documents of one e-mail under a URI."""
+"""Yields the documents of one e-mail; the arguments are its bytes and its URI."""
 
 
 def read_collection(
@@ -32,7 +32,7 @@ def read_collection(
     modified_at: float | None,
     parse_message: ParseMessage,
 ) -> Iterator[ParsedDocument] | None:
-    """The documents of a file that holds several; None if the file is one document."""
+    """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
     if format is JSON_LINES:
         return (replace(found, modified_at=modified_at) for found in read_json_lines(data, f"{uri}#", settings))
     if format is JSON:
@@ -51,7 +51,7 @@ def _json(
         value = parse_json(data)
     except ValueError:
         return read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
-    # A day of a channel of Slack is named by its folder alone.
+    # A Slack export of one channel and day names the channel only in the folder's name.
     channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
     if conversations := read_conversations(value, channel):
         return documents_by_day(conversations, uri, settings, modified_at)
@@ -69,7 +69,10 @@ def _chat(
 
 
 def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_message: ParseMessage) -> Iterator[ParsedDocument]:
-    """A document for each message and its attachments, `<uri>#<message id>`; without an id, the message's number."""
+    """Yield a document for each message and attachment, with the URI `<uri>#<message id>`.
+
+    A message without an id gets its number in the mailbox instead.
+    """
     keys: set[str] = set()
     for number, message in enumerate(split_mailbox(data), 1):
         key = key_in_uri(message_key(message)) or str(number)

@@ -1,6 +1,6 @@
-"""What the beginning of a text says about its format, for files whose name says nothing or something else.
+"""Detects a file's format from the first bytes of its text if the file's name has no ending or a wrong one.
 
-Web pages are saved as .doc and .xls, or without an ending; mail programs keep messages without one.
+Some programs save web pages as .doc or .xls, or without an ending; mail programs store messages without an ending.
 """
 
 import re
@@ -43,7 +43,7 @@ _MAILBOX = re.compile(MAILBOX_LINE + rb"(?:[A-Za-z][A-Za-z0-9-]{1,60}:|>From )")
 
 
 def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
-    """The format that the beginning of a text is in beyond doubt; None if any other is possible."""
+    """Return the format if the first bytes determine it, or None if another format is possible."""
     start = _plain(data[:_WITHIN])
     if _FLAT_OPENDOCUMENT.match(start):
         return OPENDOCUMENT
@@ -62,7 +62,7 @@ def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
 
 
 def _mail_format(start: bytes, is_office: bool) -> DocumentFormat | None:
-    """A message has two or more of the headers of mail before its first blank line."""
+    """Return MAIL or WEB_ARCHIVE if two or more mail headers come before the first blank line, otherwise None."""
     counted = _APPLE.match(start)
     at = counted.end() if counted else 0
     headers: dict[bytes, bytes] = {}
@@ -84,7 +84,7 @@ def _mail_format(start: bytes, is_office: bool) -> DocumentFormat | None:
 
 
 def _plain(start: bytes) -> bytes:
-    """The beginning as single bytes, also of UTF-16."""
+    """Return the bytes without a byte order mark; UTF-16 is converted to UTF-8."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16-le" if start[:1] == b"\xff" else "utf-16-be"
         return start[2:].decode(encoding, "replace").encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""From bytes to text: by byte order mark, as UTF-8, as UTF-16 without a mark, or in the code page that fits every byte."""
+"""Decodes bytes: by byte order mark, as UTF-8, as UTF-16 without a mark, or in the code page that fits every byte."""
 
 import codecs
 import encodings.aliases
@@ -12,7 +12,7 @@ from consumers.parsing.limits import NotADocument
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark begins with that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is the first half of this one
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -21,17 +21,17 @@ _SAMPLE = 1 << 16
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _COMMON = re.compile(r"[ \t\n\r,.。，、]")
 _STRANGE = frozenset(("Cc", "Cn", "Co", "Cs"))
-"""Categories of characters that texts do not hold: controls, unassigned, private, halves of pairs."""
+"""Unicode categories that do not occur in texts: control, unassigned, private use, surrogate."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _LINE_BEYOND_ASCII = re.compile(rb"[^\n\x80-\xff]*[\x80-\xff][^\n]*")
 _RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
-"""Valid characters beyond ASCII for each damaged one from which on a text is UTF-8. In other encodings, one in ten is valid by
-chance."""
+"""Minimum number of valid characters beyond ASCII per damaged one for a text to count as UTF-8. In other encodings, about one
+in ten is valid by chance."""
 LONGEST_CHARACTER = 4
-"""Bytes of one character, in any encoding that is read."""
+"""The most bytes of one character in any supported encoding."""
 _MOST_STRAY_ZEROS = 0.2
 _CODE_PAGES_WORDS = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
@@ -39,34 +39,34 @@ _CODE_PAGES_WORDS = """
 """
 _LATIN_WORDS = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman"
 _CODE_PAGES = _CODE_PAGES_WORDS.split()
-"""Encodings that people's files have, the more common ones first."""
+"""Code pages that occur in users' files, the more common ones first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
-"""Encodings whose bytes are all ASCII."""
+"""Encodings that use ASCII bytes only."""
 _LATIN = [name for name in _CODE_PAGES if name in _LATIN_WORDS.split()]
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
-"""Differences of charset-normalizer's chaos and coherence that say nothing."""
+"""Differences of charset-normalizer's chaos and coherence below which two code pages count as equally plausible."""
 _MOST_CHAOS = 0.4
 _EXCERPT = 4096
 _LONGEST_LINE = 1024
 _NEVER_WITHIN_A_CHARACTER = (b" ", b"\t", b",", b".", b'"', b">")
-"""Bytes that are no part of a longer character in any of the encodings."""
+"""Bytes that are never part of a multi-byte character in any of the encodings."""
 _BINARY = "binary, not text in any encoding that is known; exclude it, or convert it into a document"
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """The text with `\\n` line ends and without control characters. Raises NotADocument for what is no text.
+    """Decode bytes to text with `\\n` line ends and no control characters. Raises NotADocument if the bytes are not text.
 
-    `declared`: the encoding that a message or page states. The bytes decide against it: it is used only if it decodes all of
-    them, and for bytes that are UTF-8 only if it is one of the encodings that consist of ASCII bytes.
+    `declared` is the encoding that a message or page states. The bytes take precedence: the declared encoding is used only if
+    it decodes all of them, and for valid UTF-8 only if the declared encoding uses ASCII bytes only.
     """
     return clean_text(_decoded(data, _known_encoding(declared)))
 
 
 def refuse_binary(data: bytes) -> None:
-    """Raises NotADocument for bytes that no encoding makes a text of; for formats whose parser reads bytes by itself."""
+    """Raise NotADocument if the bytes are not text; for formats whose parser decodes bytes itself."""
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
@@ -74,7 +74,7 @@ def refuse_binary(data: bytes) -> None:
 
 
 def clean_text(text: str) -> str:
-    """One kind of line end, no control characters. Halves of surrogate pairs become U+FFFD, which every store accepts."""
+    """Normalise line ends; replace control characters by spaces, and surrogates and non-characters by U+FFFD."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n")
     return _NO_CHARACTER.sub("\ufffd", _CONTROLS.sub(" ", text))
 
@@ -97,7 +97,7 @@ def _decoded(data: bytes, declared: str) -> str:
 
 
 def _known_encoding(declared: str) -> str:
-    """Python's name of an encoding, "" where it is none for texts. ISO 8859-1 means Windows-1252, as browsers take it."""
+    """Return Python's name of a text encoding, or "" if there is none. ISO 8859-1 means Windows-1252, as in browsers."""
     try:
         name = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
@@ -108,7 +108,10 @@ def _known_encoding(declared: str) -> str:
 
 
 def _utf16_order(sample: bytes) -> str | None:
-    """UTF-16 without a mark: there are zero bytes, and in one of the two byte orders they make blanks and common marks."""
+    """Return the byte order of UTF-16 without a mark, or None if the sample is not UTF-16.
+
+    UTF-16 contains zero bytes, and in one of the two byte orders many spaces and common punctuation marks.
+    """
     if 0 not in sample or len(sample) < 4 or _has_stray_zeros(sample):
         return None
     found = []
@@ -127,8 +130,10 @@ def _looks_binary(sample: bytes) -> bool:
 
 
 def _has_stray_zeros(sample: bytes) -> bool:
-    """Whether a text in UTF-8 has some zero bytes, as some exports have. UTF-16 has more of them, or other bytes that are no
-    text."""
+    """Whether the sample is UTF-8 with some stray zero bytes, which some exports contain.
+
+    UTF-16 has more zero bytes, or other bytes that are not text.
+    """
     rest = sample.replace(b"\0", b"")
     if len(sample) - len(rest) > _MOST_STRAY_ZEROS * len(sample) or _looks_binary(rest):
         return False
@@ -137,8 +142,11 @@ def _has_stray_zeros(sample: bytes) -> bool:
 
 
 def _legacy(data: bytes) -> str:
-    """Text that is not UTF-8. If most of its multi-byte characters are valid UTF-8, it is UTF-8 with damaged bytes, which
-    become U+FFFD. Otherwise it is in the code page that explains every byte and reads best."""
+    """Decode text that is not valid UTF-8.
+
+    If most of its multi-byte characters are valid, it is UTF-8 with damaged bytes, which become U+FFFD. Otherwise the most
+    plausible code page that decodes every byte is used.
+    """
     lenient = data.decode("utf-8", "replace")
     damaged = lenient.count("\ufffd")
     beyond_ascii = len(lenient) - len(lenient.encode("ascii", "ignore"))
@@ -153,13 +161,13 @@ def _legacy(data: bytes) -> str:
 
 
 def _best_code_page(data: bytes) -> str | None:
-    """The most plausible of `_CODE_PAGES` that decode all of `data`; None if no one gives text."""
+    """Return the most plausible of `_CODE_PAGES` that decode all of `data`, or None if none results in text."""
     distinct = bytes(set(data))
     pages = _LATIN if _is_latin(data) else _CODE_PAGES
     possible = [name for name in pages if _decodes(data if name in _MULTI_BYTE else distinct, name)]
     excerpt = _excerpt(data, possible)
     if pages is _LATIN:
-        excerpt = excerpt.replace(b"\xad", b"")  # a soft hyphen, which charset-normalizer takes for noise
+        excerpt = excerpt.replace(b"\xad", b"")  # a soft hyphen, which charset-normalizer counts as noise
     if not possible or not excerpt:
         return None
     from charset_normalizer import from_bytes  # 20 ms of import that few files need
@@ -173,12 +181,12 @@ def _best_code_page(data: bytes) -> str | None:
     if not found:  # too few letters to judge
         return "cp1252" if pages is _LATIN and "cp1252" in possible else None
     least = min(chaos for chaos, *_ in found)
-    # Japanese in EUC-JP looks like rare Korean: the Japanese syllables decide.
+    # Japanese in EUC-JP resembles Korean with rare syllables. Many Hiragana characters indicate Japanese.
     for chaos, _, name, text in found:
         if name in _JAPANESE and chaos <= least + _NEAR and len(_HIRAGANA.findall(text)) * 10 > len(text):
             return name
-    # Of code pages that read about equally well, the more common one. Coherence (are the letters those of a language?) decides
-    # only where it differs clearly, as few letters differ between code pages.
+    # Among code pages with about equal chaos, prefer the more common one. Coherence (do the letters' frequencies fit a
+    # language?) decides only if it differs clearly, because code pages differ in few letters.
     equal = [
         (coherence, name)
         for chaos, coherence, name, _ in found
@@ -189,7 +197,7 @@ def _best_code_page(data: bytes) -> str | None:
 
 
 def _is_latin(data: bytes) -> bool:
-    """Whether bytes beyond ASCII stand alone or in pairs, as accents in Latin words do. In other scripts they make words."""
+    """Whether bytes beyond ASCII occur singly or in pairs, as accented letters do. In other scripts they form longer runs."""
     runs = list(map(len, _RUN_BEYOND_ASCII.findall(data)))
     return 3 * sum(run for run in runs if run > 2) < sum(runs)
 
@@ -203,7 +211,7 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 
 def _excerpt(data: bytes, possible: Sequence[str]) -> bytes:
-    """Lines with bytes beyond ASCII, from the whole of the text. A long line is cut at a byte that ends no character."""
+    """Return sample lines with bytes beyond ASCII from the whole text. A long line is cut between two characters."""
     lines, left = [], _EXCERPT
     for match in _LINE_BEYOND_ASCII.finditer(data):
         line = match[0]

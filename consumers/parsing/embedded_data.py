@@ -1,4 +1,4 @@
-"""Pictures and files inside a text, as base64: no line of a text that people read has a megabyte of it."""
+"""Removes base64 data, such as pictures and files, from a text."""
 
 import re
 
@@ -13,13 +13,16 @@ _MIXED = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9+/]"))
 
 
 def is_base64(text: str) -> bool:
-    """Whether a text is nothing but lines of base64: lists of hashes have no capitals, sequences of genes no small letters."""
+    """Whether a text consists of base64 lines only.
+
+    Base64 mixes upper case, lower case and digits; lists of hashes have no upper case, gene sequences no lower case.
+    """
     found = _LINES.match(text.strip() + "\n")
     return found is not None and found.end() >= len(text.strip()) and all(each.search(text) for each in _MIXED)
 
 
 def without_embedded_data(text: str, omissions: Omissions) -> str:
-    """The text with an empty address in place of each embedded picture, and empty lines in place of lines of base64."""
+    """Replace each embedded picture by `data:,` and each line of base64 by an empty line; report both as omissions."""
 
     def report(match: re.Match[str]) -> str:
         omissions.add(OmissionKind.PICTURE, match[1] or "embedded data")

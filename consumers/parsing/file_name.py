@@ -1,4 +1,4 @@
-"""What reading takes from a file's name: what it says about the format, and a title where the content has none."""
+"""What a file's name determines: a hint of the format, and a title if the content has none."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from consumers.parsing.formats.registry import GZIP
 
 @dataclass(frozen=True, slots=True)
 class FormatHint:
-    """All that a name says about the format."""
+    """What a file's name says about its format."""
 
     ending: str
     not_read: NotRead | None
-    """The kind of file that is skipped, where the name is one's."""
+    """The kind of file to skip, if the name is typical of one."""
 
 
 def format_hint(name: bytes) -> FormatHint:
@@ -22,27 +22,27 @@ def format_hint(name: bytes) -> FormatHint:
 
 
 def ending_of(name: bytes) -> str:
-    """The lower-case ending of a file's name without the dot, "" where it has none."""
+    """Return the ending of a file's name in lower case without the dot, or "" if it has none."""
     stem, dot, ending = _base(name).rpartition(b".")
     return ending.decode("ascii", "replace").lower() if dot and stem else ""
 
 
 def stem_of(name: bytes) -> str:
-    """A file's name without folder and ending, as text."""
+    """Return a file's name without folder and ending."""
     base = _base(name)
     stem, dot, _ = base.rpartition(b".")
     return (stem if dot and stem else base).decode("utf-8", "replace")
 
 
 def unpacked_name(name: bytes) -> bytes:
-    """The name of the file that gzip packed in a file of this name."""
+    """Return the name without `.gz`: the name of the file inside."""
     return name[: -len(b".gz")] if ending_of(name) in GZIP.endings else name
 
 
 def certainly_reads_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
-    """Whether a file that gave documents of these titles as `old` surely gives the same ones as `new`.
+    """Whether a renamed file certainly yields the same documents. `titles` are the titles of its documents.
 
-    It is not sure where a title is the one that the old name gives: only reading says whether it stands in the content too.
+    If a title equals the old name's stem, the result is False: only parsing shows whether the content has the title too.
     """
     if _base(old) == _base(new):
         return True

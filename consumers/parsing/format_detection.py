@@ -1,4 +1,4 @@
-"""Which format a file has: by its content where that is plain, else by the ending of its name."""
+"""Detects a file's format: from its content if that is conclusive, otherwise from the ending of its name."""
 
 import zipfile
 from io import BytesIO
@@ -11,9 +11,10 @@ from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT
 from consumers.parsing.limits import NotADocument, Unreadable
 
 _SIGN_WITHIN = 4096
-"""A text's sign stands near its beginning."""
+"""Bytes at the beginning in which `text_sign` must match."""
 _MAGIC_WITHIN = 1024
-"""A PDF may begin with other bytes: readers look for its mark in the first kilobyte."""
+"""Bytes at the beginning in which a magic number is searched. A PDF may begin with other bytes; PDF viewers search the first
+kilobyte."""
 
 _ARCHIVES = (
     (b"BZh", "a bzip2 archive"),
@@ -47,12 +48,12 @@ _OTHER_PROGRAMS = {
     "xlsb": "a binary Excel workbook; save it as .xlsx",
     **dict.fromkeys(("one", "onetoc2"), "a OneNote section; export it as PDF or Word"),
 }
-"""What files are that are packed or binary, by their endings, and what to do with them."""
+"""Binary files of other programs, by ending: what they are and what the user can do."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def detect_format(name: bytes, data: bytes) -> DocumentFormat:
-    """The format of a file called `name`. Raises NotADocument where it has none, Unreadable where it is damaged."""
+    """Return the format of a file called `name`. Raises NotADocument for files to skip, Unreadable for damaged ones."""
     hint = format_hint(name)
     ending = hint.ending
     if ending in _OTHER_PROGRAMS and not _reads_as_text(data[:512]):
@@ -71,13 +72,13 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
         return _zipped_format(data, expected)
     if data.startswith(_OLE):
         for each in FORMATS:
-            # Names of streams stand in an OLE file's directory, in UTF-16.
+            # An OLE file's directory contains the names of its streams in UTF-16.
             if each.ole_stream is not None and each.ole_stream.encode("utf-16-le") in data:
                 return each
         newer = "a Word, Excel or PowerPoint file of the old kind, or one protected by a password"
         raise NotADocument(f"{newer}; save it as .docx, .xlsx or .pptx without a password", FailureCode.PROTECTED)
     if expected is not None and expected.ole_stream is not None:
-        expected = TEXT  # other programs have files of this name that are text
+        expected = TEXT  # some programs use this ending for text files
     if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
         expected = TEXT
     if expected is None or expected is TEXT or expected.binary:
@@ -118,7 +119,7 @@ def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentForm
 
 def _refuse_binary(data: bytes, ending: str) -> None:
     if _reads_as_text(data[:512]):
-        return  # a text may begin with the letters of any of them
+        return  # a text may begin with the letters of a magic number
     pattern = f' (exclude = ["**/*.{ending}"])' if ending.isalnum() else ""
     for magic, name in _ARCHIVES:
         if data.startswith(magic):
@@ -138,5 +139,5 @@ def _reads_as_text(sample: bytes) -> bool:
     try:
         sample.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start >= 512 - 3  # a character that the sample's end cut in two
+        return error.start >= 512 - 3  # the sample ends within a character
     return True

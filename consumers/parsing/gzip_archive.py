@@ -1,4 +1,4 @@
-"""Files packed by gzip: unpacked within limits."""
+"""Unpacks gzip files within limits."""
 
 import zlib
 
@@ -8,11 +8,11 @@ from consumers.parsing.limits import Limits, NotADocument, Unreadable
 _SMALL = 16 << 20
 _PIECE = 1 << 20
 _GZIP_WINDOW = 31
-"""zlib's number for a gzip header before the largest window."""
+"""zlib's `wbits` for a gzip header and the largest window."""
 
 
 def unpack_gzip(data: bytes, limits: Limits) -> bytes:
-    """The content of all members. No more than the limits allow is ever unpacked."""
+    """Return the unpacked content of all members. Raises NotADocument when it exceeds the limits, Unreadable for damage."""
     most = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
     parts: list[bytes] = []
     size = 0

@@ -1,8 +1,9 @@
-"""Words that a line's end broke in two are joined; a compound that has its hyphen anyway keeps it.
+"""Joins words that a line end divides; a compound keeps its hyphen.
 
-Which it is, the document says: "exam-/ple" is joined where "example" stands elsewhere in it, "well-/known" keeps its hyphen
-where "well-known" does. Where neither does, the word is joined if the text breaks words (others were joined so), and keeps its
-hyphen if not. Soft hyphens and U+2010, which typesetting programs put at line ends, are joined unless the compound is known.
+The document decides: "exam-/ple" is joined if "example" occurs elsewhere in it, and "well-/known" keeps its hyphen if
+"well-known" occurs. If neither form occurs, the word is joined if the text divides words (if it has more divided words than
+compounds at line ends), and keeps its hyphen otherwise. A soft hyphen or U+2010, which typesetting programs put at line ends,
+is removed unless the compound occurs.
 """
 
 import re
@@ -15,13 +16,13 @@ _BREAK = re.compile(
 )
 _WORD = re.compile(rf"{_LETTERS}+(?:[-\u2010]{_LETTERS}+)*")
 Decision = Callable[[str, str, str], str]
-"""From what stands before a break, its hyphen and what stands after it to the word."""
+"""Returns the word for the text before the line end, the hyphen, and the text after the line end."""
 
 
 def join_broken_words(text: str, *, typeset: bool = False) -> str:
-    """The text with broken words whole at the end of the line where they begin; lines are as many as before.
+    """Return the text with each divided word whole on the line where it begins. The number of lines does not change.
 
-    `typeset`: a program broke the words, so that a hyphen of which nothing is known goes.
+    `typeset`: a typesetting program divided the words, so a hyphen is removed if the document has neither form of the word.
     """
     breaks = [(match["before"], match["hyphen"], match["after"]) for match in _BREAK.finditer(text)]
     if not breaks:
@@ -36,7 +37,7 @@ def join_broken_words(text: str, *, typeset: bool = False) -> str:
 
 
 def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, typeset: bool) -> Decision:
-    """How the breaks of a document are joined, by the words that stand whole in its texts."""
+    """Return a function that joins divided words, based on the words that occur undivided in `texts`."""
     forms = {(before, hyphen, after): _forms(before, after) for before, hyphen, after in breaks}
     wanted = {form for pair in forms.values() for form in pair}
     known = {word for text in texts for found in _WORD.findall(text) if (word := _same(found)) in wanted}

@@ -1,4 +1,4 @@
-"""Characters that only control how text is broken into lines. In a stored text they would split words for every search."""
+"""Removes characters that only control line breaks. In a stored text they would split words for every search."""
 
 import re
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from functools import lru_cache
 from consumers.splitting import TextBlock
 
 _INVISIBLE = re.compile("[\xad\u2060\ufeff]")
-"""Soft hyphen, word joiner, and the byte order mark inside a text. A zero-width space stays: it separates Thai words."""
+"""Soft hyphen, word joiner, and byte order mark. Zero-width spaces are kept because they separate Thai words."""
 
 
 def without_invisible_characters(title: str, blocks: Iterable[TextBlock]) -> tuple[str, tuple[TextBlock, ...]]:
-    """A document's title and blocks without such characters. Every format passes through here."""
+    """Return a document's title and blocks without invisible characters. Called for every format."""
     headings = lru_cache(64)(lambda path: tuple(map(_visible, path)))
     return _visible(title), tuple(
         replace(block, text=_visible(block.text), headings=headings(block.headings))

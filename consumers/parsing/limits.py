@@ -1,4 +1,4 @@
-"""Bounds on what a file may cost, and the errors with which a file is put aside."""
+"""Limits on the cost of parsing a file, and the errors for files that are not indexed."""
 
 from dataclasses import dataclass
 
@@ -9,28 +9,28 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that hold whatever a file claims about itself. Sizes in bytes, lengths in characters."""
+    """Limits that apply whatever a file's headers claim. Sizes are in bytes, lengths in characters."""
 
     file_bytes: int = 256 * MIB
-    """Of a file that is read as a whole. `.jsonl` is read line by line and not bound by it."""
+    """Maximum size of a file that is parsed as a whole. `.jsonl` is parsed line by line, without this limit."""
     json_line_bytes: int = 32 * MIB
     text_chars: int = 16 * MIB
-    """Of one document's text: about 8,000 pages."""
+    """Maximum length of one document's text; 16 Mi characters are about 8,000 pages."""
     line_chars: int = MIB
-    """Of one line of plain text: longer ones are data, not something to read."""
+    """Maximum length of one line of plain text; a longer line is data, not prose."""
     unpacked_bytes: int = 256 * MIB
-    """Of a packed format (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip), over all its parts."""
+    """Maximum unpacked size of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip), all parts together."""
     unpacked_ratio: int = 200
-    """Unpacked over packed size; looked at from 16 MiB on, as small files of blanks pack well."""
+    """Maximum of unpacked size / packed size. It applies from 16 MiB unpacked: small files of spaces have high ratios."""
     columns: int = 2_000
     cells: int = 2_000_000
-    """Of a table (CSV, XLSX)."""
+    """Maximum number of cells of a table (CSV, XLSX)."""
     pages: int = 20_000
-    """Of a PDF, and parts of an EPUB or slides of a PPTX."""
+    """Maximum number of pages of a PDF, parts of an EPUB and slides of a PPTX."""
 
 
 class Unreadable(Exception):
-    """The file should be a document and cannot be read (`failed`). The message says why and what to do."""
+    """The file should be a document but cannot be parsed (`failed`). The message says why and what to do."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class Unreadable(Exception):
 
 
 class NotADocument(Exception):
-    """The file is none that is indexed (`skipped`). The message says why and what to do."""
+    """The file is of a kind that is not indexed (`skipped`). The message says why and what to do."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The core properties of an Office file, and which stated titles are worth believing."""
+"""The core properties of an Office file, and the check whether a stated title is meaningful."""
 
 import re
 import zipfile
@@ -13,7 +13,7 @@ _CORE_PART, _PROGRAM_PART, _CUSTOM_PART = (f"docProps/{name}.xml" for name in ("
 _KEPT = ("creator", "subject", "description", "keywords", "created", "modified", "language")
 _UNUSED = frozenset(("revision", "lastPrinted", "version", "identifier"))
 _PROGRAM_KEPT = frozenset(("Manager", "Company", "HyperlinkBase"))
-# What programs write when nobody gave a title.
+# Titles that programs write by default.
 _NO_TITLE = re.compile(
     r"untitled.*|(microsoft |word |powerpoint |excel )+.*|powerpoint presentation|presentation\d*|document\d*|slide \d+|"
     r"book\d*|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|odt|rtf|txt)",
@@ -22,13 +22,13 @@ _NO_TITLE = re.compile(
 
 
 def sensible_title(stated: str) -> str:
-    """The title, or "" where it is one that a program made up."""
+    """Return the title with normalised spaces, or "" if a program generated it."""
     title = " ".join(clean_text(stated).split())
     return "" if len(title) > 300 or _NO_TITLE.fullmatch(title) else title
 
 
 def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
-    """Author, dates and the like, those that the author named, and the title where it is worth believing."""
+    """Return the properties (author, dates and custom ones), and the title or "" if it is not meaningful."""
     core = {name: text for name, text in _values(package, _CORE_PART) if name not in _UNUSED}
     title = core.pop("title", "")
     found = {name: core.pop(name) for name in _KEPT if name in core}
@@ -41,7 +41,7 @@ def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
 
 
 def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
-    """The properties that a part states; the text does not depend on them, so that damage is no error."""
+    """Yield the properties of a part. A damaged part yields none, because the text does not depend on it."""
     if part not in package.namelist():
         return
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)

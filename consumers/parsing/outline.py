@@ -1,4 +1,4 @@
-"""Collects blocks under the headings above them, whatever format they come from."""
+"""Collects the blocks of a document under their headings, for every format."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,10 +11,10 @@ _LONGEST_HEADING = 300
 
 
 class Outline:
-    """The blocks so far and the headings that hold at this point. A heading with nothing below it is kept as a block."""
+    """The blocks so far and the currently open headings. A heading with nothing below it becomes a block."""
 
     def __init__(self, text_chars: int, omissions: Omissions) -> None:
-        """`text_chars`: the longest text of a document. `omissions` takes what is left out of the blocks."""
+        """`text_chars` is the longest text of a document; `omissions` receives what is left out."""
         self.omissions = omissions
         self.blocks: list[TextBlock] = []
         self.first_heading = ""
@@ -41,11 +41,11 @@ class Outline:
         sheet: str | None = None,
         links: Iterable[Link] = (),
     ) -> None:
-        """Opens a section. Its `links` belong to everything below it."""
+        """Open a section. Its `links` belong to every block below it."""
         text = " ".join(text.split())
         if not text:
             return
-        if len(text) > _LONGEST_HEADING:  # a paragraph in a heading's clothes
+        if len(text) > _LONGEST_HEADING:  # a paragraph that is marked up as a heading
             self.text(text, page=page, line=line, sheet=sheet, links=[PlacedLink(0, link) for link in links])
             return
         self._close(level)
@@ -67,7 +67,7 @@ class Outline:
         row: int | None = None,
         links: Sequence[PlacedLink] = (),
     ) -> None:
-        """Adds a paragraph, item or row. `links` are placed by the characters of `text` as it is given."""
+        """Add a paragraph, item or row. The positions of `links` refer to `text` before it is stripped."""
         stripped = text.strip()
         if not stripped:
             return
@@ -85,7 +85,7 @@ class Outline:
         )
 
     def include(self, blocks: Iterable[TextBlock], level: int) -> None:
-        """Takes over the blocks of another document; its headings begin at `level`."""
+        """Add the blocks of another document; its top headings get the level `level`."""
         above: tuple[str, ...] = ()
         for block in blocks:
             self._close(level + len(block.headings))
@@ -104,13 +104,13 @@ class Outline:
         return tuple(self.blocks)
 
     def _close(self, level: int) -> None:
-        """Ends the headings of this level and below."""
+        """Close the open headings of this level and of deeper levels."""
         self._keep_bare(level)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
 
     def _keep_bare(self, level: int) -> None:
-        """A heading that another of its rank follows at once has no text of its own: it is one."""
+        """Add the last heading as a block if it has no text below it and a heading of its level or above follows."""
         if self._bare is not None and self._open and self._open[-1][0] >= level:
             bare, self._bare = self._bare, None
             self.blocks.append(bare)

@@ -1,4 +1,4 @@
-"""The date that a document bears itself, from what its format says of it."""
+"""The date that a document's metadata states."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 KEYS = ("published_at", "published", "pubdate", "publish_date", "date", "created", "creation-date", "modified")
-"""Of metadata, in the order in which they are believed: when it was published or sent, made, last changed. In lower case."""
+"""Metadata keys in lower case, in order of preference: when it was published or sent, created, last changed."""
 
 EARLIEST_YEAR, LATEST_YEAR = 1000, 2999
-"""Others are what programs write where they know none, such as the year 101."""
+"""Programs write years outside this range, such as 101, if they do not know the date."""
 
 _PDF = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?'?)?")
 """PDF 32000-1, 7.9.4: `D:YYYYMMDDHHmmSSOHH'mm'`."""
@@ -19,7 +19,7 @@ _SPACED_ZONE = re.compile(r"(?<=\d) +(?=[+-]\d\d:?\d\d$)")
 
 
 def published_at(metadata: Mapping[str, Any]) -> str | None:
-    """The first date that can be read, as ISO 8601 with its time zone (UTC where it names none). None where there is none."""
+    """Return the first valid date as ISO 8601 with a time zone (UTC if the date names none), or None."""
     by_key = {key.lower(): value for key, value in metadata.items()}
     for key in KEYS:
         value = by_key.get(key)
@@ -29,7 +29,7 @@ def published_at(metadata: Mapping[str, Any]) -> str | None:
 
 
 def read_date(text: str) -> datetime | None:
-    """A date of ISO 8601 (a year or a month alone too), of a PDF, or of an e-mail (RFC 5322). None for anything else."""
+    """Parse a date of ISO 8601 (also a year or month alone), of a PDF, or of an e-mail (RFC 5322). None if it is invalid."""
     text = text.strip()[:100]
     for read in (_iso, _pdf, _mail):
         try:

@@ -1,7 +1,7 @@
-"""From a file to documents: opened safely, its format detected, parsed, split. Meant to run in a worker process.
+"""Turns a file into documents: opens it safely, detects its format, parses and splits it. Runs in a worker process.
 
-A file never makes `parse_file` raise: what cannot be read becomes a document with `error`, and one that is not meant to be
-read a document with `error` and `skipped`. What a limit of the process stops (time, memory) is the worker pool's to report.
+`parse_file` does not raise for a file: one that cannot be parsed yields a document with `error`, and one that should not be
+indexed yields a document with `error` and `skipped`. The worker pool reports files that exceed its limits of time or memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from consumers.types import ParsedDocument, stated_metadata
 DEFAULT_LIMITS = Limits()
 _MESSAGE_NAME = b"message.eml"
 READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
-"""How zip, OLE and gzip files begin: what tells their format may stand at their end."""
+"""First bytes of zip, OLE and gzip files, which cannot be cut because their directories may be at the end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
 
 
@@ -44,11 +44,11 @@ def parse_file(
     checked_inode: int | None = None,
     max_bytes: int | None = None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """The documents of a file, and last a summary of what was read (none if the file was not opened).
+    """Yield the documents of a file, then a summary of what was read (no summary if the file could not be opened).
 
-    `name` decides the format in place of the path, for content that is kept under another name. `root` and `checked_inode`
-    keep what is opened within a folder, see `consumers.openat`. Of a file that is larger than `max_bytes` the beginning is
-    read, if its format can be cut.
+    `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode` make
+    sure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than `max_bytes`
+    is parsed, if its format can be cut.
     """
     name = path if name is None else name
     open_file = partial(
@@ -83,8 +83,10 @@ def parse_data(
     *,
     is_cut: bool = False,
 ) -> Iterator[ParsedDocument]:
-    """The documents of a file's content; `name` decides the format where the content does not. `is_cut`: `data` is only the
-    beginning of the content."""
+    """Yield the documents of a file's content. `name` decides the format if the content does not.
+
+    `is_cut`: `data` is only the beginning of the content.
+    """
     try:
         _refuse_blank(data)
         if is_cut and data.startswith(READ_AS_A_WHOLE):
@@ -113,17 +115,17 @@ def parse_data(
 
 
 def _most_bytes(file: OpenFile, limits: Limits) -> int:
-    """How much is read of a file. One that is cut is read no further than a text of `text_chars` may reach."""
+    """Return how many bytes of the file to read. A file over the limit is read as far as a text of `text_chars` may extend."""
     if file.status.st_size <= limits.file_bytes:
         return limits.file_bytes
     return min(limits.file_bytes, LONGEST_CHARACTER * limits.text_chars)
 
 
 def _cut(data: bytes, format: DocumentFormat) -> bytes:
-    """The content up to the last place where its format can be cut. Raises NotADocument for one that cannot be cut."""
+    """Return the content up to the last position where its format can be cut. Raises NotADocument if it cannot be cut."""
     if format.cut_at is None:
         raise _too_large(len(data))
-    if b"\0" in data[:256]:  # UTF-16 or UTF-32: an end of a line may not lie between two characters
+    if b"\0" in data[:256]:  # UTF-16 or UTF-32: the byte of a line end may be half of another character
         return data[: len(data) // LONGEST_CHARACTER * LONGEST_CHARACTER]
     return data[: data.rfind(format.cut_at) + 1] or data
 
@@ -140,7 +142,7 @@ def _too_large(size: int) -> NotADocument:
 
 
 def _rest_of_collection(uri: str, name: bytes, size: int, modified_at: float | None) -> ParsedDocument:
-    """Stands for what a cut file with several documents has after them."""
+    """Return a skipped document that reports the part of a cut file that was not parsed."""
     rest = Omissions()
     rest.add(OmissionKind.TOO_LARGE, _rest(size))
     error = f"read up to its first {size:,} bytes: what follows is left out; raise max_bytes, or split it up"
@@ -164,7 +166,7 @@ def _refuse_blank(data: bytes) -> None:
 
 
 def _unpacked(name: bytes, data: bytes, limits: Limits) -> tuple[bytes, bytes]:
-    """The name and the content of the file that gzip packed. Raises NotADocument for packed archives."""
+    """Return the name and content of the file inside a gzip file. Raises NotADocument if it is an archive."""
     inner = unpacked_name(name)
     is_archive = ending_of(name) in _TAR_ENDINGS or ending_of(inner) == "tar"
     unpacked = b"" if is_archive else unpack_gzip(data, limits)
@@ -192,7 +194,7 @@ def _document(
         parsed = parse(data, limits, omissions)
     except (NotADocument, Unreadable, MemoryError):
         raise
-    except Exception as error:  # the formats' libraries raise whatever a damaged file makes them stumble over
+    except Exception as error:  # the formats' libraries raise many kinds of errors for damaged files
         raise Unreadable(
             f"damaged, or of a kind that its library does not read ({type(error).__name__}: {str(error)[:200]}); "
             "open it in its program and save it again",
@@ -220,7 +222,7 @@ def _put_aside(uri: str, name: bytes, error: NotADocument | Unreadable, modified
 def _parse_lines(
     file: OpenFile, name: bytes, uri: str, settings: SplitSettings, limits: Limits, modified_at: float
 ) -> Iterator[ParsedDocument]:
-    """One document a line; a bad line costs only itself."""
+    """Yield one document per line; an invalid line affects only itself."""
     number = 0
     found = False
     while (read := file.read_line(limits.json_line_bytes)) is not None:

@@ -1,4 +1,4 @@
-"""Opening a followed file so that nothing but a regular file is ever read, and reading it once."""
+"""Opens a followed file, refuses everything except regular files, and reads it once."""
 
 import errno
 import os
@@ -23,11 +23,11 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class ParseSummary:
-    """What was read of a file: its digest (`consumers.types.content_digest`) over the very bytes that were parsed, and its
-    state when opened.
+    """What was read of a file: the digest of the parsed bytes (`consumers.types.content_digest`) and the file's state when
+    opened.
 
-    `changed` is true where size or mtime moved while it was read: what came out may be half old, half new, and the file
-    has to be read again.
+    `changed` is true if size or mtime changed while the file was read. The content may then mix two versions, and the file has
+    to be parsed again.
     """
 
     digest: str
@@ -38,10 +38,10 @@ class ParseSummary:
 
 
 class OpenFile:
-    """A regular file that is read from start to end once. A context manager; every error is one a person can act on.
+    """A regular file that is read once from start to end. A context manager; every error says what the user can do.
 
-    `root` is the followed folder that the path must not lead out of, `checked_inode` the inode whose names its reconciler knows
-    (see `consumers.openat`). Of a file that is larger than `max_bytes`, only its beginning is read.
+    `root` is the followed folder that the path must stay within. `checked_inode` is the inode whose hard links the reconciler
+    has checked (see `consumers.openat`). Only the first `max_bytes` bytes are read.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class OpenFile:
         self._at_end = False
         self._max_bytes = max_bytes
         self.is_cut = max_bytes is not None and self.status.st_size > max_bytes
-        """Whether only its beginning is read."""
+        """Whether only the beginning of the file is read."""
         self.ended_in_line = False
-        """Whether the last line of `read_line` had no end: that of a file that is cut is a part of a line."""
+        """Whether the last line from `read_line` had no line end. In a cut file, that line is incomplete."""
 
     @property
     def read_bytes(self) -> int:
-        """How much of it was read so far."""
+        """How many bytes were read so far."""
         return self._size
 
     def __enter__(self) -> "OpenFile":
@@ -89,7 +89,7 @@ class OpenFile:
         os.close(self._fd)
 
     def read_all(self, limit: int) -> bytes:
-        """The content, at most `limit` bytes of it."""
+        """Return the content, at most `limit` bytes."""
         parts = []
         while self._size < limit and (chunk := self._read()):
             parts.append(chunk)
@@ -98,7 +98,10 @@ class OpenFile:
         return b"".join(parts)[:limit]
 
     def read_line(self, limit: int) -> tuple[bytes, bool] | None:
-        """The next line without its end and whether it was within `limit` bytes (else its beginning); None at the end."""
+        """Return the next line without its end, and whether it is at most `limit` bytes long; None at the end of the file.
+
+        Of a longer line, only the first `limit` bytes are returned.
+        """
         parts: list[bytes] = []
         length = 0
         while True:
@@ -120,15 +123,14 @@ class OpenFile:
         return (line[:limit], length <= limit)
 
     def summary(self) -> ParseSummary:
-        """Of what was read; the rest is read first, so that the digest is that of the whole file, or of its beginning up to
-        `max_bytes`."""
+        """Read the remaining bytes and return the summary. The digest covers the whole file, or its first `max_bytes` bytes."""
         while self._read():
             pass
         before, after = self.status, os.fstat(self._fd)
         size = before.st_size
         digest = content_digest(self._digest.hexdigest(), size, self._max_bytes)
         if self._max_bytes is not None and size > self._max_bytes:
-            # A log that grows beyond what is read of it: other changes show in its mtime at the next look.
+            # The file, such as a log, may grow beyond `max_bytes`. The next scan notices other changes by the mtime.
             changed = after.st_size < size
         else:
             changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self._size != size

@@ -1,4 +1,4 @@
-"""Many documents of one file that fail for one cause: one problem with a count."""
+"""Combines many failed documents of one file that have the same cause into one problem with a count."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,13 @@ from consumers.parsing.regular_file import ParseSummary
 from consumers.types import ParsedDocument
 
 LISTED = 10
-"""Documents of a file that are listed each by itself, if they fail for one cause."""
+"""The most failed documents with one cause that are listed individually."""
 
 CAUSES = 20
-"""Causes that are told apart in one file. Further failures count as one more cause."""
+"""The most distinct causes in one file. Further failures count as one more cause."""
 
 EXAMPLES = 3
-"""Documents that a summary names for each cause."""
+"""How many documents a summary names for each cause."""
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -25,11 +25,11 @@ class _Cause:
     example: ParsedDocument
     count: int = 0
     first: dict[str, ParsedDocument] = field(default_factory=dict)
-    """The first of them by URI, at most `LISTED`."""
+    """The first failed documents with this cause by URI, at most `LISTED`."""
 
     @property
     def is_summarised(self) -> bool:
-        """Whether there are documents that `first` has no room for."""
+        """Whether more documents failed than `first` contains."""
         return self.count > len(self.first)
 
     def add(self, failed: ParsedDocument) -> None:
@@ -41,7 +41,7 @@ class _Cause:
             self.first[failed.uri] = failed
 
     def remove(self, uri: str) -> None:
-        """For a document that is read after all: of two documents with one URI the later counts."""
+        """Remove a document that was parsed after all: of two documents with one URI, the later one counts."""
         if self.first.pop(uri, None) is not None:
             self.count -= 1
 
@@ -49,10 +49,10 @@ class _Cause:
 def with_summarised_failures(
     found: Iterable[ParsedDocument | ParseSummary], uri: str, title: str
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """The documents of the file `uri`. Documents that fail come last; if more than `LISTED` fail for one cause, one document
-    with the file's own URI takes their place. It also says what such a document says already.
+    """Yield the documents of the file `uri`; failed ones come last, combined if more than `LISTED` have one cause.
 
-    Two errors have one cause if they differ in numbers only: those of lines and columns, for example.
+    One document with the file's own URI replaces the combined ones. If the file already has an error under its own URI, the two
+    messages are joined. Two errors have the same cause if they differ in numbers only, such as lines and columns.
     """
     causes: dict[tuple[bool, str], _Cause] = {}
     end: ParseSummary | None = None
@@ -86,7 +86,7 @@ def with_summarised_failures(
 
 
 def _summary(causes: list[_Cause], uri: str, title: str) -> ParsedDocument:
-    """One document for all failures of these causes; it has failed if one of them has."""
+    """Return one document for all failures of these causes. It has failed if one of them has; otherwise it is skipped."""
     causes = sorted(causes, key=lambda cause: (cause.example.skipped, -cause.count))
     first = causes[0].example
     return ParsedDocument(

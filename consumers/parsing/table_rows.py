@@ -1,4 +1,4 @@
-"""Rows of tables as text that stands on its own: every value with the name of its column."""
+"""Turns table rows into text that is clear on its own: every value follows the name of its column."""
 
 import re
 from collections import Counter
@@ -9,18 +9,18 @@ from typing import TypeVar
 from consumers.parsing.outline import Outline
 
 _LOOKED_AT = 24
-"""First rows of a table among which its header is looked for."""
+"""How many rows at the beginning of a table are searched for its header."""
 _LONGEST_NAME = 60
 _PERIOD = re.compile(
     r"(?:19|20|21)\d\d(?:[/-]\d\d){0,2}|\d\d?[./](?:19|20|21)\d\d|\d\d?[./]\d\d?[./](?:19|20|21)\d\d|(?:19|20)\d\d/(?:19|20)\d\d"
 )
-"""A year, month or day as the name of a column: 2024, 2024-01, 2023/24, 01.2024, 31.12.2024."""
+"""A year, month or day as a column name: 2024, 2024-01, 2023/24, 01.2024, 31.12.2024."""
 Place = TypeVar("Place")
 Row = Sequence[str]
 
 
 def row_text(header: Row, row: Row) -> str:
-    """`column: value; column: value`, empty cells left out."""
+    """Return `column: value; column: value` without empty cells."""
     parts = []
     for index, value in enumerate(row):
         value = " ".join(value.split())
@@ -31,9 +31,9 @@ def row_text(header: Row, row: Row) -> str:
 
 
 def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]:
-    """The place and text of each row: the lines above the table, then every row with the names of its columns.
+    """Yield the place and text of each row: first the lines above the table, then every row with its column names.
 
-    The names of columns without values are a row themselves.
+    The names of columns without values are yielded as one more row.
     """
     filled = ((place, row) for place, row in rows if any(cell.strip() for cell in row))
     first = list(islice(filled, _LOOKED_AT))
@@ -50,8 +50,10 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
 
 
 def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, line: int | None = None) -> None:
-    """Adds the rows of a table, and the names of columns without values. `header`: the names; None if the first row may be
-    the names."""
+    """Add the rows of a table, and the names of columns without values.
+
+    `header` contains the column names. If it is None, the first row is the header if it looks like one.
+    """
     if header is None:
         header = rows[0] if len(rows) > 1 and is_header(rows[0]) else ()
         rows = rows[1:] if header else rows
@@ -63,14 +65,14 @@ def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, 
 
 
 def unused_names(header: Row, unused: Iterable[int]) -> str:
-    """The names of columns that have no values, which no row mentions."""
+    """Return the names of columns that have no values. No row's text mentions them."""
     return "; ".join(" ".join(header[index].split()) for index in sorted(unused) if header[index].strip())
 
 
 def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
-    """Whether a row names the columns of the rows below: two or more different short words in it and no numbers.
+    """Whether a row is the header of the rows below: at least two short, distinct cells without numbers.
 
-    Years, months and days name columns too if the rows below hold other values there.
+    Years, months and days are also column names if the rows below have other values in these columns.
     """
     filled = [cell.strip() for cell in row if cell.strip()]
     if len(filled) < 2 or len(set(filled)) < len(filled) or any(len(cell) > _LONGEST_NAME for cell in filled):
@@ -80,7 +82,7 @@ def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
 
 
 def _find_header(rows: Sequence[Row]) -> tuple[int, int]:
-    """How many rows stand above the table, and how many rows after them name its columns."""
+    """Return how many rows come before the header, and how many rows (0 to 2) the header has."""
     widths = Counter(_filled(row) for row in rows[-(2 * len(rows) // 3) :])
     width = max(widths, key=lambda each: (widths[each], each), default=0)
     titles = 0
@@ -109,7 +111,7 @@ def _title_text(row: Row) -> str:
 
 
 def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
-    """Whether one row groups columns whose names repeat in the next row: "Wheat, , Barley," over "Area, Tons, Area, Tons"."""
+    """Whether one row groups columns whose names repeat in the next row: "Wheat, , Barley," above "Area, Tons, Area, Tons"."""
     filled = [cell.strip() for cell in names if cell.strip()]
     gaps = any(left.strip() and not right.strip() for left, right in pairwise(groups))
     return (
@@ -122,7 +124,7 @@ def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
 
 
 def _joined(rows: Sequence[Row]) -> list[str]:
-    """One name for each column; a group's name is repeated before the names of its columns."""
+    """Return one name for each column; the group's name comes before each of its columns' names."""
     if len(rows) < 2:
         return [*rows[0]] if rows else []
     groups, names = rows
@@ -144,7 +146,7 @@ def _name_periods(row: Row, numbers: Sequence[int], below: Sequence[Row]) -> boo
 
 
 def _in_order(name: str) -> list[str]:
-    """The numbers of a period, the year first."""
+    """Return the numbers of a period, the year first."""
     parts = re.split(r"[./-]", name)
     return parts if len(parts[0]) == 4 else parts[::-1]
 

@@ -1,4 +1,4 @@
-"""Packed formats (DOCX, PPTX, XLSX, OpenDocument, EPUB): checks before any of their libraries opens them."""
+"""Checks packed formats (DOCX, PPTX, XLSX, OpenDocument, EPUB) before a library opens them."""
 
 import io
 import zipfile
@@ -10,7 +10,10 @@ _SMALL = 16 << 20
 
 
 def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
-    """The archive; its unpacked size is within the limits. `zipfile` reads no more of a member than it declares."""
+    """Open the archive. Raises Unreadable for damage, NotADocument if it exceeds the limits or needs a password.
+
+    The declared sizes suffice for the check, because `zipfile` never reads more of a member than it declares.
+    """
     try:
         package = zipfile.ZipFile(io.BytesIO(data))
         members = package.infolist()
@@ -47,13 +50,13 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
 
 
 def check_members(package: zipfile.ZipFile) -> None:
-    """Unpack every part once, so that a damaged one is named here rather than deep inside a library."""
+    """Unpack every part once, so that the error names a damaged part before a library fails on it."""
     for member in package.infolist():
         try:
             with package.open(member) as part:
                 while part.read(1 << 20):
                     pass
-        except Exception as error:  # zlib, bz2, lzma and zipfile each have their own; all of them mean damage
+        except Exception as error:  # zlib, bz2, lzma and zipfile raise different errors; all of them mean damage
             raise Unreadable(
                 f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again",
                 FailureCode.DAMAGED,

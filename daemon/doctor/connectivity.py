@@ -10,7 +10,7 @@ import httpx2
 from daemon.config import Config, model_key
 from daemon.contract.finding import Finding, not_visible
 from daemon.doctor.permissions import closed
-from daemon.model_factory import model_settings
+from daemon.model_settings import model_settings
 from memory.encoder import EncoderUnavailable, packaged_model
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.llm.client import ModelClient

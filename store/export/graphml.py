@@ -1,6 +1,6 @@
 """The graph for other programs: as GraphML, which igraph, networkx and Gephi read.
 
-Nodes are the passages, then the phrases; edges the context, mention, relation, synonym and link edges, in the order of
+Nodes are the passages, then the phrases; edges the context, mention, relation, synonym, link and thread edges, in the order of
 `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. A passage's `name` is its id, a
 phrase's its text.
 igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,
@@ -59,10 +59,10 @@ def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) ->
         for source, target, weight in zip(*ordered.edges(kind), strict=True):
             yield _edge(source + first, target + passages, kind, float(weight))
     numbers = {row: number for number, row in enumerate(ordered.passages.tolist())}
-    for row, id, count in link_edges(memory, list(numbers)) if memory is not None else ():
-        target = snapshot.passage_row(id)
+    for edge in link_edges(memory, list(numbers)) if memory is not None else ():
+        target = snapshot.passage_row(edge.target)
         if target is not None:
-            yield _edge(numbers[row], numbers[target], "link", float(count))
+            yield _edge(numbers[edge.row], numbers[target], edge.type, float(edge.count))
     yield from TAIL
 
 

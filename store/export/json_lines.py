@@ -32,8 +32,8 @@ def export_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> 
             )
             other = snapshot.phrase(int(ordered.phrases[target]))
             yield _edge(kind, end, other, float(weight))
-    for row, target, count in link_edges(memory, ordered.passages.tolist()) if memory is not None else ():
-        yield _edge("link", snapshot.passage_id(row), target, float(count))
+    for edge in link_edges(memory, ordered.passages.tolist()) if memory is not None else ():
+        yield _edge(edge.type, snapshot.passage_id(edge.row), edge.target, float(edge.count))
 
 
 def _edge(kind: str, source: str, target: str, weight: float) -> str:

@@ -1,29 +1,43 @@
 """The edges of links: from a passage to the passages of the document that a link in it leads to.
 
+An edge is of type `link`, or `thread` from a message to the one that it answers.
+
 Nothing of them is stored. They follow from the documents that are there, so an edge comes and goes with its target.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from store.document_snapshot import DocumentSnapshot
+from store.links.targets import THREAD_SCHEME
 
 
-def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[tuple[int, str, int]]:
-    """(row, id, weight) of each edge: the row of the passage with the link, the id of the passage it leads to, and how many
-    links lead from the one to the other. In the order of `passages`, which are rows, and of the ids."""
+@dataclass(frozen=True, slots=True)
+class LinkEdge:
+    """`type`: `link` or `thread`. `row`: the passage with the link; `target`: the id of the passage it leads to. `count`: how
+    many links of the type lead from the one to the other."""
+
+    type: str
+    row: int
+    target: str
+    count: int
+
+
+def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[LinkEdge]:
+    """The edges from `passages`, which are rows: in their order, then by target and type."""
     for row in passages:
-        targets: Counter[str] = Counter()
-        for target in _linked_documents(memory, row):
-            document = memory.document(target)
+        edges: Counter[tuple[str, str]] = Counter()
+        for type, uri in _linked_documents(memory, row):
+            document = memory.document(uri)
             ids = {ref.passage for ref in document.passages} if document is not None else set()
-            targets.update(ids - {memory.snapshot.passage_id(row)})
-        for id in sorted(targets):
-            yield row, id, targets[id]
+            edges.update((id, type) for id in ids - {memory.snapshot.passage_id(row)})
+        for id, type in sorted(edges):
+            yield LinkEdge(type, row, id, edges[id, type])
 
 
-def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[str]:
-    """The URIs of the documents that the links in a passage lead to, one for each link."""
+def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[tuple[str, str]]:
+    """The type and target (URI) of each link in a passage that leads to another document."""
     passage = memory.snapshot.passage_id(row)
     for uri in memory.documents_with_passage(passage):
         document = memory.document(uri)
@@ -31,4 +45,4 @@ def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[str]:
             for link in ref.links if ref.passage == passage else ():
                 target = memory.snapshot.linked_document(link.target, uri)
                 if target is not None and target != uri:
-                    yield target
+                    yield "thread" if link.target.startswith(THREAD_SCHEME) else "link", target

@@ -6,7 +6,7 @@ that ends with the URI. So the answer follows from the present documents alone, 
 
 The lookups of a link, in this order:
 
-1. its address, as the `url` of a document;
+1. its address, as the `url` of a document; the address of a message (`mid:`, RFC 2392) as its Message-ID;
 2. the file at the path that it names: relative to the folder of the linking document, then relative to the document as a
    folder, as sites with addresses without endings have it;
 3. the path of a site: what a document declares (`permalink`, an alias that begins with "/"), then files whose path ends so;
@@ -30,6 +30,8 @@ SITE_PATH_KEYS = ("permalink", "slug", "url", *ALIAS_KEYS)
 """Keys of metadata whose texts may be a path of the document's site."""
 ADDRESS_KEYS = ("url", "canonical", "source_url")
 """Keys of metadata with the address of the document."""
+MESSAGE_KEYS = ("message_id",)
+"""Keys of metadata with the Message-ID of the document, an e-mail."""
 MIN_HOST_SEGMENTS = 2
 """Names in the path of an address with a host by which a file is found: of one alone too many files have the name."""
 
@@ -37,6 +39,9 @@ PAGE_ENDINGS = frozenset(
     ["md", "markdown", "mdx", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "org", "rst", "txt"]
 )
 """Endings that links to pages leave out or have. A link to "Search.png" does not lead to the page "Search"."""
+
+THREAD_SCHEME = "mid:"
+"""Scheme of links from a message to the one that it answers."""
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _NAME_SEPARATORS = re.compile(r"[\s_-]+")
@@ -135,6 +140,8 @@ def document_keys(document: Document) -> dict[str, int]:
     for text in metadata_texts(document.metadata, SITE_PATH_KEYS):
         if not _SCHEME.match(text) and (names := _site_names(text)):
             put(f"site {'/'.join(names)}", 0)
+    for text in metadata_texts(document.metadata, MESSAGE_KEYS):
+        put(_message_key(text), 0)
     for text in metadata_texts(document.metadata, ADDRESS_KEYS):
         if address := _address(text):
             put(f"address {address}", 0)
@@ -174,6 +181,8 @@ def lookup_keys(target: str, source: str) -> frozenset[str]:
 
 def _address_lookups(target: str) -> Iterator[Lookup]:
     yield Lookup(f"uri {target}")
+    if target.startswith(THREAD_SCHEME):
+        yield Lookup(_message_key(unquote(target.removeprefix(THREAD_SCHEME))))
     if address := _address(target):
         yield Lookup(f"address {address}")
         names = _site_names(unquote(urlsplit(target).path))
@@ -262,6 +271,10 @@ def _address(text: str) -> str:
         return ""
     query = f"?{parts.query}" if parts.query else ""
     return "/".join((parts.netloc.casefold().removeprefix("www."), *_site_names(unquote(parts.path)))) + query
+
+
+def _message_key(identity: str) -> str:
+    return f"message {identity.strip().removeprefix('<').removesuffix('>')}"
 
 
 def _name_key(name: str) -> str:

@@ -6,7 +6,7 @@ from tests.crash.crashing import Crashes
 
 pytestmark = pytest.mark.process
 
-CRASHES = 20
+CRASHES = 8
 
 
 def test_a_kill_at_any_moment_loses_nothing_and_repeats_nothing(tmp_path):

@@ -22,6 +22,8 @@ import httpx2
 import psutil
 import tomli_w
 
+from tests.e2e.preloaded_start import PreloadedDaemon
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
 """How long anything may take before a test gives up: generous, as the machine may be busy."""
@@ -88,14 +90,15 @@ class Ran:
 
 def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = PATIENCE_S) -> Ran:
     """Runs `hippod` to its end: for what does not start, or must not."""
-    done = subprocess.run(
-        [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", *arguments],
-        env=clean_environment(home) | dict(env or {}),
-        cwd=home,
-        capture_output=True,
-        timeout=timeout_s,
-    )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    with tempfile.TemporaryDirectory(prefix="hd-") as said:
+        out, err = Path(said) / "out", Path(said) / "err"
+        environ = clean_environment(home) | dict(env or {})
+        running = PreloadedDaemon(arguments, environ, home, err, NO_PRIVILEGE, out)
+        try:
+            code = running.wait(timeout_s)
+        finally:
+            running.kill()
+        return Ran(code, out.read_bytes().decode(), err.read_bytes().decode())
 
 
 def write_config(file: Path, sections: Mapping[str, Any]) -> Path:
@@ -132,7 +135,7 @@ class Daemon:
         }
         self.config = write_config(self.home / "hippod.toml", self.sections)
         self.log = self.home / "log.jsonl"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: PreloadedDaemon | subprocess.Popen[bytes] | None = None
         self.http = httpx2.Client(
             transport=httpx2.HTTPTransport(uds=str(self.socket), retries=0),
             base_url="http://hippod",
@@ -145,16 +148,8 @@ class Daemon:
     def launch(self) -> Self:
         """Starts the process; does not wait for it."""
         assert self.process is None
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", NO_PRIVILEGE, "-m", "daemon.main", "--config", str(self.config)],
-                env=clean_environment(self.home),
-                cwd=self.home,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                start_new_session=True,
-            )
+        environ = clean_environment(self.home)
+        self.process = PreloadedDaemon(["--config", str(self.config)], environ, self.home, self.log, NO_PRIVILEGE)
         return self
 
     def start(self) -> Self:

@@ -220,7 +220,9 @@ def test_a_folder_that_is_narrowed_or_widened_has_the_documents_that_it_would_ha
     follow(daemon, hr=["hr"], press=["public"]).start().wait()
     narrowed = as_scopes_see_it(daemon)
     found = daemon.ctl_json("query", "Who earns at the mill?", "--label", "hr", "--source", hr)["passages"]
-    assert {passage["document"] for passage in found} > {daemon.uri(f"hr/{number}.md") for number in range(3)}
+    # The wages differ in their numbers only, so they may be versions of one result.
+    named = {uri for passage in found for uri in (passage["document"], *passage.get("also_in", []))}
+    assert named > {daemon.uri(f"hr/{number}.md") for number in range(3)}
     assert daemon.metric("hippod_passages_total") == daemon.metric("hippod_stage_seconds_count", stage="extract") == 0
     commit = daemon.status()["commit"]
     assert daemon.restart().wait()["commit"] == commit

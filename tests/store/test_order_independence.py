@@ -254,7 +254,7 @@ def fold_often(monkeypatch):
 
 TestMemory = pytest.mark.slow(MemoryMachine.TestCase)
 TestMemory.settings = settings(
-    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("HIPPOD_EXAMPLES", "30")),
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

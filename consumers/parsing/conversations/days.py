@@ -1,4 +1,4 @@
-"""From messages to documents: each day of a conversation is one, every message under its author's name."""
+"""Groups the messages of a conversation into one document per day; each message begins with its author's name."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ UNDATED = "undated"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as an export states it. `attachments` are the names of files that the export only refers to."""
+    """One message of an export. `attachments` are names of files that the export mentions but does not include."""
 
     author: str
     text: str
@@ -28,7 +28,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`key` identifies the conversation in its file, `name` is what people call it."""
+    """A conversation. `key` identifies it within its file; `name` is the name that users see."""
 
     key: str
     name: str
@@ -38,7 +38,10 @@ class Conversation:
 def documents_by_day(
     conversations: Iterable[Conversation], uri: str, settings: SplitSettings, modified_at: float | None = None
 ) -> Iterator[ParsedDocument]:
-    """The documents `<uri>#<conversation>/<day>`; a message without a time stands in that of the message before it."""
+    """Yield one document per conversation and day, with the URI `<uri>#<conversation>/<day>`.
+
+    A message without a time belongs to the day of the message before it.
+    """
     keys: set[str] = set()
     for number, conversation in enumerate(conversations, 1):
         key = key_in_uri(conversation.key or str(number))
@@ -87,5 +90,5 @@ def _document(
 
 
 def key_in_uri(key: str) -> str:
-    """A key as part of a fragment: without the signs that have a meaning there."""
+    """Return the key for use in a URI fragment: reserved characters percent-encoded, at most 200 characters."""
     return _NOT_IN_URI.sub(lambda sign: f"%{ord(sign[0]):02X}", key)[:200]

@@ -1,6 +1,6 @@
-"""Chat exports in JSON: ChatGPT, Claude, Telegram, Slack, Discord, Messenger, Google Chat, and notes of Google Keep.
+"""Chat exports in JSON (ChatGPT, Claude, Telegram, Slack, Discord, Messenger, Google Chat) and Google Keep notes.
 
-The exports differ mostly in the names of the same values, so that tables of names describe them all.
+The exports differ mostly in the names of their keys. Each tuple of names below lists the keys for one value.
 """
 
 import html
@@ -23,7 +23,7 @@ _TIMES = (
 _TEXTS = ("text", "content", "parts", "caption", "body", "result")
 _MORE_TEXTS = ("attachments", "blocks", "embeds", "poll", "question", "answers", "elements", "title", "pretext", "fallback",
                "value", "description", "fields")  # fmt: skip
-"""Where a message that has no text of its own, or more than it, says something."""
+"""Keys with further text of a message, such as the text of an attachment or a poll."""
 _FILES = ("files", "file", "photo", "photos", "videos", "audio_files", "attachments", "attached_files")
 _FILE_NAMES = ("title", "name", "fileName", "file_name", "uri", "export_name", "original_name")
 _PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
@@ -32,7 +32,10 @@ _DEEPEST = 12
 
 
 def read_conversations(value: object, channel: str) -> list[Conversation] | None:
-    """The conversations of a JSON value; None if it is no chat export. `channel` names one that does not name itself."""
+    """Return the conversations of a JSON value, or None if the value is not a chat export.
+
+    `channel` is the name of conversations that have no name of their own.
+    """
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         if all(_is_slack_message(item) for item in value):
             people = _slack_people(value)
@@ -52,7 +55,7 @@ def read_conversations(value: object, channel: str) -> list[Conversation] | None
 
 
 def keep_note(value: object) -> dict[str, Any] | None:
-    """The note of Google Keep as a JSON document with "title" and "text"; None for other values."""
+    """Return a Google Keep note as a JSON document with "title" and "text", or None for other values."""
     if not isinstance(value, dict) or "text" in value or not {"isTrashed", "userEditedTimestampUsec"} & value.keys():
         return None
     lines = [value["textContent"]] if isinstance(value.get("textContent"), str) else []
@@ -108,7 +111,7 @@ def _conversation(value: Mapping[str, Any], channel: str) -> Conversation:
     listed = next(value[key] for key in _MESSAGES if isinstance(value.get(key), list))
     messages = [_message(item) for item in listed if isinstance(item, dict)]
     if len(messages) > 1 and messages[0].sent_at and messages[-1].sent_at and _later(messages[0], messages[-1]):
-        messages.reverse()  # the newest message is first
+        messages.reverse()  # the export lists the newest message first
     return Conversation(key, name, messages)
 
 
@@ -140,13 +143,13 @@ def _person(item: Mapping[str, Any]) -> str:
 
 
 def _words(value: object, keys: tuple[str, ...], depth: int = 0) -> Iterator[str]:
-    """The texts in a value: strings, lists of them, and the values of objects under `keys`."""
+    """Yield the texts in a value: strings, the items of lists, and the values of objects under `keys`."""
     if isinstance(value, str):
         if value.strip():
             yield value
     elif depth < _DEEPEST and isinstance(value, list):
         texts = [" ".join(_words(item, keys, depth + 1)) for item in value]
-        # Pieces of one text carry their own spaces.
+        # A list with strings is one text in pieces, which include their own spaces.
         joined = ("" if any(isinstance(item, str) for item in value) else "\n").join(filter(None, texts))
         if joined.strip():
             yield joined
@@ -179,7 +182,7 @@ def _inner(value: Mapping[str, Any], *keys: str) -> object:
 
 
 def _moment(value: object) -> datetime | None:
-    """A time as seconds or milliseconds since 1970, in ISO 8601, or as Google Chat writes it."""
+    """Parse a time: seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat. None if it is none of them."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -197,7 +200,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def _unmangled(text: str) -> str:
-    """Messenger writes the bytes of UTF-8 as characters of Latin-1."""
+    """Repair a text of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
     try:
         return text.encode("latin-1").decode("utf-8")
     except (UnicodeEncodeError, UnicodeDecodeError):
@@ -209,7 +212,7 @@ def _is_slack_message(item: Mapping[str, Any]) -> bool:
 
 
 def _slack_people(items: list[dict[str, Any]]) -> dict[str, str]:
-    """The names of the members whose profiles the messages hold."""
+    """Return the display names of the users whose profiles the messages contain, by user id."""
     people = {}
     for item in items:
         profile = item.get("user_profile")

@@ -1,4 +1,4 @@
-"""Chats that WhatsApp exports as text: a line for each message, with its time and its author."""
+"""Chats that WhatsApp exports as text: one line per message, with its time and author."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from datetime import datetime
 from consumers.parsing.conversations.days import Conversation, Message
 
 _MARKS = str.maketrans("", "", "\u200e\u200f\u202a\u202b\u202c\ufeff")
-"""Directions of writing, which WhatsApp puts before times and attachments."""
+"""Marks of the writing direction and byte order marks; WhatsApp puts the former before times and attachments."""
 _LINE = re.compile(
     r"\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),? (\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?[ \u202f\u00a0]?([AaPp]\.?[Mm]\.?)?"
     r"(?:\] | - )(?:([^:\n]{1,80}): )?(.*)"
@@ -21,7 +21,7 @@ _NAME = re.compile(r"(?:WhatsApp[- ]Chat[- ](?:with|mit|avec|con|-)[- ])(.+)", r
 
 
 def is_whatsapp(text: str) -> bool:
-    """Whether most of the first lines are messages and at least two of them name an author."""
+    """Whether at least half of the first lines are messages and at least two of them name an author."""
     lines = text.translate(_MARKS).split("\n", _FIRST_LINES)[:_FIRST_LINES]
     found = [match for line in lines if (match := _LINE.match(line))]
     return (
@@ -30,7 +30,7 @@ def is_whatsapp(text: str) -> bool:
 
 
 def read_whatsapp(text: str, stem: str) -> Conversation:
-    """The chat in a file whose name without ending is `stem`."""
+    """Return the chat. `stem` is the file's name without its ending."""
     named = _NAME.fullmatch(stem)
     name = named[1] if named else stem
     lines = text.translate(_MARKS).split("\n")
@@ -59,7 +59,10 @@ def _message(author: str, sent: datetime | None, lines: list[str]) -> Message:
 
 
 def _day_first(matches: list[re.Match[str]]) -> bool:
-    """The order of day and month: one above 12 tells; else American times have AM and PM."""
+    """Whether dates give the day before the month.
+
+    A number above 12 must be the day. If no date has one, dates with slashes and AM or PM give the month first.
+    """
     for match in matches:
         if len(match[1]) < 3 and int(match[1]) > 12:
             return True

@@ -1,4 +1,4 @@
-"""iCalendar (RFC 5545) and vCard (RFC 6350, and 2.1): events, tasks and people, a heading and a line for each property."""
+"""iCalendar (RFC 5545) and vCard (RFC 6350, and 2.1): a heading for each event, task or person, a line for each property."""
 
 import quopri
 import re
@@ -20,7 +20,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SEPARATOR = re.compile(r"(?<!\\)[;,]+")
 _DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?")
 _NAMES = ("SUMMARY", "FN")
-"""The property that is the heading of its component."""
+"""Properties that become the heading of their component, in order of preference."""
 _LABELS = {
     "DTSTART": "Start", "DTEND": "End", "N": "Name", "TEL": "Telephone", "ADR": "Address", "BDAY": "Birthday",
     "ORG": "Organisation",
@@ -31,7 +31,7 @@ _PROGRAM_WORDS = """
     LAST-MODIFIED CREATED RRULE PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
 """
 _PROGRAM = frozenset(_PROGRAM_WORDS.split())
-"""Properties that only programs read. Properties whose names begin with X- are the same."""
+"""Properties that only programs use, as are those whose names begin with X-."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def parse_calendar(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
 
 
 def _properties(text: str) -> Iterator[_Property]:
-    """The content lines, unfolded. A line that is none continues the value of the line before it."""
+    """Yield the properties of the unfolded content lines. An invalid line continues the value of the line before it."""
     number, held, quoted = 1, "", False
     for at, line in enumerate(text.split("\n"), 1):
         if quoted and held.endswith("="):

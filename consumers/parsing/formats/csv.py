@@ -1,4 +1,4 @@
-"""CSV and TSV: one row a block, each value named by its column."""
+"""CSV and TSV: one block per row, each value with its column's name."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from consumers.splitting import ParsedText
 _SAMPLE = 1 << 16
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r"\"?sep=([^\n\"])\"?[ \t]*\n", re.IGNORECASE)
-"""What Excel writes above a table to say how its values are separated; it is no row."""
+"""A line with which Excel declares the delimiter above a table; it is not a row."""
 
 
 class _Dialect(NamedTuple):
@@ -48,7 +48,7 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Rows with their line and number, within the limits of a table."""
+    """Yield the rows with line and row number. Raises NotADocument for a row with too many columns; stops at `limits.cells`."""
     cells = 0
     for number, row in enumerate(reader, 1):
         if len(row) > limits.columns:
@@ -65,9 +65,10 @@ def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[t
 
 
 def _dialect(sample: str, delimiters: str) -> _Dialect:
-    """The delimiter that makes the first rows equally wide, and widest; `csv.Sniffer` can take quadratic time.
+    """Return the delimiter and quoting with which most of the first rows have the same width, and the widest rows.
 
-    Quotes are part of the values (5" bolts) if rows would run together otherwise.
+    `csv.Sniffer` is not used because it can take quadratic time. Quotes are part of the values (5" bolts) if rows would run
+    together otherwise.
     """
 
     def fit(dialect: _Dialect) -> tuple[float, int, int, int]:

@@ -1,4 +1,4 @@
-"""What is known of a document format without loading its parser."""
+"""Declarations of document formats; the parsers are loaded later."""
 
 import re
 from collections.abc import Callable
@@ -11,48 +11,49 @@ from consumers.parsing.limits import Limits
 from consumers.splitting import ParsedText
 
 Parser = Callable[[bytes, Limits, Omissions], ParsedText]
-"""Takes a file's content and gives its blocks, title and metadata. Reports all content that it leaves out to the `Omissions`.
-Raises NotADocument or Unreadable."""
+"""Converts a file's content to blocks, title and metadata. Reports all content that it leaves out to the `Omissions`. Raises
+NotADocument or Unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """A declaration that imports nothing: a text file must not wait for the libraries of the other formats."""
+    """A declaration without imports: parsing a text file must not load the libraries of other formats."""
 
     name: str
-    """In the metadata of its documents, as `format`."""
+    """Value of `format` in the metadata of its documents."""
     title: str
-    """What people call it."""
+    """Name for users."""
     description: str
-    """One sentence on what is read of it."""
+    """One sentence about the parts of a file that are parsed."""
     endings: tuple[str, ...]
-    """Of file names, in lower case without the dot; the usual one first."""
+    """Endings of file names, in lower case without the dot, the most common one first."""
     mime_types: tuple[str, ...]
-    """By which an e-mail names an attachment; the registered one first."""
+    """MIME types of e-mail attachments in this format, the registered one first."""
     parser: str | None
-    """`module.function` below this folder, a `Parser`. None: the file holds documents of its own, see `parse_file`."""
+    """Path `module.function` below this folder of a `Parser`. None if the file contains several documents, see `parse_file`."""
     magic: bytes | None = None
-    """How its content begins. A file that begins so has this format, whatever it is called."""
+    """First bytes of its content. A file that begins with them has this format, whatever its name."""
     zip_part: str | None = None
-    """How the name of a part begins that a zip archive of this format has, and no other archive."""
+    """Prefix of a part's name that occurs only in zip archives of this format."""
     ole_stream: str | None = None
-    """The name of a stream that an OLE file of this format has, and no other one."""
+    """Name of a stream that occurs only in OLE files of this format."""
     text_sign: re.Pattern[bytes] | None = None
-    """What its content matches at the beginning. Without it a file of its endings is plain text: `.1` ends logs too."""
+    """Must match at the beginning of the content; otherwise the file is plain text. `.1`, for example, is also an ending of
+    logs."""
     cut_at: bytes | None = None
-    """Where a file that is too large may be cut: after the first byte of this. None: it can be read only as a whole."""
+    """A file that is too large is cut after the first byte of this separator. None if it must be parsed as a whole."""
     takes_ending: bool = False
-    """Its parser takes the ending of the file's name too, which says in what language it is."""
+    """Whether the parser takes the ending of the file's name too, which determines the programming language."""
     libraries: tuple[str, ...] = ()
-    """Modules of other projects that the parser imports."""
+    """Third-party modules that the parser imports."""
 
     @property
     def binary(self) -> bool:
-        """Whether the content tells the format, so that a file of its name with other content is damaged."""
+        """Whether the content identifies the format. A file with an ending of this format but other content is then damaged."""
         return self.magic is not None or self.zip_part is not None or self.ole_stream is not None
 
     def load_parser(self, ending: str = "") -> Parser:
-        """The parser for a file whose name ends in `ending`."""
+        """Return the parser for a file whose name ends in `ending`."""
         assert self.parser is not None
         module, _, function = self.parser.rpartition(".")
         found = getattr(import_module(f"consumers.parsing.formats.{module}"), function)

@@ -1,4 +1,4 @@
-"""EPUB: the parts of its spine in reading order, each one XHTML."""
+"""EPUB: the XHTML parts of its spine in reading order."""
 
 import posixpath
 import zipfile
@@ -21,7 +21,7 @@ _PROPERTIES = (
     "title", "creator", "contributor", "language", "date", "publisher", "identifier", "subject", "description", "rights",
     "source", "coverage", "relation", "type",
 )  # fmt: skip
-"""The elements of Dublin Core that a book may state (EPUB 3.3, 5.5)."""
+"""The Dublin Core elements that a book may have (EPUB 3.3, 5.5)."""
 _PAGES = frozenset(("application/xhtml+xml", "text/html", "text/x-oeb1-document"))
 
 
@@ -75,7 +75,7 @@ def _xml(data: bytes, name: str) -> etree._Element:
 
 
 def _pages(book: etree._Element, root_path: str) -> tuple[list[str], list[tuple[str, bool]]]:
-    """The parts in reading order (EPUB 3.3, 5.7), and those outside it; a table of contents among them is marked."""
+    """Return the parts in reading order (EPUB 3.3, 5.7), and the parts outside it, with whether each is a table of contents."""
     folder = posixpath.dirname(root_path)
     items = {}
     for item in book.iterfind(".//{*}manifest/{*}item"):

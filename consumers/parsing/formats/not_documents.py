@@ -1,4 +1,4 @@
-"""Text files that nobody wrote to be read: what programs wrote for programs, told by their names. They are skipped."""
+"""Text files that programs wrote for programs, recognised by their names. They are skipped."""
 
 import re
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ class NotRead:
     """A kind of file that is skipped."""
 
     title: str
-    """What it is, as the reason says it."""
+    """Name of the kind in the reason shown to users."""
     endings: tuple[str, ...] = ()
-    """Of file names, in lower case without the dot."""
+    """Endings of file names, in lower case without the dot."""
     names: tuple[str, ...] = ()
-    """Whole names of files in lower case; `*` stands for any letters."""
+    """Whole file names in lower case; `*` stands for any characters except "/"."""
 
 
 NOT_READ = (
@@ -52,7 +52,10 @@ _BY_ENDING = {ending: each for each in NOT_READ for ending in each.endings}
 
 
 def kind_of(base: str, ending: str) -> NotRead | None:
-    """What kind of file that is not read a name says, `base` without its folder and both in lower case; None for others."""
+    """Return the kind of skipped file that a name indicates, or None for other files.
+
+    `base` is the name without its folder, `ending` its ending; both are in lower case.
+    """
     if (found := _BY_ENDING.get(ending)) is not None:
         return found
     return next((each for each, pattern in _BY_NAME if pattern.fullmatch(base)), None)

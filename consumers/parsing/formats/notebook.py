@@ -1,4 +1,4 @@
-"""Jupyter notebooks: their Markdown and their code. What the code printed is left out: it is data, pictures and logs."""
+"""Jupyter notebooks: Markdown and code. Printed outputs (data, pictures and logs) are left out."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
         match cell.get("cell_type"):
             case "markdown":
                 read_markdown(text, outline, lines=False)
-            case "heading":  # of notebooks before format 4
+            case "heading":  # in notebooks before format 4
                 level = cell.get("level")
                 outline.heading(level if isinstance(level, int) else 1, text)
             case _:
@@ -52,7 +52,7 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
 
 
 def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
-    """Reports a cell's outputs, pictures and properties."""
+    """Report a cell's outputs, pictures and metadata as omissions."""
     outputs, attachments = cell.get("outputs"), cell.get("attachments")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):
@@ -64,7 +64,7 @@ def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """What a program printed, of several versions the plain one; of pictures their type."""
+    """Return the text that the code printed, the plain version if there are several; for pictures, their type."""
     stated = output.get("data")
     data: dict[str, Any] = stated if isinstance(stated, dict) else {}
     texts = sorted(kind for kind in data if kind.startswith("text/"))
@@ -74,7 +74,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _cells(book: Any) -> list[Any] | None:
-    """The cells; None where there is no list of them. Before format 4 they stood in sheets."""
+    """Return the cells, or None if there is no list of them. Before format 4, sheets contained the cells."""
     if not isinstance(book, dict):
         return None
     cells = book.get("cells")
@@ -91,14 +91,14 @@ def _cells(book: Any) -> list[Any] | None:
 
 
 def _source(value: Any) -> str:
-    """A cell's text: a string, or a list of its lines."""
+    """Return a cell's text, which is a string or a list of lines."""
     if isinstance(value, list):
         value = "".join(line for line in value if isinstance(line, str))
     return clean_text(value) if isinstance(value, str) else ""
 
 
 def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    """The strings in a property, its lists and objects."""
+    """Yield the strings in a value, including nested lists and objects."""
     if isinstance(value, str):
         yield clean_text(value)
     elif isinstance(value, list | dict) and depth < _DEEPEST:

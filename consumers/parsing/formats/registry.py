@@ -1,4 +1,4 @@
-"""The document formats that are read. A new one is added here; its parser stands in a file of its own below this folder."""
+"""The registry of document formats. To add a format, declare it here and add its parser as a file below this folder."""
 
 import re
 
@@ -7,7 +7,8 @@ from consumers.parsing.formats.document_format import DocumentFormat
 _MAN_WORDS = "1 2 3 4 5 6 7 8 1p 3p 3t 3x 3pm 3perl 1ssl 3ssl 5ssl 7ssl 2type 3type 3const man mdoc"
 _MAN_SECTIONS = tuple(_MAN_WORDS.split())
 MAILBOX_LINE = rb"From [^\r\n]{1,200}\d{4}[^\r\n]{0,40}\r?\n"
-"""Stands before each message of a mailbox: "From ann@example.org Sat Jan  3 01:05:34 2026". Bounded: no line is slow."""
+"""The line before each message of a mailbox: "From ann@example.org Sat Jan  3 01:05:34 2026". Bounded repetitions keep matching
+fast on any line."""
 _SOURCE_WORDS = """
     py pyi pyx js mjs cjs jsx ts tsx java c h cc cpp cxx hh hpp hxx cs go rs rb php pl pm swift kt kts scala groovy gradle sh
     bash zsh fish ps1 bat lua r jl f90 hs ml mli clj ex exs erl dart sql vb asm cmake proto nim zig tcl el lisp scm

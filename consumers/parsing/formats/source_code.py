@@ -1,6 +1,6 @@
-"""Source code by Pygments: its comments and docstrings, the part that somebody wrote to be read.
+"""Source code by Pygments: its comments and docstrings.
 
-Licences, short comments and code in comments are reported; so is the number of the lines of code.
+Licences, short comments and commented-out code are reported as omissions, and so is the number of lines of code.
 """
 
 import re
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS = 4
 _CODE_SIGNS = re.compile(r"[(){}\[\];=<>|&$@\\]")
 _MOST_CODE_SIGNS = 0.1
-"""Of the characters of a comment's line: code that was commented out has more."""
+"""Maximum share of code characters in a line of a comment; commented-out code has more."""
 
 
 def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str) -> ParsedText:
@@ -60,7 +60,7 @@ def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str)
 
 
 class _Comments:
-    """Comments on lines below each other are one; a docstring follows the name that it is about."""
+    """Collects comments: comments on consecutive lines are joined, and a docstring follows the name that it documents."""
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline

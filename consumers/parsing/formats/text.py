@@ -1,4 +1,4 @@
-"""Plain text: paragraphs, and a title where the first line is one."""
+"""Plain text: paragraphs, and a title if the first line is one."""
 
 import re
 
@@ -23,8 +23,11 @@ def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
-    """The beginning of the text, as far as one document may be long, without lines that are too long to be meant for reading;
-    each leaves an empty line. Raises NotADocument if such lines are all there is."""
+    """Return the text up to `text_chars` characters, with each line of more than `line_chars` characters replaced by an empty
+    one.
+
+    Lines of that length are data, not prose. Raises NotADocument if the text has no other lines.
+    """
     if len(text) > limits.text_chars:
         text = text[: text.rfind("\n", 0, limits.text_chars) + 1] or text[: limits.text_chars]
         omissions.add(OmissionKind.TOO_LARGE, f"text after the first {len(text):,} characters")
@@ -47,7 +50,7 @@ def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
 
 
 def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
-    """The first line as the title, and the rest, where that line stands apart as titles do; else "" and all blocks."""
+    """Return the first line and the remaining blocks if the line looks like a title; otherwise "" and all blocks."""
     if not blocks:
         return "", blocks
     first, *others = blocks
@@ -61,7 +64,7 @@ def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
     ruled = lead.split("\n", 1)[0].strip()
     if len(ruled) >= 3 and not ruled.strip("=-~*_"):  # underlined
         lead = lead.partition("\n")[2].lstrip()
-    # Lines of wrapped prose are about as long as one another and go on in lower case.
+    # Lines of wrapped prose have similar lengths and continue in lower case.
     elif lead[0].islower() or len(ruled) < 1.5 * len(line):
         return "", blocks
     if not lead:
@@ -82,5 +85,5 @@ def _could_be_title(line: str) -> bool:
 
 
 def _ends_sentence(line: str) -> bool:
-    """Whether the last stop is one: not that of "Jr.", "& Co." or "U.S.A."."""
+    """Whether the full stop at the end ends a sentence, unlike that of "Jr.", "& Co." or "U.S.A."."""
     return len(sentence_starts(f"{line} Next")) > 1 and not _INITIALS.search(line)

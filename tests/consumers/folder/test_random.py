@@ -84,11 +84,25 @@ def _try(folder: Folder, step: tuple[object, ...]) -> None:
         _apply(folder, step)
 
 
+RANDOM = settings(deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
+STEPS = st.lists(step, min_size=1, max_size=25)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("polling", [False, True])
-@settings(max_examples=60, deadline=None, phases=(Phase.generate,), suppress_health_check=[HealthCheck.too_slow])
-@given(steps=st.lists(step, min_size=1, max_size=25))
-def test_the_events_add_up_to_what_is_in_the_folder(polling: bool, steps: list[tuple[object, ...]]) -> None:
+@settings(RANDOM, max_examples=60)
+@given(steps=STEPS)
+def test_the_events_add_up_to_what_is_in_the_folder(steps: list[tuple[object, ...]]) -> None:
+    check_events(steps, polling=False)
+
+
+@pytest.mark.slow
+@settings(RANDOM, max_examples=15)  # a poll takes some tenths of a second
+@given(steps=STEPS)
+def test_the_events_of_polls_add_up_to_what_is_in_the_folder(steps: list[tuple[object, ...]]) -> None:
+    check_events(steps, polling=True)
+
+
+def check_events(steps: list[tuple[object, ...]], polling: bool) -> None:
     top = Path(tempfile.mkdtemp(prefix="folder-"))
     folder = Folder(top / "root", polling, max_bytes=2)
     folder.root.mkdir()

@@ -9,6 +9,7 @@ import pytest
 from consumers.parsing import parse_data, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
+from tests.consumers.parsing.office_samples import outlook
 
 SETTINGS = SplitSettings(max_tokens=400, min_tokens=0)
 HEADERS = b"From: Mara <mara@tarn.example>\nTo: joss@tarn.example\nSubject: Tide gauge\n"
@@ -49,6 +50,35 @@ def test_each_message_is_a_document(tmp_path: Path, name: str) -> None:
     assert second.title == "Mühle"
     assert second.passages[0].text.startswith("From: Mara <mara@tarn.example>\nTo: joss@tarn.example")
     assert any("One brass float." in passage.text for each in documents.values() for passage in each.passages)
+
+
+@pytest.mark.parametrize(
+    ("headers", "target"),
+    [
+        (b"In-Reply-To: <a#1@tarn.example>\nReferences: <z@tarn.example> <y@tarn.example>\n", "mid:a%231@tarn.example"),
+        (b"References: <z@tarn.example>\n <a@tarn.example>\n", "mid:a@tarn.example"),
+        (b"In-Reply-To: Your message of Monday\n", None),
+        (b"", None),
+    ],
+)
+def test_an_answer_links_to_the_message_that_it_answers(headers: bytes, target: str | None) -> None:
+    data = headers + HEADERS + b"\nIt has a float.\n"
+    (document,) = parse_data(data, b"mail.eml", "file:///mail.eml", SETTINGS)
+    links = [link.target for passage in document.passages for link in passage.links]
+    assert links == ([] if target is None else [target])
+
+
+def test_an_answer_in_outlooks_format_links_to_its_message() -> None:
+    texts = {
+        "0037001F": "Re: Tide gauge",
+        "0C1A001F": "Mara",
+        "1000001F": "It has a float.",
+        "1042001F": "<a@tarn.example>",
+    }
+    streams = {f"__substg1.0_{name}": text.encode("utf-16-le") for name, text in texts.items()}
+    data = outlook(streams | {"__properties_version1.0": bytes(32)}, {})
+    (document,) = parse_data(data, b"letter.msg", "file:///letter.msg", SETTINGS)
+    assert [link.target for link in document.passages[0].links] == ["mid:a@tarn.example"]
 
 
 def test_messages_with_one_id_stay_apart_and_deleted_ones_are_skipped(tmp_path: Path) -> None:

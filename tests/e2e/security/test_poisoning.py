@@ -21,8 +21,10 @@ QUESTIONS = {each["id"]: each for each in json.loads((ROOT / "examples" / "quest
 FLOODED = "strand-saviour"
 ASKED = ("founder", "landlord", "castellan-museum", "strand-saviour", "coldcellar-map", "rook-librarian")
 FIRST = 5
+COPIES = 120
+"""Near-duplicates of each flood; `bench poison` adds 400."""
 READ_S = 600.0
-"""The packaged encoder reads the drive and 800 copies."""
+"""The packaged encoder reads the drive and the copies."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def test_the_documents_that_answer_stand_first_before_any_attack(clean: Mapping[
 
 
 def test_a_flood_of_near_duplicates_takes_one_place(drive: Daemon, clean: Mapping[str, list[int]], attack: Any) -> None:
-    attack(*flood(QUESTIONS[FLOODED]["question"]))
+    attack(*flood(QUESTIONS[FLOODED]["question"], COPIES))
     assert attackers(drive, FLOODED) <= 1
     for name, before in clean.items():
         after = places(drive, name)
@@ -90,7 +92,7 @@ def test_copies_of_a_true_passage_take_its_place_and_no_other(
     drive: Daemon, clean: Mapping[str, list[int]], attack: Any
 ) -> None:
     [first, *_] = drive.query(QUESTIONS[FLOODED]["question"], "fused", k=1)
-    attack(*altered_copies(first["title"], first["text"]))
+    attack(*altered_copies(first["title"], first["text"], COPIES))
     answer = drive.ctl_json("query", QUESTIONS[FLOODED]["question"], "-k", "50", "--explain")
     [passage, *others] = answer["passages"]
     assert passage["text"].startswith(first["text"]), "the passage or its nearest copy"

@@ -1,6 +1,7 @@
 """In `fused`, links lead from the best passages to the documents they name, of the memory or the scope that is asked."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,21 @@ def others(count: int = 12) -> dict[str, Said]:
     }
 
 
-def commit(memory: Store, documents: dict[str, Said], removed: tuple[str, ...] = ()) -> None:
+def commit(
+    memory: Store,
+    documents: dict[str, Said],
+    removed: tuple[str, ...] = (),
+    message_ids: Mapping[str, str] | None = None,
+) -> None:
+    ids = message_ids or {}
     texts = {uri: PassageText(passage_id("", text), "", text) for uri, (text, _) in documents.items()}
     records = tuple(
-        Document(uri, "/drive", passages=(PassageRef(texts[uri].id, {}, (), links=links),))
+        Document(
+            uri,
+            "/drive",
+            passages=(PassageRef(texts[uri].id, {}, (), links=links),),
+            metadata={"message_id": ids[uri]} if uri in ids else {},
+        )
         for uri, (_, links) in documents.items()
     )
     unique = {text.id: text for text in texts.values()}
@@ -130,16 +142,30 @@ def test_a_passage_that_two_documents_share_has_the_links_of_those_in_scope(memo
     assert not linked(memory.scoped("without the copy", lambda document: document.uri != copy))
 
 
+def test_an_answer_leads_to_its_message_by_an_edge_of_its_own_type(memory: Store) -> None:
+    asked, answer = "file:///drive/asked.eml", "file:///drive/answer.eml"
+    commit(memory, {answer: ("It has a float.", (Link("mid:one%20id@tarn"), Link("missing.md")))})
+
+    def edges() -> list[tuple[str, str]]:
+        lines = map(json.loads, export_lines(memory.snapshot(), memory.document_snapshot()))
+        return [(line["type"], line["target"]) for line in lines if line.get("type") in ("link", "thread")]
+
+    assert edges() == []
+    commit(memory, {asked: ("What does the gauge have?", ())}, message_ids={asked: "<one id@tarn>"})
+    assert edges() == [("thread", passage_id("", "What does the gauge have?"))]
+    commit(memory, {}, (asked,))
+    assert edges() == []
+
+
 PAGES = [f"file:///drive/{folder}{name}.md" for folder in ("", "a/") for name in ("one", "two", "three")]
+TARGETS = ["one", "two.md", "../one.md", "a/three.md", "three", "mid:two"]
 pages = st.dictionaries(
     st.sampled_from(PAGES),
     st.one_of(
         st.none(),
         st.tuples(
             st.sampled_from([OWNERSHIP, TEAM_TEXT, "The image of a team.", "Broken on Mondays.", "Who mends it?"]),
-            st.lists(st.sampled_from(["one", "two.md", "../one.md", "a/three.md", "three"]).map(Link), max_size=2).map(
-                tuple
-            ),
+            st.lists(st.sampled_from(TARGETS).map(Link), max_size=2).map(tuple),
         ),
     ),
     max_size=4,

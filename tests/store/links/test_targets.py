@@ -35,6 +35,7 @@ SITE = [
     document("manual/README.md"),
     document("manual/setup.md"),
     document("kafka://news/7", title="Flood in Bern", url="https://www.news.example/2024/flood.html?id=7#top"),
+    document("letters.eml", title="Tide gauge", message_id="<a/b%c@tarn.example>"),
 ]
 
 
@@ -98,6 +99,9 @@ def test_links_of_a_vault(source, target, expected):
         ("manual/setup.md", "http://news.example/2024/flood?id=7", "kafka://news/7"),
         ("manual/setup.md", "Flood in Bern", "kafka://news/7"),
         ("manual/setup.md", "tools.md?plain=1", "content/handbook/teams/support/tools.md"),
+        ("manual/setup.md", "mid:a%2Fb%25c@tarn.example", "letters.eml"),
+        ("manual/setup.md", "mid:a@tarn.example", None),
+        ("manual/setup.md", "a/b%25c@tarn.example", None),
     ],
 )
 def test_links_of_a_site(source, target, expected):
@@ -113,14 +117,18 @@ link = st.one_of(
     path.map("{}.md".format),
     path.map("https://h.example/{}".format),
     st.just("https://h.example/?q"),
+    st.just("mid:a"),
 )
 documents = st.builds(
-    lambda path, ending, title, alias, url: document(f"{path}{ending}", title, aliases=[alias], url=url),
+    lambda path, ending, title, alias, url, id: document(
+        f"{path}{ending}", title, aliases=[alias], url=url, message_id=id
+    ),
     path,
     st.sampled_from([".md", ".html", ""]),
     name,
     st.one_of(name, path.map("/{}".format)),
     st.sampled_from(["", "https://h.example/a", "https://h.example/b/a"]),
+    st.sampled_from(["<a>", "<b>"]),
 )
 
 

@@ -1,1 +1,1 @@
-"""E-mail, as programs keep it."""
+"""E-mail in the file formats of mail programs."""

@@ -1,7 +1,7 @@
-"""E-mail (.eml): its headers, its body, and what is attached to it as text.
+"""E-mail (.eml): headers, body, and attachments that are text.
 
-Every text of the message is read, as its MIME structure (RFC 2046) says, except versions of the body that another version makes
-superfluous. Attachments that are no text are named in the account of omissions.
+Every text in the MIME structure (RFC 2046) is parsed, except versions of the body that another version makes redundant.
+Attachments that are not text are reported as omissions.
 """
 
 import re
@@ -18,6 +18,7 @@ from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
@@ -27,11 +28,11 @@ from consumers.splitting import ParsedText, TextBlock, paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
-"""The first line of a message that Apple Mail keeps."""
+"""The first line of a message in Apple Mail's format: the message's length in bytes."""
 _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organization")
-"""Read where they say something that the others do not."""
+"""Headers that are parsed only if their value does not occur in `_HEADERS`."""
 _DEEPEST = 5
-"""Lowest level of headings; messages further in stand below the same."""
+"""Deepest level of headings; messages nested more deeply get this level."""
 _MOST_PARTS = 1000
 
 
@@ -53,25 +54,25 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _without_count(data: bytes) -> bytes:
-    """The message of an .emlx file, which stands between its length and a list of flags."""
+    """Return the message of an .emlx file without the length before it and the list of flags after it."""
     counted = _COUNT.match(data)
     return data[counted.end() : counted.end() + int(counted[1])] if counted else data
 
 
 def parse_message(data: bytes) -> EmailMessage:
-    # The modern policy parses each header's grammar when it is read, which damaged headers can make fail.
+    # The modern policy parses a header when it is accessed; damaged headers can raise there.
     return BytesParser(policy=policy.default).parsebytes(data)
 
 
 def read_message(message: EmailMessage, outline: Outline, limits: Limits, depth: int = 0) -> list[str]:
-    """Takes a message into `outline`, below headings of level `depth`; returns the names of what is attached."""
+    """Add a message to `outline`, below headings of level `depth`. Returns the names of its attachments."""
     reader = _Reader(outline, limits)
     reader.read(message, depth)
     return reader.names
 
 
 def header(message: EmailMessage, name: str) -> str:
-    """One line, "" where there is none."""
+    """Return a header's value on one line, or "" if the header is missing."""
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:
         if not raw.isascii():  # RFC 6532 allows UTF-8; programs write other encodings too
@@ -88,7 +89,7 @@ def _one_line(text: str) -> str:
 
 
 class _Reader:
-    """Takes messages into an outline. Parts wait on a stack, as they nest as deep as they like."""
+    """Adds messages to an outline. Pending parts are on a stack, because parts can nest without limit."""
 
     def __init__(self, outline: Outline, limits: Limits) -> None:
         self.outline = outline
@@ -97,9 +98,9 @@ class _Reader:
         self.names: list[str] = []
         self.budget = _MOST_PARTS
         self.attached: set[EmailMessage] = set()
-        """Messages in the message."""
+        """Messages that are attached to the message."""
         self.compared = 0
-        """Characters of alternatives that were compared."""
+        """Number of characters of alternatives that were compared."""
 
     def read(self, message: EmailMessage, depth: int) -> None:
         stack = [(message, depth)]
@@ -131,20 +132,21 @@ class _Reader:
         lines += [
             f"{name}: {value}" for name in _RARE_HEADERS if (value := header(message, name)) and value not in said
         ]
-        self.outline.text("\n".join(lines))
+        answered = answered_message(header(message, "In-Reply-To"), header(message, "References"))
+        self.outline.text("\n".join(lines), links=answered)
 
     def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """The parts of a multipart that are to be read."""
+        """Return the parts of a multipart that have to be parsed."""
         if kind == "multipart/alternative":
             return self._best_versions(parts)
-        if kind == "message/delivery-status":  # blocks of fields, which the standard library takes for messages
+        if kind == "message/delivery-status":  # blocks of fields, which the standard library parses as messages
             for block in parts:
                 self.outline.text("\n".join(f"{name}: {_one_line(str(value))}" for name, value in block.items()))
             return []
         return parts
 
     def _best_versions(self, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """The alternative to read, and the others if these are too large to compare."""
+        """Return the alternative to parse, or all of them if they are too large to compare."""
         texts = [(part, self._said(part)) for part in parts]
         if self.compared > self.limits.text_chars:
             return parts
@@ -162,7 +164,7 @@ class _Reader:
         return [chosen[0]]
 
     def _said(self, part: EmailMessage) -> str:
-        """The text of one alternative."""
+        """Return the text of one alternative."""
         outline = Outline(self.limits.text_chars, Omissions())
         for leaf in _leaves(part):
             if leaf.get_content_maintype() == "text" and self.compared <= self.limits.text_chars:
@@ -185,7 +187,7 @@ class _Reader:
 
 
 def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
-    """The parts below one that hold content, in order. At most `_MOST_PARTS` parts are looked at."""
+    """Yield the parts with content below one part, in order. Visits at most `_MOST_PARTS` parts."""
     stack = [part]
     for _ in range(_MOST_PARTS):
         if not stack:
@@ -210,7 +212,7 @@ def _format_by_name(part: EmailMessage) -> DocumentFormat | None:
 
 
 def _text(part: EmailMessage, outline: Outline, limits: Limits) -> None:
-    """Takes a part's text into the outline."""
+    """Add a part's text to the outline."""
     format = BY_MIME_TYPE.get(part.get_content_type())
     by_name = _format_by_name(part)
     payload = part.get_payload(decode=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from consumers.parsing.formats.registry import MAILBOX_LINE
 
 _SEPARATOR = re.compile(rb"(?:\A|(?<=\n)\r?\n)" + MAILBOX_LINE)
-"""Behind a blank line, or at the beginning."""
+"""The separator follows a blank line or is at the beginning of the file."""
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
-"""A line of a message that would be taken for a separator."""
+"""A message's line that begins with "From ", which a mailbox escapes with ">" so that it is not a separator."""
 _HEADERS_WITHIN = 1 << 16
 _MESSAGE_ID = re.compile(rb"^message-id:\s*<?([^\s<>]{1,200})", re.IGNORECASE | re.MULTILINE)
 _MOZILLA_STATUS = re.compile(rb"^X-Mozilla-Status:\s*([0-9A-Fa-f]{1,8})\r?$", re.MULTILINE)
@@ -17,20 +17,20 @@ _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
 def split_mailbox(data: bytes) -> Iterator[bytes]:
-    """The messages, without the quotes that a mailbox adds to lines of theirs."""
+    """Yield the messages, with the mailbox's ">" escapes removed."""
     for part in _SEPARATOR.split(data):
         if part.strip():
             yield _QUOTED.sub(rb"\1", part)
 
 
 def message_key(message: bytes) -> str:
-    """What identifies the message wherever it stands: its id, "" if it has none."""
+    """Return the message's Message-ID, or "" if it has none."""
     found = _MESSAGE_ID.search(_headers(message))
     return found[1].decode("utf-8", "replace") if found else ""
 
 
 def is_deleted(message: bytes) -> bool:
-    """Whether Thunderbird shows the message no more: it marks deleted messages and removes them later."""
+    """Whether Thunderbird no longer shows the message: it marks a deleted message and removes it later."""
     found = _MOZILLA_STATUS.search(_headers(message))
     return found is not None and bool(int(found[1], 16) & _EXPUNGED)
 

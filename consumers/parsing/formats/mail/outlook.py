@@ -1,4 +1,4 @@
-"""Outlook's .msg by olefile: subject, people, body, and the names of what is attached ([MS-OXMSG])."""
+"""Outlook's .msg by olefile: subject, people, body, and the names of attachments ([MS-OXMSG])."""
 
 import io
 import re
@@ -11,6 +11,7 @@ import olefile
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.html_text import walk
 from consumers.parsing.formats.markup.html_tree import tree
@@ -20,6 +21,7 @@ from consumers.splitting import ParsedText, paragraphs
 
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = "0037", "0C1A", "0C1F", "5D01"
 _TO, _CC, _BCC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "0E02", "1000", "1013", "1009", "1035"
+_IN_REPLY_TO, _REFERENCES = "1042", "1039"
 _ATTACHMENT_NAME, _ATTACHMENT_SHORT_NAME = "3707", "3704"
 _SENT, _RECEIVED, _CODE_PAGE = 0x0039, 0x0E06, 0x3FFD
 _PROPERTIES = "__properties_version1.0"
@@ -38,7 +40,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Message:
-    """A message's properties are streams named by their number and type, or 16 bytes each in one stream."""
+    """A message. A property is a stream named by its number and type, or a 16-byte entry in one common stream."""
 
     def __init__(self, file: Any, limits: Limits, omissions: Omissions) -> None:
         self.omissions = omissions
@@ -62,7 +64,8 @@ class _Message:
         headers: dict[str, Any] = {
             key: " ".join(value.split())[:2000] for key, value in stated.items() if value.strip()
         }
-        outline.text("\n".join(f"{key.capitalize()}: {value}" for key, value in headers.items()))
+        answered = answered_message(self._text(_IN_REPLY_TO), self._text(_REFERENCES))
+        outline.text("\n".join(f"{key.capitalize()}: {value}" for key, value in headers.items()), links=answered)
         self._body(outline)
         if identity := self._text(_MESSAGE_ID):
             headers["message_id"] = identity[:1000]
@@ -130,10 +133,10 @@ class _Message:
         }
 
     def _date(self) -> str:
-        """When it was sent, or received, in UTC; "" where the message does not say."""
+        """Return when the message was sent or, if unknown, received, in UTC; "" if the message states neither."""
         for number in (_SENT, _RECEIVED):
             if number in self.fixed:
-                ticks = int.from_bytes(self.fixed[number], "little")  # of 100 ns
+                ticks = int.from_bytes(self.fixed[number], "little")  # in units of 100 ns
                 try:
                     return (_EPOCH + timedelta(microseconds=ticks // 10)).isoformat(timespec="seconds")
                 except OverflowError:

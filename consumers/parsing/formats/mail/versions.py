@@ -1,6 +1,6 @@
-"""Which of two versions of a message's body is read: the plain one, unless that in HTML says clearly more.
+"""Chooses between the plain and HTML versions of a message's body: plain, unless the HTML version says clearly more.
 
-Programs write "your e-mail program does not show HTML" in place of the plain version, or a part of the message.
+Some programs write only part of the message, or "your e-mail program does not show HTML", in the plain version.
 """
 
 import re
@@ -9,17 +9,17 @@ from consumers.omissions import OmissionKind, Omissions
 
 _WORD = re.compile(r"\w{2,}")
 _ENOUGH = 0.8
-"""Share of the rich version's words that the plain one must have."""
+"""Share of the HTML version's words that the plain version must have."""
 
 
 def says_enough(plain: str, rich: str) -> bool:
-    """Whether the plain version has nearly all the words of the rich one."""
+    """Whether the plain version has nearly all the words of the HTML version."""
     words = set(_WORD.findall(rich.casefold()))
     return len(words & set(_WORD.findall(plain.casefold()))) >= _ENOUGH * len(words)
 
 
 def report_version(unread: str, read: str, omissions: Omissions) -> None:
-    """Reports a version that is not read, with the words that only it has, if there are any."""
+    """Report the version that is not parsed, with the words that only it contains. Does nothing if there are none."""
     known = set(_WORD.findall(read.casefold()))
     only = [word for word in dict.fromkeys(_WORD.findall(unread)) if word.casefold() not in known]
     if only:

@@ -1,1 +1,1 @@
-"""Formats that are text with markup in it."""
+"""Parsers for text formats with markup."""

@@ -1,7 +1,7 @@
-"""Which parts of an HTML page are not its content: navigation, contents tables, permalinks, a site's header and footer.
+"""Finds the parts of an HTML page that are not its content: navigation, contents tables, permalinks, header and footer.
 
-The page's own markup decides, never what stands in other files: a block that every page of a site repeats is found by its role,
-its element, its class or its links. So a page reads the same whichever pages are beside it.
+Only the page's own markup decides: a block that every page of a site repeats is recognised by its role, element, class or
+links. The result for a page therefore does not depend on other files.
 """
 
 import re
@@ -19,8 +19,8 @@ _ROLE_WORDS = """
     navigation search contentinfo menu menubar toolbar tablist directory dialog alertdialog doc-toc doc-pagelist
 """
 _ROLES = frozenset(_ROLE_WORDS.split())
-"""Landmarks and widgets of WAI-ARIA and DPUB-ARIA that hold no text of the page."""
-# DocBook and Publican, Sphinx and its themes, MkDocs, Docusaurus, mdBook, Doxygen, Texinfo, MediaWiki.
+"""WAI-ARIA and DPUB-ARIA roles of landmarks and widgets that contain no text of the page."""
+# Class names of DocBook and Publican, Sphinx and its themes, MkDocs, Docusaurus, mdBook, Doxygen, Texinfo, MediaWiki.
 _NAME_WORDS = """
     navheader navfooter docnav sphinxsidebar sphinxsidebarwrapper wy-nav-side wy-breadcrumbs rst-footer-buttons rst-versions
     mobile-nav headerlink permalink header-anchor heading-anchor anchor-link anchorjs-link hash-link headeranchor
@@ -40,17 +40,17 @@ _WEAK_NAME = re.compile(
     r"\b(?:nav\w*|menus?|side(?:bar|nav)|topbar|topnav|footer|header|banner|breadcrumbs?|pager|langs?|languages?|share|social)\b"
     r"|(?<!\S)(?:toc|contents|index|related|links?|tabs?|top|path|quickview|quicklinks)(?!\S)"
 )
-"""Names that content bears too (a `sidebar` of DocBook is a box of text): they count where most of the text is links."""
+"""Names that content can have too (DocBook's `sidebar` is a text box). They count only if most of the text is links."""
 _WEAK_LINK_SHARE = 0.5
 _SECTIONS = frozenset(("article", "section", "main", "aside", "blockquote", "details", "fieldset", "figure", "td"))
-"""Elements whose `header` and `footer` are their own, not the page's."""
+"""Elements with a `header` and `footer` of their own, as opposed to the page's."""
 _LISTS = frozenset(("ul", "ol", "dl"))
 _CONTAINERS = frozenset(("ul", "ol", "dl", "table", "tr", "div", "p", "center", "section", "header", "aside"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _UNSEEN = frozenset(("script", "style", "head", "noscript", "svg", "template", "select", "button", "textarea", "title"))
 _WHOLE = frozenset(("html", "body", "main", "article"))
 _STEPS = frozenset(("prev", "previous", "next", "up", "home", "start", "contents", "toc", "index", "top"))
-"""What `rel` says of a link that leads through a book."""
+"""Values of `rel` for links that lead through a book."""
 _LONGEST_STEPS = 400
 _CONTENTS_LINK_SHARE = 0.85
 _FEWEST_CONTENTS_LINKS = 3
@@ -58,17 +58,16 @@ _FEWEST_CONTENTS_LINKS = 3
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`root` holds the page's content; `left_out` are the elements below it that are none of it, and what they are."""
+    """`root` contains the page's content. `left_out` maps the elements below it that are not content to the reported kind."""
 
     root: Element
     left_out: LeftOut
 
 
 def find_content(root: Element, omissions: Omissions) -> Content:
-    """The content of a page: its one `main` where it marks one that has text, else the whole, less what is boilerplate.
+    """Return the content of a page: its only `main` element if that has text, otherwise the whole page, without boilerplate.
 
-    A contents table is left out where the page has other text too; a page that is nothing else is read by it. Text outside the
-    content is reported.
+    A contents table is left out if the page has other text; otherwise it is the content. Text outside the content is reported.
     """
     content = _find_content(root)
     if content.root is not root:
@@ -96,20 +95,20 @@ def _main_element(root: Element) -> Element:
 
 @dataclass(slots=True)
 class _Count:
-    """What stands below one open element, without what is left out there."""
+    """Counts of the text and links below one open element, excluding elements that are left out."""
 
     chars: int = 0
     text_chars: int = 0
-    """Of `chars`, those outside headings."""
+    """Number of `chars` outside headings."""
     link_chars: int = 0
     links: int = 0
     steps: int = 0
-    """Links that lead to the page before, after or above."""
+    """Number of links to the previous, next or parent page."""
     fragment_links: int = 0
-    """Links to a place in a page."""
+    """Number of links to a position in a page."""
     headings: int = 0
     path: str | None = None
-    """The page that all links lead to; "?" for several."""
+    """The page that all links lead to; "?" if they lead to several."""
 
     def add(self, below: "_Count") -> None:
         self.chars += below.chars
@@ -132,12 +131,12 @@ class _Count:
 
 @dataclass(slots=True)
 class _BoilerplateSearch:
-    """One pass over the tree by lxml's iterator: nothing recurses, and each element is counted once into the one above it."""
+    """One pass over the tree with lxml's iterator, without recursion; each element is counted once, in its parent."""
 
     boilerplate: list[Element] = field(default_factory=list)
     contents: list[Element] = field(default_factory=list)
     total: _Count = field(default_factory=_Count)
-    """Of what is neither boilerplate nor contents."""
+    """Counts of the text that is neither boilerplate nor a contents table."""
     _open: list[_Count] = field(default_factory=list)
     _sections: int = 0
     _headings: int = 0
@@ -178,7 +177,7 @@ class _BoilerplateSearch:
         self._text(node.text)
 
     def _at_start(self, node: Element, tag: str) -> str:
-        """What an element is by its own tag, role and names: "boilerplate", "contents", "unseen", or "" for text."""
+        """Classify an element by its tag, role and names: "boilerplate", "contents", "unseen", or "" for text."""
         if not tag or tag in _UNSEEN or node.get("hidden") is not None:
             return "unseen"
         if tag == "nav":
@@ -254,7 +253,7 @@ def _verdict(names: str) -> str:
 
 
 def _is_permalink(node: Element) -> bool:
-    """A link to a place in a page whose text is one sign, such as ¶ or #."""
+    """Whether a link to a position in a page has a text without letters or digits, such as ¶ or #."""
     text = node.text
     return (
         text is not None
@@ -278,7 +277,7 @@ def _count_link(node: Element, count: _Count) -> None:
 
 
 def _is_steps(count: _Count) -> bool:
-    """Whether it is a bar of links to the pages before, after and above."""
+    """Whether an element is a bar of links to the previous, next and parent pages."""
     return (
         (count.steps > 1 or (count.steps == 1 and count.link_share >= _WEAK_LINK_SHARE))
         and count.steps * 2 >= count.links
@@ -288,7 +287,7 @@ def _is_steps(count: _Count) -> bool:
 
 
 def _is_page_contents(count: _Count) -> bool:
-    """Whether nearly all is links to places in the page itself."""
+    """Whether an element contains hardly anything except links to positions in its own page."""
     return (
         count.links >= _FEWEST_CONTENTS_LINKS
         and count.fragment_links == count.links

@@ -1,4 +1,4 @@
-"""Front matter of Markdown: YAML between `---` lines, or TOML between `+++` lines, as metadata."""
+"""Front matter of Markdown as metadata: YAML between `---` lines, or TOML between `+++` lines."""
 
 import re
 import tomllib
@@ -18,10 +18,10 @@ _MAX_DEPTH = 8
 
 
 def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, int]:
-    """The values of the front matter, the text below it, and how many lines stand above that. Without front matter the whole
-    text: two rules with prose between them are none.
+    """Return the values of the front matter, the text below it, and the number of lines above that text.
 
-    Values are texts as they are written ("2024-01-05", "yes"), and lists and objects of such.
+    Without front matter, the text is returned whole; prose between two horizontal rules is not front matter. Values are strings
+    as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
     """
     if match := _TOML.match(text[:_LONGEST]):
         values = _toml(match[1])
@@ -39,13 +39,13 @@ def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, 
 
 
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""Makes nothing but texts, lists and dictionaries; every scalar is a text."""
+"""Creates only strings, lists and dictionaries; every scalar is a string."""
 
 
 def _yaml(text: str) -> dict[str, Any] | None:
-    """The object; None if the text is none."""
+    """Return the parsed dictionary, or None if the text is not one."""
     try:
-        # A few aliases make a value of billions of parts.
+        # A few aliases can expand to billions of elements.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _LOADER)):
             return _pairs(text)
         found = yaml.load(text, _LOADER)  # noqa: S506
@@ -57,7 +57,10 @@ def _yaml(text: str) -> dict[str, Any] | None:
 
 
 def _pairs(text: str) -> dict[str, Any] | None:
-    """Pairs that are no YAML, such as `title: Berlin: a visit`. None unless each line is a pair or an item of a list."""
+    """Parse pairs that are invalid YAML, such as `title: Berlin: a visit`.
+
+    Returns None unless each line is a pair, a list item, or the continuation of a value.
+    """
     found: dict[str, Any] = {}
     key = ""
     for line in text.splitlines():

@@ -19,7 +19,7 @@ _DATE_NAMES = {
     **dict.fromkeys(("citation_publication_date", "citation_date"), "date"),
     **dict.fromkeys(("article:modified_time", "dcterms.modified", "last-modified"), "modified"),
 }
-"""What pages call the date they bear."""
+"""Names of `meta` elements with the page's date, and the metadata key for each."""
 Element = Any
 
 
@@ -41,7 +41,7 @@ def _title(root: Element, outline: Outline, omissions: Omissions) -> str:
     for other in others:
         report(OmissionKind.METADATA, other, omissions)
     heading = outline.first_heading
-    # "Zeppelin - An Encyclopedia" over a page whose heading is "Zeppelin": the site's name is no part of the subject.
+    # The title "Zeppelin - An Encyclopedia" of a page with the heading "Zeppelin": the site's name is not part of the subject.
     if heading and (not title or any(title.startswith(heading + end) for end in _TITLE_ENDS)):
         if title:
             omissions.add(OmissionKind.METADATA, title)

@@ -1,4 +1,4 @@
-"""Which elements of an HTML page are text, and what an account of omissions says of the others."""
+"""Decides which elements of an HTML page are text, and reports the others as omissions."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -11,11 +11,11 @@ from consumers.parsing.decoding import clean_text
 
 Element = Any
 LeftOut = Mapping[Element, OmissionKind]
-"""Elements that are not the page's content, and as what they are reported."""
+"""Maps elements that are not the page's content to the kind of omission that is reported."""
 NOTHING: LeftOut = {}
 
 _SILENT = frozenset(("script", "style", "head", "title", "annotation", "annotation-xml"))
-"""Elements without text for readers, or whose text is read elsewhere."""
+"""Elements without text for readers, or whose text is extracted elsewhere."""
 _UNREAD = {
     **dict.fromkeys(("template", "noscript", "dialog"), OmissionKind.HIDDEN),
     **dict.fromkeys(("select", "input", "textarea", "datalist", "button"), OmissionKind.CONTROL),
@@ -25,7 +25,7 @@ _UNREAD = {
 }
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 _LABEL_WORDS = 3
-"""A button of so many words is the question of a list that unfolds; a shorter one ("Copy") does something."""
+"""A button with at least this many words is a question that unfolds its answer. A shorter one ("Copy") is a control."""
 _WORDLESS_INPUTS = frozenset(("hidden", "password", "checkbox", "radio", "file", "color", "range"))
 _ABBREVIATIONS = frozenset(("abbr", "acronym", "dfn"))
 _COMPARED_TEXTS = 50
@@ -33,7 +33,7 @@ _TOOLTIPS = ("title", "aria-label", "aria-description")
 
 
 def is_unread(node: Element, left_out: LeftOut, omissions: Omissions) -> bool:
-    """Whether an element is no part of the page's text. What a reader could miss of it is reported."""
+    """Whether an element is not part of the page's text. Text that a reader could miss is reported."""
     tag = node.tag
     if not isinstance(tag, str) or tag in _SILENT:
         return True
@@ -49,14 +49,16 @@ def is_unread(node: Element, left_out: LeftOut, omissions: Omissions) -> bool:
 
 
 def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
-    """Reports a text, if it has a letter or a number."""
+    """Report a text if it contains a letter or a digit."""
     if any(map(str.isalnum, text)):
         omissions.add(kind, clean_text(text))
 
 
 def description(node: Element, omissions: Omissions) -> str:
-    """The text that stands in an element's attributes, to be read before its content. A name of one word, such as that of an
-    icon, and a tooltip are reported instead."""
+    """Return the text of an element's attributes that comes before its content.
+
+    A description of one word, such as that of an icon, and tooltips are reported instead.
+    """
     tooltips = [value for name in _TOOLTIPS if (value := node.get(name)) and node.tag not in _ABBREVIATIONS]
     if tooltips:
         shown = "".join(islice(node.itertext(), _COMPARED_TEXTS)).casefold()
@@ -73,13 +75,16 @@ def description(node: Element, omissions: Omissions) -> str:
 
 
 def expansion(node: Element) -> str:
-    """What an abbreviation stands for, to be read after it."""
+    """Return the expansion of an abbreviation, which is added after it, or "" for other elements."""
     title = node.get("title") if node.tag in _ABBREVIATIONS else None
     return f" ({title})" if title else ""
 
 
 def content_of(node: Element, without: Element | None = None) -> str:
-    """The text of an element and of its parts' attributes, whether shown or not, except that of programs and of `without`."""
+    """Return the text and text attributes of an element and all elements below it, visible or not.
+
+    Scripts, styles and the element `without` are excluded.
+    """
     parts: list[str] = []
     walk = etree.iterwalk(node, events=("start", "end"))
     for event, below in walk:
@@ -114,7 +119,7 @@ def _other_attributes(node: Element) -> str:
 
 
 def _is_shown(node: Element, tag: str) -> bool:
-    """Whether an element that is usually no text is text here."""
+    """Whether an element that usually is not text is text here."""
     if tag == "template":
         return node.get("shadowrootmode") is not None or node.get("shadowroot") is not None
     if tag == "dialog":

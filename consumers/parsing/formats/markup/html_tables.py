@@ -1,4 +1,4 @@
-"""Tables of HTML: cells that span rows and columns, headers, and rows of a name and a value."""
+"""HTML tables: cells that span rows and columns, headers, and rows that are a name and a value."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 from consumers.parsing.table_rows import is_header, row_text, unused_names
 
 MAX_COLUMNS = 1000
-"""As HTML has it, of one cell; of a row here, so that nothing grows without bounds."""
+"""Maximum span of one cell in HTML; here it also limits the cells of a row, which bounds the memory."""
 REPEATED_CHARS = 200
-"""A longer cell that spans rows is read in the first of them alone: nobody names a row by a paragraph."""
+"""The text of a longer cell that spans rows occurs only in the first row: a paragraph is not the name of a row."""
 Element = Any
 
 
@@ -18,10 +18,10 @@ class _Row:
     line: int | None
     cells: list[str]
     headers: int
-    """How many of its own cells are th."""
+    """How many of its own cells are `th`."""
     own: int
     is_header: bool
-    """Whether they all are, a corner without text aside."""
+    """Whether all cells are `th`, except empty ones in the corner."""
     spans: bool
 
 
@@ -30,13 +30,13 @@ def read_rows(
     text: Callable[[Element], str],
     report: Callable[[int], None],
 ) -> Iterator[tuple[int | None, str]]:
-    """The line and the text of each row that has cells, every value with the name of its column or row.
+    """Yield the line and text of each row with cells; every value has its column's or row's name.
 
-    `report` is called with the number of a row's cells that stand beyond `MAX_COLUMNS`.
+    `report` is called with the number of a row's cells beyond `MAX_COLUMNS`.
     """
     laid = [row for row in _lay_out(rows, text, report) if row.own]
     while len(laid) > 1 and laid[0].own == 1 and laid[0].spans:
-        # One cell over all columns is what the table is about.
+        # One cell over all columns is the table's title.
         row = laid.pop(0)
         yield row.line, row_text((), row.cells[:1])
     header = _take_header(laid)
@@ -54,7 +54,7 @@ def read_rows(
 
 
 def _take_header(rows: list[_Row]) -> list[str]:
-    """The names of the columns, whose rows are taken off; what stands below a name that spans columns is joined to it."""
+    """Remove the header rows and return the column names; a name that spans columns is joined with each name below it."""
     if len(rows) < 2 or not (
         rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells, [row.cells for row in rows[1:24]]))
     ):
@@ -76,7 +76,10 @@ def _padded(cells: list[str], width: int) -> list[str]:
 def _lay_out(
     rows: Sequence[tuple[int | None, list[Element]]], text: Callable[[Element], str], report: Callable[[int], None]
 ) -> Iterator[_Row]:
-    """Each row with a text for every column: what spans rows again in each, what spans columns once, but for headers."""
+    """Yield each row with one text per column.
+
+    A cell that spans rows is repeated in each row. A cell that spans columns is repeated only if it is a header.
+    """
     hanging: dict[int, tuple[int, str]] = {}
     for line, elements in rows:
         names = sum(cell.tag == "th" for cell in elements)

@@ -1,6 +1,6 @@
-"""The text of an HTML tree as blocks in reading order, under its headings.
+"""Converts an HTML tree to blocks in reading order, under their headings.
 
-What a page does not show as text (menus, controls, hidden parts, frames) is reported to the outline's account of omissions.
+Text that a page does not show (menus, controls, hidden parts, frames) is reported to the outline's omissions.
 """
 
 from collections.abc import Iterator
@@ -44,13 +44,15 @@ def walk(
     page: int | None = None,
     level: int = 0,
 ) -> None:
-    """Puts everything visible below `root` into the outline, except `left_out`, which is reported as what it is there.
-    `level` is added to that of its headings."""
+    """Add everything visible below `root` to the outline. The elements in `left_out` are reported with their kinds instead.
+
+    `level` is added to the level of each heading.
+    """
     _HtmlWalk(outline, left_out, lines, page, level).run(root)
 
 
 class _HtmlWalk:
-    """Goes through the tree with lxml's own iterator: nothing here recurses, so depth costs nothing."""
+    """Walks the tree with lxml's iterator. Nothing recurses, so the depth of the tree is not limited."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class _HtmlWalk:
         level: int,
         frames: int = 0,
     ) -> None:
-        """`frames`: how many frames stand around this text."""
+        """`frames` is the number of frames around this text."""
         self.frames = frames
         self.outline = outline
         self.left_out = left_out
@@ -75,9 +77,9 @@ class _HtmlWalk:
         self.lists = 0
         self.pre_depth = 0
         self.links: list[Link] = []
-        """Those of the block that is being read."""
+        """Links of the current block."""
         self.anchor: tuple[str, int] | None = None
-        """The target of the link that is open, and how many parts stand before it."""
+        """Target of the open link, and the number of parts before it."""
 
     def run(self, root: Element) -> None:
         skip: Element | None = None
@@ -136,7 +138,7 @@ class _HtmlWalk:
             self.parts.append(text if self.pre_depth else _collapsed(text))
 
     def _end_link(self) -> None:
-        """Puts the link with its words into the block. One around several blocks belongs to the first with words."""
+        """Add the link with its words to the block. A link around several blocks belongs to the first one with words."""
         if self.anchor is not None:
             target, first = self.anchor
             words = "".join(self.parts[first:])
@@ -173,14 +175,14 @@ class _HtmlWalk:
         return visible_text(node, self.left_out, self.outline.omissions)
 
     def _frame(self, node: Element) -> None:
-        """A page that stands in an attribute (HTML, 4.8.5)."""
+        """Add the page in an iframe's `srcdoc` attribute (HTML, 4.8.5)."""
         self._flush()
         page = tree(node.get("srcdoc").encode("utf-8", "replace"))
         if page is not None:
             _HtmlWalk(self.outline, NOTHING, False, self.page, self.level, self.frames + 1).run(page)
 
     def _is_layout(self, table: Element) -> bool:
-        """Whether a table arranges blocks (columns of a page, code beside its line numbers) and has no rows of values."""
+        """Whether a table only arranges blocks (page columns, code next to its line numbers) and has no rows of values."""
         if table.get("role") in ("presentation", "none") or next(table.iter(*_LAYOUT_MARKS), None) is not None:
             return True
         if next(table.iterdescendants("table"), None) is not None or _has_stray_content(table):
@@ -220,7 +222,7 @@ class _HtmlWalk:
 
 
 def _rows(table: Element) -> Iterator[Element]:
-    """A table's own rows; those of a table inside one of its cells belong to that cell's text."""
+    """Yield a table's own rows. Rows of a table inside a cell belong to the text of that cell."""
     for child in table:
         if child.tag == "tr":
             yield child
@@ -229,7 +231,7 @@ def _rows(table: Element) -> Iterator[Element]:
 
 
 def _has_stray_content(table: Element) -> bool:
-    """Whether text stands in a table outside its cells, where browsers show it before the table (HTML, 13.2.6.1)."""
+    """Whether a table has text outside its cells, which browsers show before the table (HTML, 13.2.6.1)."""
     for node in table.iter("table", "thead", "tbody", "tfoot", "tr"):
         texts = [node.text, *(child.tail for child in node)]
         if any(text and text.strip() for text in texts) or any(child.tag not in _TABLE_PARTS for child in node):
@@ -238,7 +240,7 @@ def _has_stray_content(table: Element) -> bool:
 
 
 def visible_text(node: Element, left_out: LeftOut, omissions: Omissions) -> str:
-    """The text below one element in one line."""
+    """Return the visible text of one element on one line."""
     parts = [description(node, omissions), node.text or ""]
     skip: Element | None = None
     for event, below in etree.iterwalk(node, events=("start", "end")):

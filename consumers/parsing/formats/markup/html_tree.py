@@ -1,4 +1,4 @@
-"""From the bytes of an HTML page to its tree, by lxml."""
+"""Parses the bytes of an HTML page with lxml."""
 
 import re
 from typing import Any
@@ -12,14 +12,17 @@ from consumers.parsing.limits import NotADocument, Unreadable
 Element = Any
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _UNCLOSED = re.compile(r"<(embed|source|track|wbr)(\s[^<>]*)?>", re.IGNORECASE)
-"""Elements without content (HTML, 13.1.2) that libxml2 does not know as such: it takes all that follows for their content."""
+"""Void elements (HTML, 13.1.2) that libxml2 does not know. It treats everything after them as their content."""
 _DECLARED_WITHIN = 1024
-"""A page declares its encoding in its first kilobyte (HTML, 4.2.5.4)."""
+"""A page must declare its encoding within this many bytes (HTML, 4.2.5.4 requires 1024)."""
 
 
 def tree(data: bytes, charset: str = "") -> Element | None:
-    """The document's root; None when there is nothing in it. The encoding is the one that fits the bytes: a page's own
-    declaration, or the `charset` of its envelope, only decides between several that do."""
+    """Return the document's root element, or None if the document is empty.
+
+    The encoding must fit the bytes. The page's declaration, or the `charset` of its envelope, only decides between several
+    fitting encodings.
+    """
     declared = _DECLARED.search(data[:_DECLARED_WITHIN])
     try:
         text = decode(data, charset or (declared[1].decode("ascii") if declared else ""))
@@ -32,8 +35,6 @@ def tree(data: bytes, charset: str = "") -> Element | None:
     except (etree.ParserError, etree.XMLSyntaxError) as error:
         if "empty" in str(error).lower():
             return None
-        if "unknown error" in str(
-            error
-        ):  # all that libxml2 says when it gets no memory; it has a name for anything else
+        if "unknown error" in str(error):  # libxml2 reports only this if it gets no memory; other errors have names
             raise MemoryError from error
         raise Unreadable(f"not HTML that can be read: {error}; save it again", FailureCode.DAMAGED) from error

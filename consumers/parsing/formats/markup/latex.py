@@ -1,4 +1,4 @@
-"""LaTeX by pylatexenc: sections as headings, the text that is printed, formulas as near as plain text comes."""
+"""LaTeX by pylatexenc: sections as headings, printed text, and formulas as close approximations in plain text."""
 
 import re
 from functools import cache, partial
@@ -26,7 +26,8 @@ _SECTIONS = {
     "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6,
 }  # fmt: skip
 _MARK = "\x02"
-"""Before and after a heading, with its level between: no text holds it, as decoding takes control characters out."""
+"""Surrounds a heading, with its level after the first mark. No text contains it, because decoding removes control characters.
+"""
 _CELL = "\x03"
 _MARKED = re.compile(rf"{_MARK}(\d)([^{_MARK}]*){_MARK}")
 _SILENT_WORDS = """
@@ -35,7 +36,7 @@ _SILENT_WORDS = """
     toprule midrule bottomrule cline centering ref pageref hphantom vphantom definecolor providecolor colorlet color pagecolor
     rowcolors
 """
-"""Commands whose arguments are for programs."""
+"""Commands whose arguments are not text."""
 _CITATION_WORDS = """
     cite citet citep citealt citealp citeauthor citefullauthor citeyear citeyearpar Citet Citep Citealt Citealp Citeauthor
     parencite textcite autocite footcite
@@ -47,9 +48,9 @@ _REPORTED = {
     **dict.fromkeys(("index", "hypersetup"), OmissionKind.METADATA),
     **dict.fromkeys(("input", "include", "subfile"), OmissionKind.EMBEDDED),
 }
-"""Commands whose arguments do not belong to the text of the page."""
+"""Commands whose arguments are not part of the printed text and are reported."""
 _LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
-"""Environments whose arguments are for programs, without the star."""
+"""Environments, without their star, whose arguments are not text."""
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")
 _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 
@@ -71,7 +72,7 @@ def parse_latex(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText
 
 
 def _fill(text: str, outline: Outline) -> None:
-    """A block's rows of tables one by one, everything else as it is; headings open sections."""
+    """Add a block to the outline: headings open sections, and table rows become separate blocks."""
     start = 0
     for match in _MARKED.finditer(text):
         _text(text[start : match.start()], outline)
@@ -90,7 +91,7 @@ def _text(text: str, outline: Outline) -> None:
 
 
 class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no types
-    """Prints LaTeX. Of commands that pylatexenc does not print, the arguments are text, or reported to `omissions`."""
+    """Converts LaTeX to text. The arguments of commands that pylatexenc does not print become text, or are reported."""
 
     def __init__(self, omissions: Omissions) -> None:
         super().__init__(_text_context(), math_mode="text", keep_comments=False, strict_latex_spaces=False)
@@ -108,7 +109,7 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
             self.omissions.add(kind, text)
 
     def arguments(self, node: Any, *, optional: bool | None = None) -> list[str]:
-        """The arguments that are given. `optional`: only those in brackets, or only the others."""
+        """Return the arguments that are given. `optional`: True for those in brackets only, False for the others only."""
         given = node.nodeargd.argnlist if node.nodeargd is not None and node.nodeargd.argnlist else ()
         return [
             self.nodelist_to_text([each])
@@ -194,7 +195,10 @@ def _spaced_environments() -> list[Any]:
 
 
 def _last(node: Any, l2tobj: Any) -> str:
-    """The last argument in braces as text; "" if there is none. Nothing converts an argument twice: arguments nest."""
+    """Return the last argument in braces as text, or "" if there is none.
+
+    No argument is converted twice, because nested arguments would then take exponential time.
+    """
     given = l2tobj.arguments(node, optional=False)
     return str(given[-1]).strip() if given else ""
 

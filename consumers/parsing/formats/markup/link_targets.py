@@ -1,4 +1,4 @@
-"""Links as parsers find them: which targets are documents, and where in a block a link stands."""
+"""Decides which link targets are documents, and finds the position of each link in a block."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from consumers.splitting import PlacedLink
 from consumers.types import Link
 
 _NO_DOCUMENT = re.compile(r"(?:mailto|tel|data|javascript|sms):|\(\(", re.IGNORECASE)
-"""How targets begin that are no documents."""
+"""Beginnings of targets that are not documents."""
 _MEDIA = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|ico|heic|tiff?|mp[34]|m4a|wav|ogg|flac|webm|mov|mkv|3gp)\Z", re.IGNORECASE
 )
@@ -18,8 +18,10 @@ MAX_LINK_TEXT_CHARS = 300
 
 
 def link_to(target: str, text: str) -> Link | None:
-    """The link with this target, which may have a fragment. None for one within the document, for pictures, and for what is no
-    document."""
+    """Return the link with this target, which may have a fragment.
+
+    Returns None for targets within the document, for media files, and for schemes that are not documents.
+    """
     target, _, heading = unescape(target).strip().partition("#")
     if not target or len(target) > MAX_TARGET_CHARS or _NO_DOCUMENT.match(target) or _MEDIA.search(target):
         return None
@@ -27,12 +29,12 @@ def link_to(target: str, text: str) -> Link | None:
 
 
 def is_media(target: str) -> bool:
-    """Whether a target is a picture, a sound or a film by its name."""
+    """Whether a target is a picture, sound or film according to its ending."""
     return _MEDIA.search(target) is not None
 
 
 def place_links(links: Iterable[Link], text: str) -> list[PlacedLink]:
-    """Links in their order, each where its words stand in the block's text next; at the last place if they do not."""
+    """Place each link where its words next occur in the block's text, or at the previous link's position if they do not."""
     placed, at = [], 0
     for link in links:
         at = max(text.find(link.text, at), at)

@@ -1,7 +1,7 @@
-"""Markdown by markdown-it-py (CommonMark and tables), with the markup taken off and front matter as metadata.
+"""Markdown by markdown-it-py (CommonMark and tables), without its markup; front matter becomes metadata.
 
-Links become links of the document. Beside CommonMark this reads what notes of Obsidian and Logseq have: wikilinks, embeds,
-callouts, comments, highlights, block ids, tags and properties (`note_syntax.py`).
+Links become links of the document. In addition to CommonMark, this parser supports the syntax of Obsidian's and Logseq's notes:
+wikilinks, embeds, callouts, comments, highlights, block ids, tags and properties (`note_syntax.py`).
 """
 
 import re
@@ -37,7 +37,8 @@ from consumers.parsing.table_rows import row_text, unused_names
 from consumers.splitting import ParsedText, PlacedLink, TextBlock
 
 _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
-"""What opens a footnote. CommonMark has none: a note of several words is a paragraph, one of one word the target of a link."""
+"""Beginning of a footnote. CommonMark has no footnotes: one with several words is a paragraph, one with a single word a link
+definition."""
 _NOTE_MARK = re.compile(r"(?<!\S)\[\^([^\]\s]{1,100})\]:[ \t]*|\[\^([^\]\s]{1,100})\]")
 _TAG = re.compile(r"<!--((?:(?!<!--).)*?)-->|<!\[CDATA\[((?:(?!<!\[CDATA).)*?)\]\]>|<[^<>]*>", re.DOTALL)
 _ATTRIBUTE = re.compile(
@@ -51,7 +52,7 @@ _ANCHOR_END = re.compile(r"</a\s*>", re.IGNORECASE)
 
 
 MAX_TAGS = 100
-"""Tags in the text of a page that become metadata, the first."""
+"""Maximum number of tags from the text that become metadata; the first ones are used."""
 
 
 @cache
@@ -78,14 +79,14 @@ def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
 
 
 def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, Any]) -> tuple[TextBlock, ...]:
-    """The links of the properties stand with the first block."""
+    """Add the links of the properties to the first block."""
     found = [link_to(target, "") for value in metadata.values() for target in links_in_properties(value)]
     placed = tuple(PlacedLink(0, link) for link in found if link is not None)
     return (replace(blocks[0], links=(*placed, *blocks[0].links)), *blocks[1:]) if blocks and placed else blocks
 
 
 def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
-    """Put a text without front matter into the outline. `above`: how many lines of the file stand above it."""
+    """Add a text without front matter to the outline. `above` is the number of the file's lines before the text."""
     walk = MarkdownWalk(outline, above, lines, frozenset(_NOTE.findall(text)), text)
     definitions: dict[str, Any] = {}
     walk.run(_parser().parse(text, definitions))
@@ -101,7 +102,7 @@ class _Words:
     links: list[PlacedLink] = field(default_factory=list)
     length: int = 0
     _open: list[tuple[str, int, int]] = field(default_factory=list)
-    """Links that have begun: target, where, and the number of parts before."""
+    """Open links: target, position in the text, and number of parts before the link."""
 
     def add(self, text: str) -> None:
         self.parts.append(text)
@@ -126,7 +127,7 @@ class _Words:
 
 
 class MarkdownWalk:
-    """One pass over the flat token list; lists, quotes and tables are distinguished by which elements are open."""
+    """One pass over the flat token list. The open elements distinguish lists, quotes and tables."""
 
     def __init__(self, outline: Outline, above: int, lines: bool, notes: Set[str], source: str) -> None:
         self.outline = outline
@@ -136,27 +137,30 @@ class MarkdownWalk:
         self.above = above
         self.depth = 0
         self.item = ""
-        """The mark of the list item that begins: a dash or its number."""
+        """Mark of the list item that begins: a dash or its number."""
         self.quote_starts = False
         self.header: list[str] | None = None
         self.unused: set[int] = set()
-        """Columns of the table that have no values yet."""
+        """Columns of the table without values so far."""
         self.row: list[_Words] = []
         self.row_number = 0
         self.line: int | None = None
         self.tags: dict[str, None] = {}
         self._headings: list[tuple[int, str]] = []
-        """Level and text."""
+        """Level and text of each heading."""
         self._source_lines: list[str] = []
         self._row_line = 0
         self._used: set[str] = set()
-        """Names of definitions that links and pictures use."""
+        """Names of the definitions that links and pictures use."""
         self._has_preface = False
-        """Whether text stands above the first heading."""
+        """Whether text occurs before the first heading."""
 
     @property
     def title(self) -> str:
-        """The first heading, if it stands above all text and is a title by its rank; "" if it is one section of several."""
+        """The first heading if no text comes before it and no other heading has its level or a higher one; otherwise "".
+
+        A heading of level 1 is always the title.
+        """
         if not self._headings or self._has_preface:
             return ""
         level, text = self._headings[0]
@@ -272,7 +276,7 @@ class MarkdownWalk:
         self.outline.text(text, joint, line=line or self.line, row=self.row_number, links=links)
 
     def _cells_beyond(self, columns: int) -> list[str]:
-        """The cells of a row that stand beyond the columns of its table, as they are written: the parser drops them."""
+        """Return a row's cells beyond the table's columns, which the parser drops, as written in the source."""
         self._source_lines = self._source_lines or self.source.split("\n")
         written = self._source_lines[self._row_line].strip(" \t>")
         return [cell.strip() for cell in _CELL_END.split(written.removeprefix("|").removesuffix("|"))[columns:]]
@@ -286,7 +290,7 @@ class MarkdownWalk:
         self._report(OmissionKind.TOOLTIP, str(token.attrGet("title") or ""))
 
     def read_definitions(self, definitions: Mapping[str, Mapping[str, Any]]) -> None:
-        """Reads footnotes of one word, and reports definitions that nothing uses. `definitions`: by their names."""
+        """Add footnotes of one word, and report unused definitions. `definitions` is keyed by name."""
         for name, definition in definitions.items():
             target, title = unquote(str(definition.get("href", ""))), str(definition.get("title", ""))
             if name[:1] == "^" and "://" not in target:
@@ -297,7 +301,7 @@ class MarkdownWalk:
                 )
 
     def _words(self, token: Token) -> _Words:
-        """A paragraph's words without emphasis, link targets, tags and the marks of footnotes; line breaks stay."""
+        """Return a paragraph's words without emphasis, link targets, tags and footnote marks; line breaks are kept."""
         words = _Words()
         children = token.children or []
         for number, child in enumerate(children):
@@ -327,7 +331,7 @@ class MarkdownWalk:
         return words
 
     def _line(self, words: _Words, content: str, starts: bool, ends: bool) -> None:
-        """Adds a piece of a line. `starts`, `ends`: whether the line has nothing before or after it."""
+        """Add a piece of a line. `starts` and `ends`: whether it is at the beginning or end of the line."""
         text = _NOTE_MARK.sub(self._without_mark, content)
         self.tags.update(dict.fromkeys(tags_in(text)))
         words.add(line_text(without_block_id(text) if ends else text, whole=starts and ends))

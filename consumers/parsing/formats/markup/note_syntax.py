@@ -1,4 +1,4 @@
-"""What Obsidian, Logseq and wikis write in Markdown beyond CommonMark.
+"""The Markdown extensions of Obsidian, Logseq and wikis.
 
 [Obsidian's syntax](https://help.obsidian.md/obsidian-flavored-markdown): `[[Page#Heading|text]]`, `![[embed]]`, `^block-id`,
 `%%comment%%`, `==highlight==`, `> [!tip] callout`, `#tag`. Dataview and Logseq: `key:: value`, `((block reference))`.
@@ -13,26 +13,26 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
 WIKILINK = "wikilink"
-"""The type of a token, and the key of its `meta`."""
+"""Type of the token, and key of its `meta`."""
 
 _WIKILINK = re.compile(r"!?\[\[([^\[\]\n|#]*)(?:#([^\[\]\n|]*))?(?:\|([^\[\]\n]*))?\]\]")
 _HIGHLIGHT = re.compile(r"(?<!=)==(?=[^\s=])(?:(?!==)[^\n])*(?<=[^\s=])==(?!=)")
 _MARKS = "highlight marks"
-"""In a parser's `env`: the last text that was searched for highlights, and where their marks stand."""
+"""Key in a parser's `env`: the text that was last searched for highlights, and the positions of their marks."""
 
 _BLOCK_ID = re.compile(r"(?:^|\s)\^(?=[\w-]*[A-Za-z])[\w-]{2,}\s*\Z")
 _CALLOUT = re.compile(r"\A\s*\[!\w[\w-]*(?:\|[^\]\n]*)?\][+-]?[ \t]*")
 _SIZE = re.compile(r"\|?\s*\d{1,5}(?:x\d{1,5})?\Z")
 _HASHTAG = re.compile(r"(?<![\w/#&])#(?=[\w/-]*[^\W\d_])([\w/-]{1,100})")
 _INTERNAL = re.compile(r"\s*(?:id|collapsed|logseq\.[\w.-]+|ls-type|hl-\w+|card-\w+(?:-\w+)*)::.*\Z")
-"""Properties of a block that Logseq writes for itself."""
+"""Block properties that Logseq adds for its own use."""
 _BRACKETED = re.compile(r"[\[(](\w[\w -]{0,60})::[ \t]*([^\])\n]{0,1000})[\])]")
 _PROPERTY = re.compile(r"(?<![\w:])(\w[\w ./-]{0,60})::(?=\s|\Z)")
 _BLOCK_REFERENCE = re.compile(r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)")
 _MACRO = re.compile(r"\{\{embed\s*|\A\s*\}\}")
 _PROPERTY_LINE = re.compile(r"([A-Za-z][\w.-]{0,60})::(?:[ \t]+(.*))?\Z")
 PAGE_PROPERTIES = frozenset(("alias", "aliases", "tags", "title", "description", "icon", "public"))
-"""Properties of a page of Logseq that are metadata. Others are read as text: in Obsidian readers see them."""
+"""Page properties of Logseq that are metadata. Other properties stay in the text, because Obsidian shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class WikiLink:
 
 
 def add_note_rules(parser: MarkdownIt) -> MarkdownIt:
-    """Makes a parser read wikilinks, highlights and comments."""
+    """Make a parser recognise wikilinks, highlights and comments."""
     parser.inline.ruler.before("link", WIKILINK, _read_wikilink)
     parser.inline.ruler.before("emphasis", "marks", _read_mark)
     return parser
@@ -62,14 +62,14 @@ def _read_wikilink(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push(WIKILINK, "", 0)
-        # A page "Part#Section#Subsection" means the last heading.
+        # "Part#Section#Subsection" refers to the last heading.
         token.meta = {WIKILINK: WikiLink(target.removesuffix("\\"), heading.rpartition("#")[2].strip("\\"), label)}
     state.pos = match.end()
     return True
 
 
 def _read_mark(state: StateInline, _silent: bool) -> bool:
-    """Leaves out the marks around comments and highlights, not what is between them."""
+    """Drop the marks around comments and highlights, but keep the text between them."""
     mark = state.src[state.pos : state.pos + 2]
     if mark == "%%" or (mark == "==" and _is_highlight(state)):
         state.pos += 2
@@ -78,7 +78,7 @@ def _read_mark(state: StateInline, _silent: bool) -> bool:
 
 
 def _is_highlight(state: StateInline) -> bool:
-    """Whether the "==" here begins or ends a highlight: "a == b" has none."""
+    """Whether the "==" at the current position begins or ends a highlight. "a == b" contains none."""
     source, marks = state.env.get(_MARKS, ("", ()))
     if source is not state.src:
         marks = {place for match in _HIGHLIGHT.finditer(state.src) for place in (match.start(), match.end() - 2)}
@@ -87,29 +87,31 @@ def _is_highlight(state: StateInline) -> bool:
 
 
 def without_block_id(text: str) -> str:
-    """A line without the id of its block at the end."""
+    """Return a line without the block id at its end."""
     return _BLOCK_ID.sub("", text)
 
 
 def without_callout(text: str) -> str:
-    """The beginning of a quote without the mark of a callout."""
+    """Return the beginning of a quote without the mark of a callout."""
     return _CALLOUT.sub("", text, count=1)
 
 
 def without_size(label: str) -> str:
-    """The description of a picture without its size in pixels."""
+    """Return a picture's description without its size in pixels."""
     return _SIZE.sub("", label)
 
 
 def tags_in(text: str) -> Iterator[str]:
-    """The tags in a text, without "#"."""
+    """Yield the tags in a text, without "#"."""
     for match in _HASHTAG.finditer(text):
         yield match[1].strip("/-")
 
 
 def line_text(text: str, *, whole: bool) -> str:
-    """A piece of a line with properties as people write them, without references to blocks and without what Logseq writes for
-    itself. `whole`: it is the whole line."""
+    """Return a piece of a line with properties as `key: value`, without block references and Logseq's own properties.
+
+    `whole`: whether the piece is the whole line.
+    """
     if whole and _INTERNAL.match(text):
         return ""
     if "::" in text:
@@ -120,7 +122,7 @@ def line_text(text: str, *, whole: bool) -> str:
 
 
 def links_in_properties(value: Any) -> Iterator[str]:
-    """The targets of the wikilinks in a value of front matter, with their headings."""
+    """Yield the targets of the wikilinks in a front matter value, with their headings."""
     if isinstance(value, str):
         for match in _WIKILINK.finditer(value):
             yield f"{match[1].strip()}#{match[2].strip()}" if match[2] else match[1].strip()
@@ -130,7 +132,7 @@ def links_in_properties(value: Any) -> Iterator[str]:
 
 
 def page_properties(text: str) -> tuple[dict[str, Any], str]:
-    """The properties at the top of a page of Logseq, and the text with empty lines in their place."""
+    """Return the properties at the top of a Logseq page, and the text with empty lines in their place."""
     lines = text.split("\n")
     found: dict[str, Any] = {}
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Org: headlines, paragraphs, lists and tables. Drawers, planning lines and most keywords are reported as properties."""
+"""Org: headlines, paragraphs, lists and tables. Drawers, planning lines and most keywords are reported as metadata."""
 
 import re
 from typing import Any
@@ -39,7 +39,7 @@ def parse_org(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _drawers(lines: list[str]) -> set[int]:
-    """The numbers of the lines that begin a drawer: a line `:END:` ends it below the same headline."""
+    """Return the numbers of the lines that begin a drawer: those with a matching `:END:` below the same headline."""
     found = set()
     ends = False
     for number in range(len(lines), 0, -1):
@@ -54,7 +54,7 @@ def _drawers(lines: list[str]) -> set[int]:
 
 
 class _Reader:
-    """Line by line: Org is made so."""
+    """Parses Org line by line; its syntax is line based."""
 
     def __init__(self, outline: Outline, drawers: set[int]) -> None:
         self.outline = outline

@@ -1,5 +1,7 @@
-"""reStructuredText by docutils. Nothing is included, fetched or run; directives and roles that docutils does not know (Sphinx
-has hundreds) give their text."""
+"""reStructuredText by docutils. Nothing is included, fetched or executed.
+
+Directives and roles that docutils does not know (Sphinx has hundreds) are replaced by their text.
+"""
 
 import re
 from collections import defaultdict
@@ -23,22 +25,23 @@ _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:.+
 _ROLE = re.compile(r":([A-Za-z][\w:.+-]{0,60}):`|`:([A-Za-z][\w:.+-]{0,60}):")
 _MOST_NAMES = 300
 _LARGEST = 1 << 20
-"""Characters: docutils reads some 30,000 a second. Longer texts, which nobody writes by hand, are read as plain ones."""
+"""Maximum number of characters. docutils parses about 30,000 per second; a longer text, which is not written by hand, is parsed
+as plain text."""
 _LONGEST_LINE = 10_000
-"""Characters: docutils refuses texts with longer lines. They are read as plain ones."""
+"""Maximum number of characters. docutils refuses texts with longer lines; they are parsed as plain text."""
 _TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
 _SILENT_WORDS = """
     toctree index highlight default-domain tabularcolumns currentmodule py:currentmodule module py:module sectionauthor
     moduleauthor codeauthor literalinclude only ifconfig autosummary program rst-class cssclass highlightlang
 """
 _SILENT = frozenset(_SILENT_WORDS.split())
-"""Directives whose arguments are for programs. What stands below `module` and `only` is read."""
+"""Directives whose arguments are not text. The content of `module` and `only` is parsed."""
 _LITERAL_WORDS = "code-block sourcecode productionlist doctest testcode testoutput testsetup prompt parsed-literal"
 _LITERAL = frozenset(_LITERAL_WORDS.split())
 _LISTS = {"toctree": OmissionKind.NAVIGATION, "autosummary": OmissionKind.NAVIGATION, "index": OmissionKind.METADATA}
 """Directives whose content is a list for programs."""
 _CAPTIONS = ("caption", "title", "alt", "header", "synopsis")
-"""Options of directives that are texts."""
+"""Options of directives that are text."""
 _WITHOUT_TEXT = (nodes.target, nodes.pending)
 _PROPERTIES = frozenset(("author", "date", "version", "copyright", "status", "description", "keywords"))
 _NOT_READ = re.compile(r"[ \t]*\.\.[ \t]+(?:raw|include)::|[^\n]*\n[ \t]+:(?:file|url):")
@@ -65,7 +68,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
 
 
 def _replace_substitutions(document: Any, omissions: Omissions) -> None:
-    """Replaces the names of substitutions by their text, one level deep. Reports unused substitutions."""
+    """Replace references to substitutions by their text, one level deep. Unused substitutions are reported."""
     texts = {name: clean_text(node.astext()) for name, node in document.substitution_defs.items()}
     unused = dict(texts)
     for reference in document.findall(nodes.substitution_reference):
@@ -90,9 +93,9 @@ def _settings() -> Any:
 
 
 def _learn_names(text: str) -> None:
-    """Have docutils take directives and roles that it does not know; it has no other way to be told what unknown ones mean."""
+    """Register the directives and roles that docutils does not know; it offers no other way to handle unknown ones."""
     known = _settings()
-    roles._roles.clear()  # those that documents before this one have defined
+    roles._roles.clear()  # defined by earlier documents
     for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MOST_NAMES]:
         found, _ = directives.directive(name, _english(), new_document("names", known))
         if found is None:
@@ -111,7 +114,7 @@ def _english() -> Any:
 
 
 def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
-    """The words of a role: of `title <target>` the title, of `~package.module.name` the name."""
+    """Return the words of a role: the title of `title <target>`, the name of `~package.module.name`."""
     words = _TARGET.sub("", nodes.unescape(text)) or text
     if words.startswith("~"):
         words = words[1:].rpartition(".")[2]
@@ -119,7 +122,7 @@ def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tu
 
 
 class _Unknown(Directive):  # type: ignore[misc] # docutils has no types
-    """A directive of Sphinx or of somebody's own: its argument as a line, its content as text."""
+    """An unknown directive, of Sphinx or custom: its argument as a line, its content as text."""
 
     has_content = True
     optional_arguments = 1
@@ -148,7 +151,7 @@ class _Unknown(Directive):  # type: ignore[misc] # docutils has no types
 
 
 class _Walk:
-    """Depth first with a stack of its own, as sections and lists nest as deep as they like."""
+    """Walks the document depth first with an explicit stack, because sections and lists nest without limit."""
 
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
@@ -190,7 +193,7 @@ class _Walk:
                 stack += [(child, level, inside) for child in reversed(node.children)]
 
     def _reported(self, node: Any) -> bool:
-        """Whether a node is left out, and reported as such."""
+        """Whether a node is left out; if so, it is reported."""
         omissions = self.outline.omissions
         if isinstance(node, nodes.comment):
             omissions.add(node.get("kind", OmissionKind.COMMENT), clean_text(node.astext()))
@@ -202,7 +205,7 @@ class _Walk:
                 self.metadata[name] = content[:1000]
             else:
                 omissions.add(OmissionKind.METADATA, content)
-        elif isinstance(node, nodes.system_message) and not node.astext().startswith("Title "):  # a title is read, too
+        elif isinstance(node, nodes.system_message) and not node.astext().startswith("Title "):  # titles are text
             for source in node.findall(nodes.literal_block):
                 self._not_understood(source.astext())
         else:
@@ -210,7 +213,7 @@ class _Walk:
         return True
 
     def _not_understood(self, source: str) -> None:
-        """The source of what docutils refuses is text, except what is there for programs."""
+        """Add source that docutils refuses as text, and report included and raw content instead."""
         if _NOT_READ.match(source):
             self.outline.omissions.add(OmissionKind.EMBEDDED, clean_text(source))
         else:
@@ -233,7 +236,7 @@ class _Walk:
                 self.outline.text(clean_text(child.astext()))
         rows = [row for body in node.findall(nodes.tbody) for row in body.findall(nodes.row)]
         cells = [[clean_text(entry.astext()) for entry in row.children] for row in rows]
-        if more:  # the last row of names stands above its columns, those above it group them
+        if more:  # the last header row names the columns, rows above it name groups of columns
             self.outline.text("; ".join(name for row in (header, *more[:-1]) for name in row if name))
             header = more[-1]
         fill_rows(self.outline, cells, header)

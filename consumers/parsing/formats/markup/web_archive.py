@@ -1,4 +1,4 @@
-"""Web pages in one file of MIME parts (.mhtml, RFC 2557), as browsers and Confluence ("Export to Word") write them."""
+"""Web pages in one MIME file (.mhtml, RFC 2557), as saved by browsers and Confluence ("Export to Word")."""
 
 from email.message import EmailMessage
 
@@ -14,7 +14,7 @@ _MOST_PARTS = 1000
 
 
 def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    """The page and its frames; the first part is the page unless the archive names another one."""
+    """Parse the page and its frames. The first HTML part is the page."""
     message = parse_message(data)
     pages: list[ParsedText] = []
     for number, part in enumerate(message.walk()):
@@ -39,7 +39,7 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
 
 
 def _content(part: EmailMessage) -> bytes:
-    """The page's bytes. A declared charset becomes a declaration in the page, where none is, for the HTML parser to follow."""
+    """Return the page's bytes as UTF-8 if the declared charset decodes them, otherwise unchanged."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     charset = part.get_content_charset()

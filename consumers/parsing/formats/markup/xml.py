@@ -1,6 +1,7 @@
-"""XML by its text: records as `name: value`, everything else as paragraphs, titles as headings where they are called so.
+"""XML: records as `name: value`, title elements as headings, all other text as paragraphs.
 
-Attributes with words are read, others and comments are reported. Entities that the file itself declares are resolved.
+Attributes with words are part of the text; other attributes and comments are reported. Entities that the file declares are
+resolved.
 """
 
 import re
@@ -64,8 +65,11 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _root(data: bytes) -> Element | None:
-    """The root element. Entities of HTML are characters also in files that do not declare them, as in many feeds; unknown ones
-    and those of other files stay as they are written."""
+    """Return the root element.
+
+    HTML entities are resolved even if the file does not declare them, as in many feeds. Unknown and external entities stay as
+    written.
+    """
     root, log = _parsed(data)
     if root is None or not any(error.type in _UNDECLARED for error in log):
         return root
@@ -90,9 +94,9 @@ def _parsed(data: bytes) -> tuple[Element | None, Any]:
 
 
 def _fill(root: Element, outline: Outline, limits: Limits) -> None:
-    """One pass: an element with text of its own is a block, one of single values a record, any other is gone through.
+    """Add blocks in one pass: an element with text of its own is a block, an element of single values is a record.
 
-    Text that is a page itself, as in feeds and exports of notes, is read as HTML.
+    Other elements are containers. Text that is itself a page, as in feeds and exports of notes, is parsed as HTML.
     """
     depth = 0
     walk = etree.iterwalk(root, events=("start", "end"))
@@ -132,16 +136,17 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
 
 
 def _report(node: Element, omissions: Omissions) -> None:
-    """Reports an element that is left out: of data its attributes, of others the text."""
+    """Report an element that is left out: the attributes of embedded data, the text of others."""
     kind = _LEFT_OUT[_name(node)]
     text = " ".join(node.attrib.values() if kind is OmissionKind.EMBEDDED else node.itertext())
     omissions.add(kind, clean_text(text))
 
 
 def _attributes(node: Element, omissions: Omissions) -> str:
-    """The attributes of an element that people read, with their names. Reports others that have words.
+    """Return the attributes of an element that are text for readers, with their names. Other attributes with words are
+    reported.
 
-    An empty element is a record of its attributes.
+    All attributes of an empty element form a record.
     """
     given = [(_local(name), clean_text(value)) for name, value in node.attrib.items() if _WORD.search(value)]
     read = [
@@ -156,7 +161,7 @@ def _attributes(node: Element, omissions: Omissions) -> str:
 
 
 def _record(node: Element) -> list[tuple[str, str]] | None:
-    """Names and values of an element of which every part is a short value under a name of its own; None for others."""
+    """Return names and values of an element whose parts are all short values with distinct names; None for other elements."""
     if len(node) < 2:
         return None
     found: dict[str, str] = {}
@@ -178,7 +183,7 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
 
 
 def _name(node: Element) -> str:
-    """An element's name without its namespace, in lower case; "" for what is no element."""
+    """Return an element's name without its namespace, in lower case, or "" for comments and the like."""
     return _local(node.tag) if isinstance(node.tag, str) else ""
 
 
@@ -187,7 +192,7 @@ def _local(name: str) -> str:
 
 
 def _text(node: Element, omissions: Omissions) -> str:
-    """The text of an element and of the elements in it, with their attributes in brackets."""
+    """Return the text of an element and the elements in it, with their attributes in brackets."""
     parts = []
     walk = etree.iterwalk(node, events=("start", "end"))
     for event, below in walk:

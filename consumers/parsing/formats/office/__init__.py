@@ -1,1 +1,1 @@
-"""Documents of office programs."""
+"""Parsers for the documents of office programs."""

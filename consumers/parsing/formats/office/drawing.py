@@ -1,4 +1,4 @@
-"""DrawingML, which Word, PowerPoint and Excel share: text, alternative text, charts, diagrams (ECMA-376 part 1, 20–21)."""
+"""DrawingML of Word, PowerPoint and Excel: text, alternative text, charts, diagrams (ECMA-376 part 1, 20–21)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ CHART_KINDS = ("chart", "chartEx")
 
 
 def paragraphs(body: Element) -> Iterator[str]:
-    """The paragraphs of a text body; a soft break is a line break. Numbers of slides and pages are left out."""
+    """Yield the paragraphs of a text body. A soft break becomes a line break; slide numbers are left out."""
     for paragraph in body.iter(f"{A}p"):
         text = paragraph_text(paragraph)
         if text:
@@ -52,12 +52,12 @@ def paragraph_text(paragraph: Element) -> str:
 
 
 def all_words(node: Element) -> str:
-    """Every text of an element, to compare alternatives by."""
+    """Return all text of an element, for comparing alternatives."""
     return " ".join(node.itertext())
 
 
 def alternative_texts(node: Element) -> Iterator[str]:
-    """The title and the description of every picture, shape and chart below an element (20.1.2.2.8)."""
+    """Yield the title and description of every picture, shape and chart below an element (20.1.2.2.8)."""
     for each in node.iter():
         if isinstance(each.tag, str) and each.tag.endswith(("}docPr", "}cNvPr")):
             for text in (each.get("title"), each.get("descr")):
@@ -66,7 +66,7 @@ def alternative_texts(node: Element) -> Iterator[str]:
 
 
 def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[str]:
-    """The texts of the charts and diagrams that elements below `node` name."""
+    """Yield the texts of the charts and diagrams that elements below `node` refer to."""
     for each in node.iter(f"{C}chart", f"{_EXTENDED_CHART}chart", f"{_DIAGRAM}relIds"):
         attribute = "dm" if each.tag == f"{_DIAGRAM}relIds" else "id"
         relation = package.relations(part).get(relation_id(each, attribute))
@@ -84,11 +84,11 @@ def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[s
 
 
 def _chart(root: Element) -> Iterator[str]:
-    """Titles and labels, then each category with the values of all series."""
+    """Yield titles and labels, then each category with the values of all series."""
     for title in root.iter(f"{A}p"):
         if text := paragraph_text(title):
             yield text
-    for title in root.iter(f"{C}title"):  # a title that a cell holds (21.2.2.211)
+    for title in root.iter(f"{C}title"):  # a title that is taken from a cell (21.2.2.211)
         yield from _points(title.find(f"{C}tx"))
     series = list(root.iter(f"{C}ser"))
     names = [" ".join(_points(each.find(f"{C}tx"))) for each in series]
@@ -112,7 +112,7 @@ def _chart(root: Element) -> Iterator[str]:
 
 
 def _extended_chart(root: Element) -> Iterator[str]:
-    """The data of the charts that Office 2016 added ([MS-ODRAWXML] 2.24)."""
+    """Yield the data of the chart types that Office 2016 added ([MS-ODRAWXML] 2.24)."""
     for each in root.iter(f"{_EXTENDED_CHART}v", f"{_EXTENDED_CHART}pt"):
         if each.text and each.text.strip():
             yield clean_text(each.text.strip())
@@ -125,7 +125,7 @@ def _points(node: Element | None) -> Iterator[str]:
 
 
 def _numbered(*nodes: Element | None) -> dict[str, str]:
-    """The cached points by their number; names of categories on several levels are joined (21.2.2.102)."""
+    """Return the cached points by index. Names of categories on several levels are joined (21.2.2.102)."""
     found: dict[str, str] = {}
     for node in nodes:
         for point in () if node is None else node.iter(f"{C}pt"):

@@ -1,4 +1,4 @@
-"""Formulas of Office (OMML) as text in one line: "v^2", "(a+b)/2", "√(x)" (ECMA-376 part 1, 22.1)."""
+"""Converts Office formulas (OMML) to one line of text: "v^2", "(a+b)/2", "√(x)" (ECMA-376 part 1, 22.1)."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def _text(node: Element) -> str:
     match name:
         case "d":
             return _delimited(node, parts)
-        case "mr" | "eqArr":  # rows of a matrix, lines of a system
+        case "mr" | "eqArr":  # rows of a matrix, lines of an equation system
             text = ", ".join(filter(None, parts)) + "; "
         case "rad":
             degree = "".join(text for child, text in zip(node, parts, strict=True) if child.tag == f"{_M}deg")
@@ -43,7 +43,7 @@ def _sign(properties: Element) -> str:
 
 
 def _delimited(node: Element, parts: list[str]) -> str:
-    """What brackets enclose; without a statement they are round ones."""
+    """Return the content in its brackets, which are round unless the properties name others."""
     found = {"begChr": "(", "endChr": ")", "sepChr": "|"}
     properties = node.find(f"{_M}dPr")
     for name in found:

@@ -1,4 +1,4 @@
-"""Labels of numbered paragraphs in Word ("2.1", "a)", "IV."), which a file states only as rules (ECMA-376 part 1, 17.9)."""
+"""Computes the labels of Word's numbered paragraphs ("2.1", "a)", "IV."); a file has only the rules (ECMA-376 part 1, 17.9)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ class _Level:
     start: int = 1
     legal: bool = False
     restart: int | None = None
-    """The level above which restarts this one; None: any."""
+    """The counter restarts after a paragraph of a level above this one; None: of any level above."""
 
 
 @dataclass(slots=True)
 class _List:
-    """One list of the document: its levels, and the abstract definition whose counters it shares with other lists."""
+    """One list of the document: its levels, and the abstract definition. Lists with one definition share its counters."""
 
     abstract: str
     levels: dict[int, _Level]
@@ -44,7 +44,7 @@ class Numbering:
             self._read(root)
 
     def label(self, list_id: str, level: int) -> str:
-        """The label of the next paragraph of a list, with a space behind it; "" for a list without labels."""
+        """Return the label of the next paragraph of a list with a space after it, or "" for a list without labels."""
         found = self._lists.get(list_id)
         if found is None or not 0 <= level < _LEVELS:
             return ""
@@ -75,7 +75,7 @@ class Numbering:
         return f"{label} " if label else ""
 
     def of_style(self, style: str) -> tuple[str, int] | None:
-        """The list and the level that a paragraph style is linked to by the definition of the list."""
+        """Return the list and level that a list definition links to a paragraph style, or None."""
         return self._styles.get(style)
 
     def _read(self, root: Element) -> None:
@@ -131,7 +131,7 @@ def _formatted(name: str, number: int) -> str:
 
 
 def letters(number: int) -> str:
-    """a … z, aa … zz, aaa: the letter is repeated."""
+    """Return the number as letters: a … z, aa … zz, aaa … (the letter is repeated)."""
     if not 0 < number < 1000:
         return str(number)
     return chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)

@@ -1,6 +1,6 @@
 """OpenDocument (OASIS, version 1.3, part 3) by lxml, packed (ODT, ODS, ODP) or as one XML file (FODT, FODS, FODP).
 
-odfpy and ezodf would make an object of each element first; neither knows a reading order for notes, frames and objects.
+odfpy and ezodf create an object for each element, and neither has a reading order for notes, frames and objects.
 """
 
 import re
@@ -35,7 +35,7 @@ _FIELDS = tuple(
     f"{_TEXT}{name}"
     for name in ("page-number", "page-count", "sheet-name", "title", "date", "time", "file-name", "page-name")
 )
-"""Fields of headers and footers that state something about the file or the page."""
+"""Fields of headers and footers whose value is a property of the file or the page."""
 _NO_TEXT = frozenset(
     (
         f"{_TEXT}sequence-decls", f"{_TEXT}variable-decls", f"{_TEXT}user-field-decls", f"{_OFFICE}automatic-styles",
@@ -51,9 +51,9 @@ _CONTENTS = frozenset(
 _BLOCKS = frozenset((f"{_TEXT}p", f"{_TEXT}h", f"{_TEXT}list", f"{_TABLE}table"))
 _FORM_TEXTS = tuple(f"{_FORM}{name}" for name in ("label", "current-value", "value", "title"))
 _MOST_REPEATED = 1000
-"""Of columns and rows: a sheet says of its empty rest that it repeats a million times."""
+"""Maximum repetition of a column or row: a sheet's empty remainder is one row that repeats a million times."""
 _FIELD_MARK = re.compile(r"<[^<>]*>")
-"""What a pattern shows in the place of a field: "<number>"."""
+"""The placeholder of a field in a master page: "<number>"."""
 _DEEPEST_OBJECT = 3
 
 
@@ -92,7 +92,7 @@ def _member(package: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _optional(data: bytes, name: str) -> Element | None:
-    """A part on which the text does not depend."""
+    """Return the parsed part, or None if it is missing or damaged; the text does not depend on it."""
     try:
         return parse_xml(data, name) if data else None
     except Unreadable:
@@ -118,14 +118,14 @@ def _properties(root: Element | None) -> tuple[str, dict[str, Any]]:
 
 
 def _report_hidden(node: Element, omissions: Omissions) -> None:
-    """Reports a text of a pattern that pages do not show."""
+    """Report a master page's text that no page shows."""
     text = _FIELD_MARK.sub(" ", " ".join(node.itertext()))
     if any(map(str.isalnum, text)):
         omissions.add(OmissionKind.HIDDEN, clean_text(text))
 
 
 def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]:
-    """Headers, footers and fixed texts of master pages, each text once."""
+    """Return the headers, footers and fixed texts of master pages, each text once."""
     margins = _Reader(
         Outline(reader.limits.text_chars, reader.omissions),
         reader.limits,
@@ -154,7 +154,7 @@ def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]
 
 
 def _is_placeholder(node: Element) -> bool:
-    """A frame of a master page that only prompts for text, and notes of masters."""
+    """Whether a node of a master page is a frame that only prompts for text, or the notes of the master."""
     return (
         node.get(f"{_PRESENTATION}placeholder") == "true"
         or node.get(f"{_PRESENTATION}class") is not None
@@ -163,9 +163,9 @@ def _is_placeholder(node: Element) -> bool:
 
 
 class _Reader:
-    """Headings, paragraphs, lists, tables, slides and sheets, in the order of the file.
+    """Adds headings, paragraphs, lists, tables, slides and sheets to the outline, in the order of the file.
 
-    Notes, comments, frames and shapes stand behind the paragraph that they are anchored in.
+    Notes, comments, frames and shapes follow the paragraph that they are anchored in.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class _Reader:
             self._block(each)
 
     def _states_place(self, node: Element, text: str) -> bool:
-        """Whether a line only states its page; in a header, also the date, the sheet or the file."""
+        """Whether a line contains only the page's number; in a header also the date, the sheet's or the file's name."""
         fields = [field for field in node.iter() if field.tag in (_FIELDS if self.in_margins else _FIELDS[:2])]
         stated = " ".join("".join(field.itertext()) for field in fields).split()
         words = text.split()
@@ -269,7 +269,7 @@ class _Reader:
         return label
 
     def _inline(self, node: Element, parts: list[str], behind: list[Element]) -> None:
-        """The text of a paragraph into `parts`; notes, comments and frames into `behind`."""
+        """Append the text of a paragraph to `parts`, and its notes, comments and frames to `behind`."""
         parts.append(node.text or "")
         for child in node:
             tag = child.tag
@@ -299,7 +299,7 @@ class _Reader:
             parts.append(child.tail or "")
 
     def _list(self, node: Element, style: str, level: int) -> None:
-        """A list and the lists in it (5.3); one that goes on with the numbers of another says so."""
+        """Add a list and its nested lists (5.3). Its numbers continue those of another list only if it declares so."""
         key = (style, level)
         if node.get(f"{_TEXT}continue-numbering") != "true" and node.get(f"{_TEXT}continue-list") is None:
             self.counters.pop(key, None)
@@ -345,7 +345,7 @@ class _Reader:
         self._put(f"Comment{by}: {text}" if text else "")
 
     def _words(self, node: Element) -> str:
-        """A paragraph in one line, with everything that is anchored in it."""
+        """Return a paragraph on one line, including everything that is anchored in it."""
         parts: list[str] = []
         behind: list[Element] = []
         self._inline(node, parts, behind)
@@ -355,7 +355,7 @@ class _Reader:
         return " ".join(clean_text("".join(parts)).split())
 
     def _form(self, node: Element) -> None:
-        """Labels and values of form controls (13.5)."""
+        """Add the labels and values of form controls (13.5)."""
         for control in node.iter():
             texts = dict.fromkeys(control.get(name) or "" for name in _FORM_TEXTS)
             words = [text.strip() for text in texts if text.strip()]
@@ -365,7 +365,7 @@ class _Reader:
             self._put(self._words(paragraph), "\n")
 
     def _shape(self, node: Element) -> None:
-        """A frame, picture, drawing or object with its title and description."""
+        """Add a frame, picture, drawing or object with its title and description."""
         described = list(_described(node))
         for text in described:
             self._put(text)
@@ -381,7 +381,7 @@ class _Reader:
         self.blocks(node)
 
     def _object(self, node: Element) -> None:
-        """A chart, formula or document inside this one, in a folder of the file or in the element itself."""
+        """Add an embedded chart, formula or document, which is in a folder of the package or in the element itself."""
         root = next(iter(node), None)
         name = (node.get(f"{_XLINK}href") or "").removeprefix("./")
         if root is None and self.package is not None and name:
@@ -467,7 +467,7 @@ class _Reader:
                     yield number, cells
 
     def _value(self, cell: Element) -> str:
-        """The text of a cell; its formula if the file holds no result."""
+        """Return the text of a cell, or its formula if the file has no result."""
         words = (self._words(each) for each in cell.iterchildren(f"{_TEXT}p", f"{_TEXT}h"))
         text = " ".join(filter(None, words))
         if not text:
@@ -491,7 +491,7 @@ class _Reader:
 
 
 def _table_rows(table: Element) -> Iterator[Element]:
-    """The rows of a table, not those of tables in its cells."""
+    """Yield the rows of a table, except rows of tables in its cells."""
     for child in table:
         if child.tag == f"{_TABLE}table-row":
             yield child
@@ -500,7 +500,7 @@ def _table_rows(table: Element) -> Iterator[Element]:
 
 
 def _anchored(paragraph: Element, cell: Element) -> bool:
-    """Whether a paragraph of a cell stands in another one, which gives its text too."""
+    """Whether a paragraph of a cell is inside another paragraph, whose text includes it."""
     return any(above.tag in (f"{_TEXT}p", f"{_TEXT}h") for above in _ancestors(paragraph, cell))
 
 
@@ -519,7 +519,7 @@ def _described(node: Element) -> Iterator[str]:
 
 
 def _formula(root: Element) -> Iterable[str]:
-    """The signs of a formula in MathML, without its source in the language of the program."""
+    """Yield the symbols of a MathML formula, without the annotation with its source in another language."""
     for node in root.iter():
         if isinstance(node.tag, str) and not node.tag.startswith(f"{_MATH}annotation") and node.text:
             yield node.text.strip()

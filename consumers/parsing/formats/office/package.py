@@ -1,7 +1,7 @@
 """The parts of an Office Open XML file (ECMA-376 part 2) and the relations between them.
 
-Strict files (ISO/IEC 29500-1) differ from transitional ones by the names of their namespaces. The names are translated
-here, so that every reader and library sees transitional files.
+Strict files (ISO/IEC 29500-1) differ from transitional ones in the names of their namespaces. The names are translated here, so
+parsers and libraries only have to support transitional files.
 """
 
 import io
@@ -36,7 +36,7 @@ _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Rela
 _OFFICE_RELATIONS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
 _GLOSSARY = re.compile(r"/glossary/(?:document|header|footer|footnotes|endnotes|comments)\d*\.xml\Z")
-"""Parts with the text of building blocks, which templates have."""
+"""Parts with the text of building blocks, which occur in templates."""
 
 CHOICE, FALLBACK, ALTERNATE = (
     f"{{http://schemas.openxmlformats.org/markup-compatibility/2006}}{name}"
@@ -46,7 +46,7 @@ CHOICE, FALLBACK, ALTERNATE = (
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a part says of another one."""
+    """A relation from one part to another."""
 
     kind: str
     """The last word of the relation's type: `header`, `chart`, `notesSlide`."""
@@ -56,7 +56,10 @@ class Relation:
 
 
 class OfficePackage:
-    """Parts by name. A part that is missing or named by a relation in vain is None: a file without a picture is read."""
+    """The parts of a file by name.
+
+    A missing part is None, also if a relation refers to it, so a file without a picture is parsed.
+    """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -67,7 +70,7 @@ class OfficePackage:
         return list(self._names.values())
 
     def data(self, part: str) -> bytes | None:
-        """A part's content, in the transitional namespaces."""
+        """Return a part's content with transitional namespaces, or None if it is missing."""
         name = self._names.get(part.lower())
         return None if name is None else transitional(read_member(self._archive, name))
 
@@ -76,14 +79,14 @@ class OfficePackage:
         return None if data is None else parse_xml(data, part)
 
     def main_part(self) -> str:
-        """The name of the part with the document itself."""
+        """Return the name of the part that contains the document itself."""
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and not relation.external:
                 return relation.target
         raise Unreadable("damaged: no part of it is named as the document; save it anew", FailureCode.DAMAGED)
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """The relations of a part by their id; those of the file itself for ""."""
+        """Return the relations of a part by id; `part` is "" for those of the file itself."""
         if part not in self._relations:
             folder, name = posixpath.split(part)
             root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -99,13 +102,13 @@ class OfficePackage:
         return self._relations[part]
 
     def related(self, part: str, *kinds: str) -> Iterator[str]:
-        """The names of the parts inside the file that `part` has a relation of these kinds to."""
+        """Yield the names of the parts in the file to which `part` has a relation of one of these kinds."""
         for relation in self.relations(part).values():
             if relation.kind in kinds and not relation.external:
                 yield relation.target
 
     def report_unread(self, omissions: Omissions) -> None:
-        """Reports embedded files, caches of other files, building blocks and bound data, which no reader reads."""
+        """Report embedded files, caches of other files, building blocks and bound data, which no parser uses."""
         for name in sorted(self.names()):
             folder, _, base = name.rpartition("/")
             if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
@@ -118,7 +121,7 @@ class OfficePackage:
 
 
 def transitional(data: bytes) -> bytes:
-    """XML with the namespaces of the transitional variant."""
+    """Return XML with strict namespaces replaced by transitional ones."""
     if _STRICT not in data:
         return data
     data = _STRICT_NAME.sub(_TRANSITIONAL_NAME, data)
@@ -128,7 +131,7 @@ def transitional(data: bytes) -> bytes:
 
 
 def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
-    """The file as it is, or with every part translated if it is strict; for libraries that read only transitional ones."""
+    """Return the file, with every part translated if it is strict; for libraries that support only transitional files."""
     parts = {member.filename: read_member(archive, member.filename) for member in archive.infolist()}
     if not any(_STRICT in part for part in parts.values()):
         return data
@@ -150,12 +153,12 @@ def parse_xml(data: bytes, name: str) -> Element:
 
 
 def relation_id(node: Element, attribute: str = "id") -> str:
-    """The id of the relation that an element names."""
+    """Return the id of the relation that an element refers to."""
     return node.get(f"{_OFFICE_RELATIONS}{attribute}") or ""
 
 
 def chosen(alternate: Element, words: Callable[[Element], str]) -> Iterator[Element]:
-    """What to read of an element with alternatives (ECMA-376 part 3, 7.6): a choice, and the fallback if it adds words."""
+    """Yield the alternatives of an element to parse (ECMA-376 part 3, 7.6): a choice, and the fallback if it adds words."""
     choice = next(alternate.iterchildren(CHOICE), None)
     fallback = next(alternate.iterchildren(FALLBACK), None)
     known = set() if choice is None else set(words(choice).split())

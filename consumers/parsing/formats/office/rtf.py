@@ -1,6 +1,7 @@
-"""RTF (specification 1.9.1): a reader of its own.
+"""Parser for RTF (specification 1.9.1).
 
-striprtf, the maintained library, decodes every font by one code page and loses headers, footnotes, comments and fields' values.
+striprtf, the maintained library, decodes every font with one code page and drops headers, footnotes, comments and the values of
+fields.
 """
 
 import codecs
@@ -46,13 +47,13 @@ _VALUES = frozenset(
     ("title", "subject", "author", "manager", "company", "category", "keywords", "comment", "doccomm", "hlinkbase",
      "propname", "staticval", "atnauthor", "sn", "sv")
 )  # fmt: skip
-"""Groups whose text is a value, not a part of the flow."""
+"""Groups whose text is a value, not part of the text flow."""
 _INSIDE = frozenset(
     ("shpinst", "shppict", "info", "userprops", "formfield", "ud", "do", "dptxbxtext", "fldrslt", "result")
 )
-"""Groups that are read though a reader may ignore them (`\\*`)."""
+"""Groups that are parsed although `\\*` allows ignoring them."""
 _READ_AGAIN = frozenset(("ud", "formfield"))
-"""Groups that are read though they stand in groups that are not."""
+"""Groups that are parsed although a group around them is skipped."""
 _SHAPE_TEXTS = frozenset(("wzDescription", "gtextUNICODE", "wzTooltip"))
 _METADATA = {"author": "author", "subject": "subject", "keywords": "keywords", "doccomm": "description",
              "company": "company", "category": "category", "manager": "manager"}  # fmt: skip
@@ -61,13 +62,16 @@ _DEEPEST = 10_000
 
 @dataclass(slots=True)
 class _Flow:
-    """Paragraphs and rows of the body, of a note, or of a header. What it refers to stands behind its current paragraph."""
+    """Paragraphs and rows of the body, of a note, or of a header.
+
+    Notes and the like follow the paragraph that refers to them.
+    """
 
     kind: str = ""
     parts: list[str] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
     items: list[tuple[int | None, str | list[str]]] = field(default_factory=list)
-    """Paragraphs with their level, None for body text; rows of tables as lists of cells."""
+    """Paragraphs with their heading level, None for body text; a table row is a list of cells."""
     behind: list[str] = field(default_factory=list)
     level: int | None = None
 
@@ -97,7 +101,7 @@ class _Flow:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a group inherits and its end restores."""
+    """Formatting state that a group inherits and that is restored at the group's end."""
 
     skip: bool = False
     name: str = ""
@@ -129,7 +133,7 @@ class _Reader:
         self.margins: dict[str, None] = {}
         self.values: dict[str, str] = {}
         self.stated: dict[str, Any] = {}
-        """Properties that the author named."""
+        """Custom properties of the document."""
         self.state = _State()
         self.groups: list[tuple[_State, int]] = []
         self.encoding = "cp1252"
@@ -171,7 +175,7 @@ class _Reader:
         self.body.end_row() if self.body.cells else self.body.end_paragraph()
 
     def _fallback(self, at: int, text: str | None) -> int:
-        """Passes over the characters that old readers show in place of `\\u`; the rest of the text is read again."""
+        """Skip the characters that old readers show in place of `\\u`. Returns the position at which parsing continues."""
         taken = min(self.ignore, len(text)) if text else 1
         self.ignore -= taken
         return at - (len(text) - taken) if text else at
@@ -319,7 +323,7 @@ class _Reader:
             self.fonts[self.defined] = name
 
     def _unicode(self, code: int) -> None:
-        """One unit of UTF-16; a pair of them makes a character beyond the first 65,536."""
+        """Add one UTF-16 unit. A surrogate pair results in one character."""
         self.ignore = self.state.after_unicode
         if 0xD800 <= code < 0xDC00:
             self.high = chr(code)
@@ -329,7 +333,7 @@ class _Reader:
         self._put(character.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def _decode(self) -> None:
-        """Text is bytes in the code page of its font."""
+        """Decode the pending bytes with the code page of the current font."""
         if not self.pending:
             return
         data = bytes(self.pending)
@@ -339,7 +343,7 @@ class _Reader:
         font = self.default if self.state.font is None else self.state.font
         encoding = self.fonts.get(font, self.encoding) if font is not None else self.encoding
         if encoding == "cp1252" and self.encoding != "cp1252":
-            encoding = self.encoding  # the document's page says more than a font of the default set
+            encoding = self.encoding  # it is more reliable than a default font's page
         self._put(data.decode(encoding, "replace"))
 
     def _put(self, text: str) -> None:

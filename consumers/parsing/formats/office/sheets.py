@@ -1,4 +1,4 @@
-"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): cells by openpyxl, everything around them from their parts by lxml."""
+"""Excel files (SpreadsheetML, ECMA-376 part 1, 18): cells by openpyxl, everything else from the parts by lxml."""
 
 import io
 import re
@@ -24,7 +24,7 @@ from consumers.splitting import ParsedText
 Element = Any
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _MARGIN_CODE = re.compile(r'&(?:&|"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-Za-z])')
-"""In a header or footer (18.3.1.46): fonts, sizes, numbers of pages, dates, and "&&" for "&"."""
+"""Codes in a header or footer (18.3.1.46): fonts, sizes, page numbers, dates, and "&&" for "&"."""
 _STATES_PLACE = re.compile("&[PNDTFAZ]")
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 _THREADED = "[Threaded comment]"
@@ -69,7 +69,7 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Cells:
-    """The texts of cells, counted up to the limit."""
+    """Yields the texts of cells. Raises NotADocument beyond the limit of cells."""
 
     def __init__(self, limits: Limits, omissions: Omissions) -> None:
         self.limits = limits
@@ -77,7 +77,7 @@ class _Cells:
         self.count = 0
 
     def rows(self, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str]]]:
-        sheet.reset_dimensions()  # what a file says of its own size may be wrong, or a lie
+        sheet.reset_dimensions()  # the dimensions that a file states may be wrong
         stated = repeat(()) if formulas is None else self._all(formulas)
         for number, (values, sources) in enumerate(zip(sheet.iter_rows(values_only=True), stated), 1):  # noqa: B905
             self.count += len(values) or 1
@@ -97,7 +97,7 @@ class _Cells:
         yield from sheet.iter_rows(values_only=True)
 
     def _formula(self, source: Any) -> str:
-        """A formula whose result the file does not hold: programs that only write files do not compute it."""
+        """Return a formula without a stored result; programs that only write files do not compute it."""
         text = clean_text(str(getattr(source, "text", source)))
         if text.startswith("="):
             self.omissions.add(OmissionKind.FORMULA, text)
@@ -105,7 +105,7 @@ class _Cells:
 
 
 def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
-    """Everything of a sheet that is no cell: comments, shapes, charts, headers and footers, prompts and tips."""
+    """Yield the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
     yield from _comments(part, package)
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
@@ -151,7 +151,7 @@ def _comment(cell: str | None, author: str, text: str) -> str:
 
 
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
-    """The header and footer of a sheet, its prompts, and the tips of its links; cells are passed over."""
+    """Yield the header and footer of a sheet, its prompts, and the tooltips of its links; skip the cells."""
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
     walk = etree.iterparse(
         io.BytesIO(data), events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True

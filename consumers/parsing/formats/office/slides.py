@@ -1,6 +1,6 @@
-"""PowerPoint files (PresentationML, ECMA-376 part 1, 19), read from their parts by lxml.
+"""PowerPoint files (PresentationML, ECMA-376 part 1, 19), parsed from their parts by lxml.
 
-python-pptx reads neither diagrams nor alternatives, comments and the text of masters, and refuses strict files.
+python-pptx does not support diagrams, alternative content, comments and the text of masters, and refuses strict files.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _SlideReader:
-    """Each slide under its title: shapes in their order, then notes and comments; masters and layouts last."""
+    """Adds each slide under its title: shapes in their order, then notes and comments; masters and layouts come last."""
 
     def __init__(self, package: OfficePackage, limits: Limits, omissions: Omissions) -> None:
         self.package = package
@@ -49,7 +49,7 @@ class _SlideReader:
         self.page: int | None = None
         self.running: set[str] = set()
         self.title = ""
-        """The first title of a slide."""
+        """The first slide title of the file."""
 
     def read(self) -> None:
         main = self.package.main_part()
@@ -119,7 +119,7 @@ class _SlideReader:
             self.outline.text(text, "\n\n" if index == 0 else "\n", page=self.page)
 
     def _running(self, text: str) -> None:
-        """A footer or date that slides repeat is read once."""
+        """Add a footer or date that slides repeat, only the first time."""
         if text in self.running:
             self.omissions.add(OmissionKind.RUNNING_HEADER, text)
         else:
@@ -146,14 +146,14 @@ class _SlideReader:
                 self._shape(shape, part)
 
     def _comments(self, part: str) -> None:
-        """Comments of both kinds: with a text (19.4), and with a text body and replies ([MS-PPTX] 2.16)."""
+        """Add comments of both kinds: with a text (19.4), and with a text body and replies ([MS-PPTX] 2.16)."""
         root = self.package.tree(part)
         for node in () if root is None else root.iter(f"{P}text", "{*}txBody"):
             text = " ".join(paragraphs(node)) or clean_text(node.text or "").strip()
             self.outline.text(f"Comment: {text}" if text else "", page=self.page)
 
     def _pattern(self, part: str) -> None:
-        """What a layout or master shows on its slides; its placeholders only prompt for text."""
+        """Add the texts that a layout or master shows on its slides; placeholders contain only prompts, which are reported."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             kind = _placeholder(shape)
@@ -163,7 +163,7 @@ class _SlideReader:
                 self.omissions.add(OmissionKind.HIDDEN, prompt)
 
     def _unused_pattern(self, part: str) -> None:
-        """Reports the texts and footers of a layout or master that no slide has, without its prompts."""
+        """Report the texts and footers of a layout or master that no slide uses, without its prompts."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             if _placeholder(shape) in (None, "ftr", "hdr"):
@@ -172,7 +172,7 @@ class _SlideReader:
 
 
 def _sections(root: Element) -> Iterator[tuple[str, str]]:
-    """The name of each section with the id of its first slide."""
+    """Yield the id of each section's first slide, and the section's name."""
     for section in root.iter(f"{_SECTIONS}section"):
         first = next(section.iter(f"{_SECTIONS}sldId"), None)
         if first is not None and (name := (section.get("name") or "").strip()):
@@ -180,7 +180,7 @@ def _sections(root: Element) -> Iterator[tuple[str, str]]:
 
 
 def _shapes(node: Element) -> Iterator[Element]:
-    """All shapes in their order, those in groups too."""
+    """Yield all shapes in their order, including those in groups."""
     for child in node:
         if child.tag in _SHAPES:
             yield child
@@ -194,7 +194,7 @@ def _shapes(node: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """The type of the placeholder that a shape fills; None if it fills none."""
+    """Return the type of the placeholder that a shape fills, or None if it fills none."""
     node = next(shape.iter(f"{P}ph"), None)
     return None if node is None else (node.get("type") or "obj")
 

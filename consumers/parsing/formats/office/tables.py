@@ -1,4 +1,4 @@
-"""Tables of text documents: cells that span rows and columns, read as those of HTML."""
+"""Tables of text documents. Cells can span rows and columns, as in HTML."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _MADE_UP = re.compile(
 
 
 def is_made_up(name: str) -> bool:
-    """Whether a program gave a sheet or table its name, such as "Sheet 1"."""
+    """Whether a program generated the name of a sheet or table, such as "Sheet 1"."""
     return _MADE_UP.fullmatch(name.strip()) is not None
 
 
 def table_cell(text: str, *, wide: int | str = 1, high: int | str = 1, names: bool = False) -> Element:
-    """A cell with its text; `names` says that it names a column."""
+    """Return a cell as an HTML element; `names` marks it as a column's name."""
     cell = etree.Element("th" if names else "td", colspan=str(wide), rowspan=str(high))
     cell.text = text
     return cell

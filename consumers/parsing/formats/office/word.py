@@ -1,7 +1,7 @@
-"""Word files (WordprocessingML, ECMA-376 part 1, 17), read from their parts by lxml.
+"""Word files (WordprocessingML, ECMA-376 part 1, 17), parsed from their parts by lxml.
 
-No maintained library reads all their text: mammoth omits headers, footers, formulas, charts, alternative texts, included
-documents and numbers of lists; python-docx has no reading order for text boxes and notes.
+No maintained library extracts all their text: mammoth omits headers, footers, formulas, charts, alternative texts, included
+documents and list numbers; python-docx has no reading order for text boxes and notes.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _SIGNS = {
 _NOTES = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes", f"{W}commentReference": "comments"}
 _BLOCKS = frozenset((f"{W}p", f"{W}tbl", f"{W}altChunk"))
 _PRIVATE = range(0xE000, 0xF900)
-"""Characters that only their font explains."""
+"""Unicode's private use area: characters that have a meaning only in their font."""
 
 
 def parse_docx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -76,7 +76,7 @@ class _Style:
 
 
 class _WordReader:
-    """Puts the text of a document into an outline, in reading order: notes stand behind the paragraph that refers to them."""
+    """Adds the text of a document to an outline in reading order; notes follow the paragraph that refers to them."""
 
     def __init__(self, package: OfficePackage, part: str, limits: Limits, omissions: Omissions, depth: int) -> None:
         self.package = package
@@ -99,7 +99,7 @@ class _WordReader:
         }
 
     def document(self) -> tuple[Any, ...]:
-        """All blocks: headers and footers first, then the body, then what nothing refers to."""
+        """Return all blocks: headers and footers, then the body, then notes without a reference."""
         root = self.package.tree(self.main)
         if root is None:
             return ()
@@ -122,11 +122,11 @@ class _WordReader:
     def _notes(self, kind: str) -> Iterator[Element]:
         root = self._first(kind)
         for note in () if root is None else root:
-            if note.get(f"{W}type") in (None, "normal"):  # the others are the lines above notes
+            if note.get(f"{W}type") in (None, "normal"):  # other types are separator lines
                 yield note
 
     def _margins(self) -> None:
-        """Headers and footers, each text once: sections and first pages repeat them."""
+        """Add headers and footers, each text once, because sections and first pages repeat them."""
         seen: set[str] = set()
         self.target = self.margins
         for part in self.package.related(self.main, "header", "footer"):
@@ -145,7 +145,7 @@ class _WordReader:
 
     @contextmanager
     def _in_part(self, part: str) -> Iterator[None]:
-        """Relations are those of the part in which an element stands."""
+        """Resolve relation ids in `part` while the context is active."""
         before, self.part = self.part, part
         try:
             yield
@@ -154,7 +154,7 @@ class _WordReader:
 
     @contextmanager
     def _captured(self) -> Iterator[list[str]]:
-        """Collects texts instead of blocks: for cells of tables, and for headers."""
+        """Collect texts in a list instead of blocks, for table cells and headers."""
         before, self.cell = self.cell, []
         found = self.cell
         try:
@@ -212,7 +212,7 @@ class _WordReader:
                 self._blocks(each)
 
     def _inline(self, node: Element, parts: list[str], behind: list[Element | str | tuple[str, str]]) -> None:
-        """The text of a paragraph into `parts`; what stands apart from it (notes, text boxes, charts) into `behind`."""
+        """Append the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `behind`."""
         for child in node:
             tag = child.tag
             if tag == f"{W}t":
@@ -256,7 +256,7 @@ class _WordReader:
                 self._inline(child, parts, behind)
 
     def _drawing(self, node: Element, behind: list[Element | str | tuple[str, str]]) -> None:
-        """Alternative texts, WordArt, charts and diagrams of a drawing, and the text boxes in it."""
+        """Append a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `behind`."""
         found = [*alternative_texts(node), *linked_texts(node, self.part, self.package)]
         for each in node.iter(f"{_VML}textpath", f"{_VML}imagedata", f"{_VML}shape", f"{_VML}rect", f"{_VML}image"):
             for name in ("string", f"{_OFFICE_VML}title", "alt"):
@@ -273,7 +273,7 @@ class _WordReader:
                 behind.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
-        """A character that is named by its number in a font; the private ones are pictures without a meaning of their own."""
+        """Append a character that is given by its number in a font. Private use characters have no known meaning."""
         try:
             code = int(node.get(f"{W}char") or "", 16)
             character = chr(code)
@@ -285,13 +285,13 @@ class _WordReader:
             self.omissions.add(OmissionKind.UNKNOWN_CHARACTER)
 
     def _deleted(self, node: Element) -> None:
-        """Text that a tracked change deletes or moves away."""
+        """Report text that a tracked change deletes or moves away."""
         words = "".join(each.text or "" for each in node.iter(f"{W}delText", f"{W}t"))
         if words.strip():
             self.omissions.add(OmissionKind.HIDDEN, f"deleted: {clean_text(words).strip()}")
 
     def _control(self, properties: Element) -> None:
-        """The name of a content control, which its content does not repeat (17.5.2.1)."""
+        """Report the name of a content control, which its content does not repeat (17.5.2.1)."""
         for text in _attributes(properties, "alias"):
             self.omissions.add(OmissionKind.METADATA, text)
 
@@ -310,7 +310,7 @@ class _WordReader:
             self._put(f"Comment{f' by {author}' if author else ''}: {' '.join(found)}" if found else "")
 
     def _rules(self, node: Element) -> tuple[str, int | None, str]:
-        """The name of a paragraph's style, its level if it is a heading, and its label if it is numbered."""
+        """Return a paragraph's style name, its level if it is a heading, and its label if it is numbered."""
         properties = node.find(f"{W}pPr")
         chain = list(self._style_chain(_value(properties, "pStyle")))
         name = chain[0][1].name if chain else ""
@@ -369,7 +369,7 @@ class _WordReader:
             self.cell += row_texts(laid, self.omissions)
 
     def _chunk(self, node: Element) -> None:
-        """Another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
+        """Add another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
         relation = self.package.relations(self.part).get(relation_id(node))
         data = None if relation is None or relation.external else self.package.data(relation.target)
         self.included += 1
@@ -408,7 +408,7 @@ def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
 
 
 def _level_of(properties: Element | None) -> int | None:
-    """The level of the outline that a paragraph or style states; 9 means body text (17.3.1.20)."""
+    """Return the outline level of a paragraph or style, from 1; 9 in the file means body text, returned as None (17.3.1.20)."""
     stated = _value(properties, "outlineLvl")
     return _number(stated) + 1 if stated and _number(stated) < 9 else None
 
@@ -437,7 +437,7 @@ def _attributes(node: Element | None, *names: str) -> Iterator[str]:
 
 
 def _descend(node: Element, tag: str) -> Iterator[Element]:
-    """The rows of a table, or the cells of a row, also those inside content controls and tracked changes."""
+    """Yield the rows of a table, or the cells of a row, including those inside content controls and tracked changes."""
     for child in node:
         if child.tag == tag:
             yield child
@@ -450,7 +450,7 @@ def _cells(row: Element) -> Iterator[Element]:
 
 
 def _inside(box: Element, drawing: Element) -> bool:
-    """Whether another text box of the drawing holds this one, or an alternative that another branch replaces."""
+    """Whether the box is inside another text box of the drawing."""
     for above in box.iterancestors():
         if above is drawing:
             return False
@@ -460,7 +460,7 @@ def _inside(box: Element, drawing: Element) -> bool:
 
 
 def _form_field(node: Element) -> str:
-    """The value of a form field that is not in the text: the chosen entry of a list, the mark of a box (17.16)."""
+    """Return a form field's value that is not in the text: the selected list entry, or the mark of a check box (17.16)."""
     entries = node.find(f"{W}ddList")
     if entries is not None:
         values = [each.get(f"{W}val") or "" for each in entries.iterchildren(f"{W}listEntry")]

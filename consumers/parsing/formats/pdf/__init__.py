@@ -1,1 +1,1 @@
-"""PDF by PDFium (pypdfium2): the engine of Chromium, a tenth of pdfminer's time, and it repairs what browsers repair."""
+"""PDF by PDFium (pypdfium2), the engine of Chromium: ten times as fast as pdfminer, with Chromium's repair of damaged files."""

@@ -1,4 +1,4 @@
-"""Text of a PDF outside its pages' content: values of form fields, comments, alternative texts, attachments, bookmarks."""
+"""Text of a PDF outside its pages' content: form values, comments, alternative texts, attachments, bookmarks."""
 
 import ctypes
 import re
@@ -11,7 +11,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 
 _MOST = 10_000
-"""Annotations of a page, and elements of its structure, that are looked at."""
+"""Maximum number of annotations, and of structure elements, that are visited on a page."""
 _LONGEST = 1 << 20
 _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
@@ -20,7 +20,7 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def field_values(page: Any, forms: Any) -> Iterator[str]:
-    """The filled form fields of a page as "name: value" (ISO 32000-1, 12.7)."""
+    """Yield the filled form fields of a page as "name: value" (ISO 32000-1, 12.7)."""
     for annotation in _annotations(page):
         if pdfium.FPDFAnnot_GetSubtype(annotation) != pdfium.FPDF_ANNOT_WIDGET:
             continue
@@ -42,7 +42,7 @@ def field_values(page: Any, forms: Any) -> Iterator[str]:
 
 
 def comments(page: Any, omissions: Omissions) -> Iterator[str]:
-    """What people wrote on a page in a viewer (ISO 32000-1, 12.5); attached files are reported."""
+    """Yield the comments that users added to a page (ISO 32000-1, 12.5). Attached files are reported as omissions."""
     for annotation in _annotations(page):
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         text = _string(annotation, b"Contents") or _TAG.sub(" ", _string(annotation, b"RC")).strip()
@@ -55,7 +55,7 @@ def comments(page: Any, omissions: Omissions) -> Iterator[str]:
 
 
 def alternative_texts(page: Any) -> Iterator[str]:
-    """The descriptions of a page's figures for those who cannot see them (ISO 32000-1, 14.9.3)."""
+    """Yield the alternative texts of a page's figures (ISO 32000-1, 14.9.3)."""
     tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
     if not tree:
         return
@@ -77,7 +77,7 @@ def alternative_texts(page: Any) -> Iterator[str]:
 
 
 def report_attachments(document: Any, omissions: Omissions) -> None:
-    """Reports the files that a document carries (ISO 32000-1, 7.11.4), and a form in XFA, which PDFium does not read."""
+    """Report the attached files (ISO 32000-1, 7.11.4), and a form in XFA, which PDFium does not parse."""
     for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
         attachment = pdfium.FPDFDoc_GetAttachment(document.raw, at)
         omissions.add(OmissionKind.ATTACHMENT, _text(pdfium.FPDFAttachment_GetName, attachment) or "without a name")
@@ -86,7 +86,7 @@ def report_attachments(document: Any, omissions: Omissions) -> None:
 
 
 def bookmarks(document: Any) -> Iterator[str]:
-    """The titles of the document's outline (ISO 32000-1, 12.3.3)."""
+    """Yield the titles of the document's outline (ISO 32000-1, 12.3.3)."""
     for number, bookmark in enumerate(document.get_toc()):
         if number == _MOST:
             return
@@ -108,7 +108,7 @@ def _string(annotation: Any, key: bytes) -> str:
 
 
 def _text(read: Any, *of: Any) -> str:
-    """The text that one of PDFium's functions copies into a buffer of UTF-16, "" where there is none."""
+    """Return the text that a PDFium function copies into a UTF-16 buffer, or "" if there is none."""
     kind = read.argtypes[len(of)]
     size = read(*of, None, 0)
     if not 2 < size <= _LONGEST:

@@ -1,4 +1,4 @@
-"""From a PDF's bytes to its blocks: pages, form values, comments, and an account of what they leave out."""
+"""Turns a PDF's bytes into blocks (pages, form values, comments) and reports what is left out."""
 
 import re
 from collections.abc import Iterable
@@ -31,12 +31,12 @@ _TAIL = 1 << 16
 
 @dataclass(slots=True)
 class _Pages:
-    """What the pages of a document hold. `notes`: texts outside a page's content, by page, such as form values."""
+    """The contents of a document's pages. `notes` are texts outside a page's content, such as form values, by page."""
 
     lines: list[Line] = field(default_factory=list)
     notes: dict[int, list[str]] = field(default_factory=dict)
     pictures: set[int] = field(default_factory=set)
-    """Pages that show a picture and have few lines, which a program may have stamped on a scan."""
+    """Pages with a picture and few lines; a program may have stamped these lines on a scan."""
     blank: set[int] = field(default_factory=set)
     broken: int = 0
 
@@ -44,7 +44,7 @@ class _Pages:
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NO_WIDTH = 0.01
 _SHORT_PAGE = 500
-"""Characters."""
+"""In characters."""
 
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -105,7 +105,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
         notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, omissions)]
         notes += [f"Picture: {text}" for text in alternative_texts(page)]
         read = sum(len(line.text) for line in found)
-        # Looking at each object takes long on drawings.
+        # Visiting every object is slow on pages with drawings, so only pages with little or East Asian text are checked.
         if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
             _report_vertical_text(page, number, read, omissions)
         chars += read + sum(map(len, notes))
@@ -116,7 +116,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
         pages.lines += found
         if notes:
             pages.notes[number] = notes
-        # Of a page with more lines it does not matter, and drawings have many objects.
+        # On pages with more lines the result is not used, and visiting the objects of drawings is slow.
         if len(found) <= MOST_STAMPS and any(page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,))):
             pages.pictures.add(number)
         elif not pdfium.FPDFPage_CountObjects(page.raw):
@@ -127,9 +127,9 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
 
 
 def _report_vertical_text(page: Any, number: int, read: int, omissions: Omissions) -> None:
-    """Reports text that PDFium does not give: it takes the columns of vertical fonts for empty, as they have no width.
+    """Report vertical text that PDFium leaves out: glyphs of vertical fonts have no width, so PDFium treats them as empty.
 
-    Pieces without any size are blanks, unless they are more than the characters that were `read` on the page.
+    Text objects without width and height are spaces, unless they outnumber the `read` characters of the page.
     """
     columns = signs = 0
     for piece in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_TEXT,)):
@@ -163,14 +163,14 @@ def _without_text(pages: _Pages, count: int, omissions: Omissions) -> NotADocume
 
 
 def _report_pages(pages: _Pages, lines: Iterable[Line], count: int, omissions: Omissions) -> None:
-    """Reports pages without text of their own. A blank page has nothing to report, and a stamp on a scan is none."""
+    """Report pages without text of their own. Blank pages are not reported; a scan with only a stamp is."""
     with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank
     omissions.add(OmissionKind.UNREADABLE_PAGE, count=pages.broken, total=count)
     omissions.add(OmissionKind.PAGE_WITHOUT_TEXT, count=count - pages.broken - len(with_text), total=count)
 
 
 def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Omissions) -> None:
-    """Reports bookmarks whose words are not in the text."""
+    """Report bookmarks whose words do not occur in the text."""
     text = _letters(" ".join(texts))
     for title in titles:
         if _letters(title) not in text:

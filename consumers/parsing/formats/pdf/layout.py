@@ -1,4 +1,4 @@
-"""Paragraphs and headings of a PDF, from where its lines stand and how large they are set."""
+"""Finds the paragraphs and headings of a PDF from the positions and font sizes of its lines."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ _LONGEST_HEADING_WORDS = 20
 
 
 def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Sequence[str]]) -> None:
-    """Puts the lines into the outline as headings and paragraphs, and after each page its `notes`, a block each."""
+    """Add the lines to the outline as headings and paragraphs, and after each page its `notes`, one block each."""
     body = _body_size(lines)
     ranks = {size: level for level, size in enumerate(_heading_sizes(lines, body), 1)}
     pitch = _pitch(lines)
@@ -61,7 +61,7 @@ def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Se
 
 
 def _body_size(lines: Sequence[Line]) -> float:
-    """The size in which most of the text is set."""
+    """Return the font size of most of the text."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -69,7 +69,7 @@ def _body_size(lines: Sequence[Line]) -> float:
 
 
 def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
-    """Sizes clearly larger than the body's that are used for a small part of the text, the largest first; four at most."""
+    """Return at most four font sizes of headings, the largest first: clearly larger than the body's and used rarely."""
     sizes: Counter[float] = Counter()
     for line in lines:
         if line.size > body * _HEADING_RATIO:
@@ -79,19 +79,19 @@ def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
 
 
 def _pitch(lines: Sequence[Line]) -> float:
-    """The usual distance between the feet of one line and the head of the next, in points."""
+    """Return the median distance between the bottom of a line and the top of the next one, in points."""
     gaps = [a.bottom - b.top for a, b in pairwise(lines) if a.page == b.page and a.top > b.top]
     return median(gaps) if gaps else 0.0
 
 
 def _begins_paragraph(above: Line, line: Line, pitch: float) -> bool:
     ended = bool(_SENTENCE_END.search(above.text))
-    if above.page != line.page or line.top > above.top:  # the next page or column: a sentence goes on over it
+    if above.page != line.page or line.top > above.top:  # next page or column, over which a sentence may continue
         return ended or not line.text[0].islower()
     size = max(line.size, 1.0)
     if above.bottom - line.top > pitch + 0.4 * size:
         return True
-    return ended and line.left > above.left + 0.8 * size  # first line set in
+    return ended and line.left > above.left + 0.8 * size  # the first line is indented
 
 
 def _joined(lines: Sequence[Line]) -> str:

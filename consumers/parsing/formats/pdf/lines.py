@@ -1,4 +1,4 @@
-"""The printed lines of a PDF's pages, with their places."""
+"""The printed lines of a PDF's pages with their positions."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from consumers.parsing.hyphenation import decision
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _BROKEN_WORD = re.compile("([^\\W_]*(?:-[^\\W_]+)*)\xad([^\\W_]*(?:-[^\\W_]+)*)")
-"""PDFium joins a word broken at a line's end and marks the place, with U+FFFE; here a soft hyphen stands for the mark."""
+"""PDFium joins a word that a line end divides and marks the position with U+FFFE, which is converted to a soft hyphen here."""
 _NUMBER = r"(?:\d{1,5}|[ivxlc]{1,7})"
 EDGE_NUMBER = re.compile(
     rf"\A({_NUMBER})(?=\s+\S)|(?<=\S)\s+({_NUMBER})(?:\s*(?:/|\b(?:of|von|de|di|sur|van)\b)\s*\d{{1,5}})?\Z"
@@ -22,14 +22,14 @@ _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _LAM = "\u0644"
 _SAMPLED_CHARACTERS = 64
 _APART = 1.5
-"""Widths of its type between a number and the words next to it from which on the number is no part of their phrase."""
+"""Minimum distance, in multiples of the font size, between a number and the words next to it for the number to be separate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One printed line. Lengths in points; `top` grows upwards. `size` is the height of its type.
+    """One printed line. Lengths are in points; `top` grows upwards; `size` is the font size.
 
-    `number_apart`: whether it is the first or last line of its page and a wide space separates the number at its beginning or
+    `number_apart`: whether the line is the first or last of its page and a wide space separates the number at its beginning or
     end (`EDGE_NUMBER`) from the words.
     """
 
@@ -43,7 +43,7 @@ class Line:
 
 
 def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
-    """The lines of one page in reading order, without those whose characters have no meaning."""
+    """Return the lines of one page in reading order, except lines whose characters are mostly unknown."""
     text = text_page.get_text_range()
     unknown = _unknown_characters(text_page, text)
     places = []
@@ -51,7 +51,7 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
     for piece in text.split("\r\n"):
         body = piece.strip()
         if body:
-            # PDFium numbers characters, the line ends that it generates among them, as they stand in its text.
+            # PDFium's character numbers include the line ends that it generates.
             places.append((start + piece.index(body), body))
         start += len(piece) + 2
     lines = []
@@ -73,9 +73,11 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
 
 
 def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
-    """An Arabic word with the letters of its ligatures in order: PDFium turns a line from right to left letter by letter, the
-    letters of one glyph too. Those have the same box. Glyphs that begin with lam are in order: PDFium splits the characters of
-    Unicode that are ligatures."""
+    """Return an Arabic word with the letters of its ligatures in reading order.
+
+    PDFium reverses a right-to-left line letter by letter, including the letters of one ligature, which share one box. Ligatures
+    that begin with lam are already in order, because PDFium splits the Unicode characters that are ligatures.
+    """
     places = [_box(text_page, first + at) for at in range(*word.span())]
     letters = list(word[0])
     start = 0
@@ -88,8 +90,11 @@ def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
 
 
 def _unknown_characters(text_page: Any, text: str) -> frozenset[int]:
-    """Where in the text characters stand of which their font does not say what they mean: it has no ToUnicode map
-    (ISO 32000-1, 9.10). Fonts are whole or lack the map altogether, so a sample of characters tells whether to look at all."""
+    """Return the positions of characters that have no Unicode value because their font has no ToUnicode map (ISO 32000-1,
+    9.10).
+
+    A font has the map for all characters or for none, so a sample shows whether a search is necessary.
+    """
     sample = range(0, len(text), max(len(text) // _SAMPLED_CHARACTERS, 1))
     if not any(_is_unknown(text_page, at) for at in sample):
         return frozenset()
@@ -114,7 +119,7 @@ def _number_apart(text_page: Any, first: int, body: str, size: float) -> bool:
 
 
 def _box(text_page: Any, index: int) -> Any:
-    """The box of one character as high as its font, with `left`, `top`, `right` and `bottom`."""
+    """Return one character's box with `left`, `top`, `right` and `bottom`; its height is that of the font."""
     box = pdfium.FS_RECTF()
     at = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, index)
     pdfium.FPDFText_GetLooseCharBox(text_page.raw, at, box)
@@ -122,7 +127,7 @@ def _box(text_page: Any, index: int) -> Any:
 
 
 def with_whole_words(lines: Sequence[Line]) -> list[Line]:
-    """The lines with words whole that their ends broke in two."""
+    """Return the lines with the words joined that line ends divide."""
     breaks = [(before, "\xad", after) for line in lines for before, after in _BROKEN_WORD.findall(line.text)]
     if not breaks:
         return list(lines)

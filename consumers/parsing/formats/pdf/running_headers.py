@@ -1,8 +1,8 @@
-"""Running headers and footers of a PDF, which would otherwise stand in the middle of sentences.
+"""Removes running headers and footers of a PDF, which would otherwise interrupt sentences.
 
-A line is one if it is the first or last of its page and the same on three pages and half of all, or if on three pages it
-differs by the page's number alone. Any other number (of an invoice, an amount) makes lines different. The first such line stays
-in the text, unless it only numbers the page, and no page loses all its text.
+The first or last line of a page is a running header if it is the same on at least three pages and half of all pages, or if on
+three pages it differs only by the page's number. Any other number (of an invoice, an amount) makes lines different. The first
+occurrence stays in the text, unless it is only a page number, and no page loses all its text.
 """
 
 import re
@@ -19,18 +19,21 @@ _PAGE_LABEL = re.compile(
     rf"\W*(?:(?:{_PAGE_WORDS})\b\W*)?(\d{{1,5}}|[ivxlc]{{1,7}})(?:\W*(?:/|\b(?:{_OF_WORDS})\b)\W*\d{{1,5}})?\W*",
     re.IGNORECASE,
 )
-"""A line that says nothing but the number of its page."""
+"""A line that contains only the number of its page."""
 _ROMAN = re.compile(r"(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _LEAST = 3
 _PLACE = "\0"
-"""Stands for the page's number in what lines have in common."""
+"""Replaces the page's number in the key of a line."""
 MOST_STAMPS = 2
-"""The first and last line of a page can be running headers."""
+"""The most running headers of a page: its first and last line."""
 
 
 def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:
-    """`pictures`: pages that are pictures. One of these may lose all its text: a program stamped it on each scan."""
+    """Return the lines without running headers. `pictures` are pages that are pictures.
+
+    Such a page may lose all its text, because a program may have stamped it on each scan.
+    """
     keys = dict(_edge_keys(lines))
     seen: dict[str, set[int]] = defaultdict(set)
     for index, key in keys.items():
@@ -53,7 +56,7 @@ def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int
 
 
 def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
-    """The first and last line of each page, with a key that is the same for lines that are one running header."""
+    """Yield the index of the first and last line of each page, with a key that all occurrences of one running header share."""
     edges = [
         index
         for index, line in enumerate(lines)
@@ -67,7 +70,7 @@ def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
 
 
 def _shape(line: Line) -> tuple[str, int] | None:
-    """The line with a mark in place of the number that may be its page's, and how far that is from the count of pages."""
+    """Return the line with a placeholder for the possible page number, and that number's offset from the page's index."""
     if (match := _PAGE_LABEL.fullmatch(line.text)) is not None:
         start, end = match.span(1)
     elif line.number_apart and (match := EDGE_NUMBER.search(line.text)) is not None:
@@ -79,7 +82,7 @@ def _shape(line: Line) -> tuple[str, int] | None:
 
 
 def _value(number: str) -> int | None:
-    """The number that arabic or roman digits say; None where letters are no roman number."""
+    """Return the value of arabic or roman digits, or None if the letters are not a roman number."""
     if number.isascii() and number.isdigit():
         return int(number)
     roman = number.lower()

@@ -76,7 +76,7 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
     assert None in list(sort(sketches, BANDS).near(looked_up, THRESHOLD))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=8))
 def test_runs_cover_all_rows_and_are_joined_to_what_sorting_them_at_once_gives(lengths):
     with pytest.MonkeyPatch.context() as patched:

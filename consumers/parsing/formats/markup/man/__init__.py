@@ -1,1 +1,1 @@
-"""Man pages: roff with the macros man(7) or mdoc(7). No kept Python library reads them."""
+"""Man pages: roff with the macros man(7) or mdoc(7). No maintained Python library parses them."""

@@ -1,4 +1,4 @@
-"""mdoc(7), BSD's macros for man pages: what one line of them prints."""
+"""mdoc(7), BSD's macros for man pages: converts one line of macros to text."""
 
 _AROUND = {
     "Op": "[]", "Bq": "[]", "Pq": "()", "Dq": "“”", "Sq": "‘’", "Qq": '""', "Ql": "‘’", "Aq": "<>", "Brq": "{}", "Eq": "  ",
@@ -25,7 +25,7 @@ _OPENING_MARKS = frozenset(("(", "["))
 
 
 class Mdoc:
-    """Remembers the page's name, which `Nm` stands for."""
+    """Converts macros to text and remembers the page's name, which `Nm` prints."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -34,7 +34,7 @@ class Mdoc:
         return macro in _CALLABLE
 
     def line(self, words: list[str]) -> str:
-        """What a line of macros and their arguments prints."""
+        """Return the text of a line of macros and arguments."""
         out = _Words()
         ends: list[str] = []
         macro = ""
@@ -96,7 +96,7 @@ class Mdoc:
 
 
 def _call(macro: str, words: list[str], index: int, out: "_Words") -> int:
-    """A function with its arguments, a page with its section, a header."""
+    """Add a function with its arguments, a page with its section, or a header. Returns the index of the next word."""
     given = []
     while index < len(words) and words[index] not in _CALLABLE and words[index] not in _CLOSING_MARKS:
         given.append(words[index])
@@ -114,7 +114,7 @@ def _call(macro: str, words: list[str], index: int, out: "_Words") -> int:
 
 
 class _Words:
-    """Words with blanks between them, but for those that a mark or a macro draws together."""
+    """Joins words with spaces, except next to punctuation and macros that suppress the space."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []

@@ -1,4 +1,4 @@
-"""Man pages: the sections as headings, tagged paragraphs as items, tables row by row."""
+"""Man pages: sections as headings, tagged paragraphs as items, tables row by row."""
 
 import re
 
@@ -20,7 +20,7 @@ _VERBATIM_ENDS = frozenset(("fi", "EE", "Ve", "Ed", "DE"))
 _HEADINGS = frozenset(("SH", "SS", "Sh", "Ss"))
 _TEXTLESS_WORDS = "PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE"
 _TEXTLESS = frozenset(_TEXTLESS_WORDS.split())
-"""Macros whose arguments are for programs."""
+"""Macros whose arguments are not text."""
 _TAB = re.compile(r"\btab[ \t]*\((.)\)")
 _BULLETS = frozenset("•*-–—·o+□○")
 
@@ -38,7 +38,7 @@ def parse_man(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 class _Page:
-    """Lines are gathered into a paragraph, which ends where a macro or an empty line says so."""
+    """Collects lines into a paragraph until a macro or an empty line ends it."""
 
     def __init__(self, limits: Limits, omissions: Omissions) -> None:
         self.outline = Outline(limits.text_chars, omissions)
@@ -55,7 +55,7 @@ class _Page:
         self._waits_for = ""
         self._table: list[str] | None = None
         self._link = ""
-        """The target of a link that has no text yet."""
+        """Target of a link that has no text yet."""
         self._index: list[str] = []
 
     def read(self, text: str) -> None:
@@ -138,7 +138,7 @@ class _Page:
             self._text(words, number)
 
     def _words(self, name: str, rest: str) -> str:
-        """What a macro prints in a line. The arguments of unknown macros are text; requests, in lower case, have none."""
+        """Return the text of a macro line. The arguments of unknown macros are text; requests (in lower case) have none."""
         given = arguments(rest)
         if name in _ALTERNATING:
             return "".join(given)
@@ -216,7 +216,8 @@ class _Page:
         self._gathered, self._line, self._waits_for = [], None, ""
 
     def _table_line(self, line: str, number: int, found: tuple[str, str] | None) -> None:
-        """Rows of tbl: layout up to a line that ends in a stop, then cells between tabs; `T{` and `T}` enclose long ones."""
+        """Collect a table of tbl: layout lines up to one that ends in ".", then rows with tabs; `T{` and `T}` enclose long
+        cells."""
         assert self._table is not None
         if found is not None and found[0] == "TE":
             self._end_table(number)

@@ -1,4 +1,4 @@
-"""What man pages have in common with all of roff: lines, comments, strings, conditions and escapes."""
+"""Parts of roff that all man pages use: lines, comments, strings, conditions and escapes."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ _UNICODE = re.compile(r"u([0-9A-F]{4,6})(?:_([0-9A-F]{4,6}))?\Z")
 
 
 def lines(text: str, omissions: Omissions) -> list[str]:
-    """The lines without comments, those continued by a last backslash joined."""
+    """Return the lines without comments; a line that ends in a backslash is joined with the next one."""
 
     def comment(match: re.Match[str]) -> str:
         report(OmissionKind.COMMENT, match[1], omissions)
@@ -74,7 +74,7 @@ def lines(text: str, omissions: Omissions) -> list[str]:
 
 
 def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
-    """Reports a line that is not printed, if it has a word that no request is."""
+    """Report a line that is not printed, if it contains a word other than a request's name."""
     found = control(line)
     if found is not None:
         line = "" if found[0].islower() and found[0] != "tl" else found[1]
@@ -83,14 +83,14 @@ def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
 
 
 def control(line: str) -> tuple[str, str] | None:
-    """The request's or macro's name and what follows it; None for a line of text."""
+    """Return the name of a request or macro and the rest of the line, or None for a line of text."""
     if line[:1] not in (".", "'") or not (match := _CONTROL.match(line)):
         return None
     return match[1], match[2]
 
 
 def arguments(text: str) -> list[str]:
-    """Arguments of a macro: words, or what stands between quotes."""
+    """Return the arguments of a macro: words or quoted strings."""
     return [
         quoted.replace('""', '"') if quoted is not None else word
         for quoted, word in ((match[1], match[2]) for match in _ARGUMENT.finditer(text))
@@ -99,7 +99,7 @@ def arguments(text: str) -> list[str]:
 
 
 class Escapes:
-    """Turns roff's escapes into what they print. Knows the strings that the page has defined."""
+    """Converts roff's escapes to text; keeps the strings that the page has defined."""
 
     def __init__(self) -> None:
         self.strings = {"R": "®", "Tm": "™", "lq": "“", "rq": "”", "S": "", "Aq": "'"}
@@ -141,7 +141,10 @@ def _is_character(point: int) -> bool:
 
 
 def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
-    """Lines, numbered from 1, without definitions of macros and what conditions leave out: a page is for a terminal (`n`)."""
+    """Yield numbered lines without macro definitions and the branches of false conditions.
+
+    Conditions are evaluated for a terminal (`n`). Numbers start at 1.
+    """
     index = 0
     held = False
     while index < len(every):
@@ -178,7 +181,7 @@ def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[i
 
 
 def _past_condition(every: list[str], index: int, body: str, true: bool) -> int:
-    """Where reading goes on: behind the block of a condition that does not hold."""
+    """Return the index of the next line to parse, which is after the block if the condition is false."""
     if true or "\\{" not in body:
         return index
     depth = body.count("\\{") - body.count("\\}")

@@ -1,0 +1,96 @@
+"""The packaged encoder on a GPU: passages a second, the time of a query, and whether the vectors are those of the CPU.
+
+hippod's own backend computes them (`memory.encoder.sentence_transformer`, `device = "cuda"`). The machine with the GPU needs
+sentence-transformers and the folder that `python -m bench.support.gpu_bundle` writes, in build/gpu or $HIPPOD_BENCH_BUNDLE. The
+bundle's weights are in float16; the vectors to compare with are from the original weights.
+"""
+
+import json
+import os
+import statistics
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memory.encoder.sentence_transformer import SentenceTransformerEncoder
+
+BUNDLE = Path(os.environ.get("HIPPOD_BENCH_BUNDLE", "build/gpu"))
+BATCHES = (1, 16, 64, 256)
+COMPARED_MAX = 1e-3
+"""Largest difference of a component from the CPU's vector."""
+QUERIES = 100
+
+
+def run(results: dict[str, Any]) -> str:
+    """Fills `results["gpu"]`: the device; by batch size `passages_per_s` and `difference`; `query_ms` alone and while
+    passages are encoded; `cpu_passages_per_s` of the same library on the processors."""
+    import torch
+
+    if not torch.cuda.is_available():
+        results.setdefault("violations", []).append("no GPU was measured: torch sees no CUDA device on this machine")
+        return "No GPU: run it where `torch.cuda.is_available()` is true."
+    texts: list[str] = json.loads((BUNDLE / "passages.json").read_text("utf-8"))
+    reference = np.load(BUNDLE / "reference.npy")
+    found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "passages": len(texts)}
+    lines = ["| texts in a batch | passages a second | largest difference from the CPU |", "| ---: | ---: | ---: |"]
+    for size in BATCHES:
+        encoder = _encoder(size, "cuda")
+        encoder.encode(texts[: len(reference)])  # starts the kernels
+        measured = texts[: len(texts) if size > 1 else len(reference)]
+        began = time.perf_counter()
+        vectors = encoder.encode(measured)
+        rate = len(measured) / (time.perf_counter() - began)
+        difference = float(np.abs(vectors[: len(reference)] - reference).max())
+        found[f"batch {size}"] = {"passages_per_s": rate, "difference": difference}
+        lines.append(f"| {size} | {rate:,.0f} | {difference:.1e} |")
+        if difference > COMPARED_MAX:
+            results.setdefault("violations", []).append(f"vectors in batches of {size} differ by {difference:.1e}")
+    found["query_ms"] = _queries(encoder, texts)
+    found["query_ms_beside"] = _queries_beside(encoder, texts)
+    began = time.perf_counter()
+    _encoder(64, "cpu").encode(texts[: len(reference)])
+    found["cpu_passages_per_s"] = len(reference) / (time.perf_counter() - began)
+    results["gpu"] = found
+    return "\n".join(
+        [
+            f"{found['device']}, torch {found['torch']}, {len(texts):,} passages.",
+            "",
+            *lines,
+            "",
+            f"A query takes {found['query_ms']:.1f} ms (p50 of {QUERIES}), {found['query_ms_beside']:.1f} ms while passages "
+            f"are encoded. The processors of that machine encode {found['cpu_passages_per_s']:,.0f} passages a second.",
+        ]
+    )
+
+
+def _encoder(batch_size: int, device: str) -> SentenceTransformerEncoder:
+    return SentenceTransformerEncoder(str(BUNDLE / "model"), "all-MiniLM-L6-v2", batch_size, device)
+
+
+def _queries(encoder: SentenceTransformerEncoder, texts: list[str]) -> float:
+    """Milliseconds of one query, the median. Each query is another text, so none is remembered."""
+    times = []
+    for text in texts[:QUERIES]:
+        began = time.perf_counter()
+        encoder.encode_query(" ".join(text.split()[:12]) + f" {began}")
+        times.append(1000 * (time.perf_counter() - began))
+    return statistics.median(times)
+
+
+def _queries_beside(encoder: SentenceTransformerEncoder, texts: list[str]) -> float:
+    over = threading.Event()
+
+    def index() -> None:
+        while not over.is_set():
+            encoder.encode(texts)
+
+    indexing = threading.Thread(target=index)
+    indexing.start()
+    try:
+        return _queries(encoder, texts)
+    finally:
+        over.set()
+        indexing.join()

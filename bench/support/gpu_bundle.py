@@ -1,0 +1,51 @@
+"""`python -m bench.support.gpu_bundle [FOLDER]`: what `bench gpu` needs on a machine without hippod's model, below 64 MiB.
+
+The packaged model with its weights in float16, MuSiQue's passages (../shared; the example drive's texts without it), and
+vectors that hippod's engine on the CPU computed from the original weights.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from memory.encoder.minilm import MiniLMEncoder
+from memory.encoder.packaged_model import model_dir
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "gpu"
+CORPUS = ROOT.parent / "shared" / "data" / "musique" / "corpus.json"
+REFERENCES = 256
+"""Passages with a vector of the CPU."""
+
+
+def passages() -> list[str]:
+    if CORPUS.exists():
+        return [f"{each['title']}\n{each['text']}" for each in json.loads(CORPUS.read_text("utf-8"))]
+    files = sorted((ROOT / "examples" / "drive").rglob("*.md"))
+    return [part for file in files for part in file.read_text("utf-8").split("\n\n") if len(part.split()) > 10]
+
+
+def write(folder: Path = FOLDER) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    source = model_dir()
+    shutil.copytree(source, folder / "model", ignore=shutil.ignore_patterns("*.safetensors", "README.md", "vocab.txt"))
+    weights = load_file(source / "model.safetensors")
+    save_file(
+        {name: each.astype(np.float16) if each.dtype == np.float32 else each for name, each in weights.items()},
+        folder / "model" / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+    texts = passages()
+    (folder / "passages.json").write_text(json.dumps(texts), "utf-8")
+    np.save(folder / "reference.npy", MiniLMEncoder(source, 64).encode(texts[:REFERENCES]))
+    return folder
+
+
+if __name__ == "__main__":
+    made = write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    size = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
+    print(f"{made}: {size / 2**20:.0f} MiB")
