@@ -88,16 +88,19 @@ def test_claims_and_pairs_of_claims(asking: Asking) -> None:
         {"true_claim": "Edda Vance forged the lantern.", "false_claim": "Joss Merin forged the lantern."},
         {"true_claim": "Tea grows at Sarn.", "false_claim": "Tea grows in Corl Tower."},
         {"claim": "The tower was sold.", "label": "consistent"},
+        {"claim": "The sale was secret.", "type": "true", "index": 7},
     ]
     said = {
         "Edda Vance forged the lantern.": "true", "Joss Merin forged the lantern.": "False.", "Tea grows at Sarn.": "true",
         "Tea grows in Corl Tower.": "true", "The tower was sold.": None,
+        "The sale was secret.": "true",
     }  # fmt: skip
     asking.model.script = answering({}, said)
     answers = evaluate(asking, claims, "--answers", "--filter", "none")["answers"]
-    # Right: both of the first pair, the first of the second pair; the last abstains and counts as wrong. 3 of 5; 1 of 2 pairs.
-    assert answers["claims"] == {"n": 5, "accuracy": 0.6, "pairs": 2, "pair_accuracy": 0.5}
-    assert [each["correct"] for each in answers["questions"]] == [True, True, True, False, False]
+    # Right: both of the first pair, the first of the second pair; the fifth abstains and counts as wrong; the last is right,
+    # and alone with its index, so that it makes no pair. 4 of 6; 1 of 2 pairs.
+    assert answers["claims"] == {"n": 6, "accuracy": 0.6667, "pairs": 2, "pair_accuracy": 0.5}
+    assert [each["correct"] for each in answers["questions"]] == [True, True, True, False, False, True]
     assert (answers["abstained"], "em" in answers) == (1, False)
     assert all("Claim: " in call.passage for call in asking.model.calls)
 
