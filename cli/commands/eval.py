@@ -71,6 +71,11 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[
     help="Divide the memory into N segments by arrival; after each, ask the questions of the first.",
 )
 @click.option(
+    "--segment",
+    metavar="K|random",
+    help="With --continual: ask the questions of segment K, or of a random one (fixed seed), after it and each later one.",
+)
+@click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     metavar="FILE",
@@ -91,6 +96,7 @@ def evaluate(
     answers: bool,
     judge: bool,
     count: int | None,
+    segment: str | None,
     save: Path | None,
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
@@ -124,6 +130,7 @@ def evaluate(
         rows = [completed(base)]
     if count is not None and (saved or len(files) > 1):
         raise click.UsageError("--continual is for one file of questions and rows that are not saved.")
+    wanted = _segment(segment, count)
     from cli.evaluation.books import BookScopes
     from cli.evaluation.comparison import read_saved
     from cli.evaluation.questions import GoldLocator, read_questions
@@ -168,6 +175,7 @@ def evaluate(
                     lambda: [each.uri for each in documents_of(segment, list_documents())],
                 ),
                 evaluation,
+                wanted,
             )
         else:
             locator = GoldLocator(
@@ -198,6 +206,16 @@ def evaluate(
     _save(save, one.model_dump(mode="json"))
     whole = one.model_dump(mode="json")
     invocation.emit(whole if compared else whole["modes"][0], lambda: comparison_lines(one), wrap=False)
+
+
+def _segment(wanted: str | None, count: int | None) -> str:
+    if wanted is None:
+        return "1"
+    if count is None:
+        raise click.UsageError("--segment is for --continual N.")
+    if wanted != "random" and not (wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= count):
+        raise click.UsageError(f"--segment must be a number from 1 to {count}, or random.")
+    return wanted
 
 
 def _answering(steps: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from cli.options.retrieval_options import (
     deep_settings_option,
     filter_option,
     mode_option,
+    refuse_unread,
     settings_option,
 )
 from cli.options.scope_options import scope_options
@@ -111,6 +112,7 @@ def query(
     scope: dict[str, Any] | None,
 ) -> None:
     """Find the passages that answer TEXT, and show the triples that led to them."""
+    refuse_unread(mode, settings)
     chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
     chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
@@ -289,6 +291,7 @@ def ask(
     Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
     happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
     """
+    refuse_unread(mode, settings)
     if name is not None and as_of is not None:
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})

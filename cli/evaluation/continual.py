@@ -4,6 +4,7 @@ The measure of "From RAG to Memory" (HippoRAG 2), Figure 3: what arrived is cut 
 first one answers are asked after each segment. Here the segments are those in which the memory's own documents came.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from cli.errors import CommandError
 from cli.evaluation.questions import EvalQuestion, GoldLocator
 from cli.evaluation.rows import Row
 from cli.evaluation.run import Evaluation, evaluate
+from cli.evaluation.significance import SEED
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.evaluation import ComparisonResponse
 
@@ -66,9 +68,21 @@ def documents_of(segment: Segment, documents: Sequence[DocumentEntry]) -> list[D
     ]
 
 
-def answered_questions(questions: Sequence[EvalQuestion], segment: Segment, locator: GoldLocator) -> list[EvalQuestion]:
-    """The questions whose whole gold is in the memory at the end of the segment. `CommandError` if there is none."""
+def chosen_segment(parts: Sequence[Segment], wanted: str) -> Segment:
+    """A segment by its number, or "random": drawn with a fixed seed."""
+    if wanted == "random":
+        return random.Random(SEED).choice(parts)
+    return parts[int(wanted) - 1]
+
+
+def answered_questions(
+    questions: Sequence[EvalQuestion], segment: Segment, locator: GoldLocator, before: GoldLocator | None = None
+) -> list[EvalQuestion]:
+    """The questions whose whole gold is in the memory at the end of the segment, and was not `before` it. `CommandError` if
+    there is none."""
     answered = [found for each in questions if each.gold and not (found := locator.locate(each)).absent]
+    if before is not None:
+        answered = [each for each in answered if before.locate(each).absent]
     if not answered:
         raise CommandError(
             f"none of the {len(questions)} questions is answered by segment {segment.number} "
@@ -85,8 +99,13 @@ def evaluate_growth(
     count: int,
     locator: Callable[[Segment], GoldLocator],
     evaluation: Callable[[str | None], Evaluation],
+    wanted: str = "1",
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """The rows' scores after each of `count` segments, over the first one's questions. `evaluation`: as of a time."""
+    """The rows' scores after each of `count` segments from the `wanted` one on, over that one's questions. `evaluation`: as of
+    a time."""
     parts = segments(documents, count)
-    asked = answered_questions(questions, parts[0], locator(parts[0]))
-    return [(segment, evaluate(asked, rows, evaluation(segment.as_of))) for segment in parts]
+    chosen = chosen_segment(parts, wanted)
+    before = locator(parts[chosen.number - 2]) if chosen.number > 1 else None
+    asked = answered_questions(questions, chosen, locator(chosen), before)
+    later = parts[chosen.number - 1 :]
+    return [(segment, evaluate(asked, rows, evaluation(segment.as_of))) for segment in later]

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli.evaluation.rows import Row
+from cli.options.retrieval_options import refuse_unread
 from daemon.contract.choices import DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Answerer
 
 ITERATIVE_STEPS = 3
@@ -77,15 +78,6 @@ def completed(row: Row) -> Row:
         answering["deep"] = True
     retrieval = {} if row.mode == NO_RETRIEVAL else row.retrieval
     return replace(row, retrieval=retrieval, answering=answering)
-
-
-def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
-    """UsageError for a setting that the mode does not read. The configured mode (None) is not known here."""
-    if mode is None or mode == NO_RETRIEVAL:
-        return
-    if unread := [name for name in settings if name not in MODES[mode].settings]:
-        readers = ", ".join(SETTINGS[unread[0]].modes)
-        raise click.UsageError(f"{where}{unread[0]} has no effect in {mode}; the modes that read it are {readers}.")
 
 
 def _validated(spec: str, texts: Mapping[str, Any]) -> dict[str, Any]:

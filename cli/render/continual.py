@@ -30,7 +30,8 @@ def continual_lines(growth: Growth, questions: int) -> list[Text]:
             scores = result.answers
             values += [_share(scores.em if scores else None), _share(scores.f1 if scores else None)]
         lines.append([text(value) for value in values])
-    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by the first segment"
+    which = "the first segment" if growth[0][0].number == 1 else f"segment {growth[0][0].number}"
+    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by {which}"
     return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].label}", DIM))]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.errors import CommandError
-from cli.evaluation.continual import answered_questions, documents_of, segments
+from cli.evaluation.continual import Segment, answered_questions, chosen_segment, documents_of, segments
 from cli.evaluation.gold import GoldPassage
 from cli.evaluation.questions import EvalQuestion, GoldLocator
 from daemon.contract.choices import DocumentState
@@ -80,6 +80,25 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
         answered_questions([both, later], cut[0], locator)
 
 
+def test_a_later_or_random_segment_asks_the_questions_that_it_brought_the_gold_of() -> None:
+    documents = [entry(at, at) for at in range(4)]
+    cut = segments(documents, 4)
+    assert [chosen_segment(cut, str(number)).number for number in (1, 4)] == [1, 4]
+    drawn = chosen_segment(cut, "random")
+    assert drawn == chosen_segment(cut, "random")
+    assert drawn in cut
+
+    def locator(segment: Segment) -> GoldLocator:
+        return GoldLocator(lambda *_: [], lambda: [each.uri for each in documents_of(segment, documents)])
+
+    first = EvalQuestion("a", documents=frozenset({"added:0"}))
+    second = EvalQuestion("b", documents=frozenset({"added:0", "added:1"}))
+    third = EvalQuestion("c", documents=frozenset({"added:2"}))
+    # Segment 2 brought added:1: the first question was answered before it, the third is not yet.
+    asked = answered_questions([first, second, third], cut[1], locator(cut[1]), locator(cut[0]))
+    assert [each.text for each in asked] == ["b"]
+
+
 @pytest.mark.process
 def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     documents = [entry(0, 0), entry(1, 1), entry(2, 2)]
@@ -111,6 +130,11 @@ def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: 
     assert head.split() == ["segment", "documents", "passages", "recall@1", "recall@4", "all@1", "all@4"]
     assert [row.split()[0] for row in rows] == ["1", "2", "3"]
     assert last.startswith("1 question of 2, answered by the first segment")
+    scripted.asked.clear()
+    refused = [
+        hippoctl("eval", "q.json", *wrong) for wrong in (["--segment", "1"], ["--continual", "3", "--segment", "4"])
+    ]
+    assert [each.code for each in refused] == [2, 2]
 
 
 def test_fewer_than_two_segments_are_no_growth(here: Here, tmp_path: Path) -> None:

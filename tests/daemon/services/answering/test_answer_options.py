@@ -125,7 +125,7 @@ def test_hippoctl_sends_what_it_is_told(asking: Asking) -> None:
         "ask",
         QUESTION,
         "--mode",
-        "bm25",
+        "hipporag2",
         "--filter",
         "none",
         "--set",
