@@ -8,7 +8,7 @@ documents. Any other file is one document: its id is its absolute path, its byte
 import base64
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -38,32 +38,38 @@ class RejectedDocument:
 DocumentResult = ReadyDocument | RejectedDocument
 
 
-def read_file(path: Path) -> Iterator[DocumentResult]:
-    """The documents in a file."""
+RefuseCorpus = Callable[[Path, list[dict[str, Any]]], str | None]
+"""Says why a HippoRAG corpus must not be added; None if it may be."""
+
+
+def read_file(path: Path, id_prefix: str = "", refuse: RefuseCorpus | None = None) -> Iterator[DocumentResult]:
+    """The documents in a file. JSON documents get `id_prefix` before their ids."""
     where = os.fsencode(path).decode("utf-8", "replace")
     try:
         if not path.is_file():
             yield RejectedDocument(where, "is a directory; name its files" if path.is_dir() else _missing_reason(path))
         elif path.suffix.lower() in (".jsonl", ".ndjson"):
             with path.open("rb") as lines:
-                yield from read_json_lines(lines, where)
+                yield from read_json_lines(lines, where, id_prefix)
         elif path.suffix.lower() == ".json":
-            yield from _json_file(path.read_bytes(), where)
+            yield from _json_file(path, where, id_prefix, refuse)
         else:
             yield encode_document(_whole_file(path), where)
     except OSError as error:
         yield RejectedDocument(where, f"cannot be read: {error.strerror or error}")
 
 
-def read_json_lines(lines: BinaryIO | Iterable[bytes], where: str) -> Iterator[DocumentResult]:
+def read_json_lines(lines: BinaryIO | Iterable[bytes], where: str, id_prefix: str = "") -> Iterator[DocumentResult]:
     """One JSON document a line; empty lines are passed over."""
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield _parsed(line, f"{where}:{number}")
+            yield _parsed(line, f"{where}:{number}", id_prefix)
 
 
-def encode_document(document: Any, where: str) -> DocumentResult:
+def encode_document(document: Any, where: str, id_prefix: str = "") -> DocumentResult:
     """A value as a document, if it can be one."""
+    if isinstance(document, dict) and id_prefix:
+        document = _prefixed(document, id_prefix)
     if not isinstance(document, dict):
         return RejectedDocument(where, f"is a JSON {_json_type(document)}; a document is an object with a `text`")
     empty = document.get("deleted") is True or "content_base64" in document
@@ -81,19 +87,28 @@ def encode_document(document: Any, where: str) -> DocumentResult:
         return RejectedDocument(where, "is nested too deeply")
 
 
-def _parsed(content: bytes, where: str) -> DocumentResult:
+def _prefixed(document: dict[str, Any], id_prefix: str) -> dict[str, Any]:
+    """With the prefix before its id; a document without one is named by its content."""
+    for key in ("id", "idx"):
+        value = document.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return {**document, key: f"{id_prefix}/{value}"}
+    return document
+
+
+def _parsed(content: bytes, where: str, id_prefix: str) -> DocumentResult:
     try:
-        return encode_document(_load(content), where)
+        return encode_document(_load(content), where, id_prefix)
     except ValueError as error:
         return RejectedDocument(where, f"is not JSON: {_json_error(error)}")
     except RecursionError:
         return RejectedDocument(where, "is nested too deeply")
 
 
-def _json_file(content: bytes, where: str) -> Iterator[DocumentResult]:
+def _json_file(path: Path, where: str, id_prefix: str, refuse: RefuseCorpus | None) -> Iterator[DocumentResult]:
     """A file with one document, an array of them (a HippoRAG corpus is one), or {"documents": […]}."""
     try:
-        value = _load(content)
+        value = _load(path.read_bytes())
     except (ValueError, RecursionError) as error:
         yield RejectedDocument(where, f"is not JSON: {_json_error(error)}")
         return
@@ -103,10 +118,14 @@ def _json_file(content: bytes, where: str) -> Iterator[DocumentResult]:
     if isinstance(value, dict) and "text" not in value and isinstance(value.get("documents"), list):
         value = value["documents"]
     if not isinstance(value, list):
-        yield encode_document(value, where)
+        yield encode_document(value, where, id_prefix)
+        return
+    is_corpus = bool(value) and all(isinstance(each, dict) and "idx" in each and "id" not in each for each in value)
+    if is_corpus and refuse is not None and (why := refuse(path, value)) is not None:
+        yield RejectedDocument(where, why)
         return
     for number, document in enumerate(value, 1):
-        yield encode_document(document, f"{where}[{number}]")
+        yield encode_document(document, f"{where}[{number}]", id_prefix)
 
 
 def _whole_file(path: Path) -> dict[str, str]:

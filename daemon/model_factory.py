@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from daemon.config import Config, model_key
-from daemon.model_settings import model_settings
+from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
 from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
@@ -61,6 +61,9 @@ class Models:
         self._listening: list[ExtractionQueue | ServerExtractor] = []
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
+        judging = judge_settings(config)
+        self.judge = ModelClient(judging, self._count_call, count_tokens) if judging is not None else self.client
+        """The model that judges answers."""
         self.limiter = Limiter(config.openie.concurrency)
         self.entities = ModelEntities(self.client, asyncio.get_running_loop()) if self.client is not None else None
         self.filter = (
@@ -149,8 +152,9 @@ class Models:
         return partial(backend.make, llm.model or "", llm.temperature, count_dropped)
 
     async def close(self) -> None:
-        if self.client is not None:
-            await self.client.close()
+        for client in {self.client, self.judge}:
+            if client is not None:
+                await client.close()
 
 
 def load_encoder(config: Config) -> Encoder:

@@ -1,16 +1,33 @@
-"""What the client of the configured model server needs."""
+"""What the clients of the configured model servers need."""
 
 from daemon.config import Config, model_key
+from daemon.config.sections import ModelServer
 from daemon.observe.logs import mask
 from memory.llm.client import ModelSettings
 
 
 def model_settings(config: Config) -> ModelSettings | None:
     """None if no model is configured. The key is masked in the log from here on."""
-    llm = config.llm
-    if llm.base_url is None or llm.model is None:
+    return _settings(config, config.llm)
+
+
+def judge_settings(config: Config) -> ModelSettings | None:
+    """The model of `[llm.judge]`; None if the section sets nothing. A key is sent only to the server that it is for."""
+    llm, judge = config.llm, config.llm.judge
+    own = {name: value for name in ("base_url", "model") if (value := getattr(judge, name)) is not None}
+    if not judge.model_fields_set:
         return None
-    key = model_key(llm)
+    has_key = judge.api_key_env is not None or judge.api_key_file is not None
+    keyed = judge if has_key or judge.base_url not in (None, llm.base_url) else llm
+    keys = {"api_key_env": keyed.api_key_env, "api_key_file": keyed.api_key_file}
+    return _settings(config, llm.model_copy(update={**own, **keys, "temperature": judge.temperature}))
+
+
+def _settings(config: Config, server: ModelServer) -> ModelSettings | None:
+    if server.base_url is None or server.model is None:
+        return None
+    key = model_key(server)
     if key is not None:
         mask(key)
-    return ModelSettings(llm.base_url, llm.model, key, llm.timeout_s, llm.max_retries, llm.temperature)
+    llm = config.llm
+    return ModelSettings(server.base_url, server.model, key, llm.timeout_s, llm.max_retries, server.temperature)

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.support.questions.mode_comparison import KS
 from bench.support.questions.sets import Question
+from cli.evaluation.scoring import recalls_at
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve
@@ -52,7 +53,7 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
                     for hit in hits:
                         uri, *others = sorted(documents.holders[hit.row])
                         ranked.append(SimpleNamespace(title=hit.title, text=hit.text, document=uri, also_in=others))
-                    found.append([question.found(ranked[:k]) / question.gold for k in KS])
+                    found.append(recalls_at(KS, question, ranked))
                     first.append({hit.id for hit in hits[:FIRST]})
                 same += first[0] == first[1]
             means = {exact: np.mean(found, axis=0) for exact, found in recalls.items()}

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cli.client.record_files import RecordFile, record_files
 from cli.daemon_progress import daemon_progress
-from cli.document_files import DocumentResult, ReadyDocument, RejectedDocument, read_file, read_json_lines
+from cli.document_files import DocumentResult, ReadyDocument, RefuseCorpus, RejectedDocument, read_file, read_json_lines
 from cli.errors import Exit
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import ProgressBar, print_json, print_lines, print_note, progress
@@ -20,41 +21,65 @@ ADD_TIMEOUT_S = 600.0
 """Seconds that the daemon may take to store the documents of a request durably."""
 IMPORT_TIMEOUT_S = 3600.0
 UPLOAD_CHUNK_BYTES = 1024 * 1024
+ID_PREFIX_CHARS_MAX = 200
 REJECTED_SHOWN = 20
 """Number of rejected documents that are printed on stderr; the JSON answer contains all of them."""
 
 
+def _prefix(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value.isprintable() or len(value) > ID_PREFIX_CHARS_MAX:
+        message = f"must be printable characters, {ID_PREFIX_CHARS_MAX} at most"
+        raise click.BadParameter(message, context, parameter)
+    return value.rstrip("/")
+
+
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE… | -", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--id-prefix",
+    default="",
+    metavar="PREFIX",
+    callback=_prefix,
+    help="Put PREFIX/ before the ids of JSON documents: files whose ids are equal do not replace each other's documents.",
+)
+@click.option(
+    "--replace", is_flag=True, help="Add a HippoRAG corpus although its ids belong to documents with other titles."
+)
 @json_option
 @pass_invocation
-def add(invocation: Invocation, files: tuple[Path, ...]) -> None:
+def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace: bool) -> None:
     """Add documents: files of any known format, or JSON lines on standard input (-).
 
     A .json file contains one document or an array of documents (such as a HippoRAG corpus), a .jsonl file one document a line:
-    {"id", "title", "text", …}. After the command returns, a crash does not lose the documents that it names as added. Invalid
-    documents are reported with their lines and the others are added; the exit code is then 1.
+    {"id", "title", "text", …}. A document with the same id is replaced. A corpus numbers its documents from 0: it is refused if
+    its numbers belong to documents with other titles. After the command returns, a crash does not lose the documents that it
+    names as added. Invalid documents are reported with their lines and the others are added; the exit code is then 1.
     """
     from cli.client.batching import batches, send  # loaded only by commands that ask the daemon
+    from cli.client.corpus_check import CorpusCheck
 
     rejected: list[RejectedDocument] = []
-    accepted, uris = 0, list[str]()
+    accepted, replaced, uris = 0, 0, list[str]()
     with invocation.client() as client, progress("adding") as shown:
-        for batch in batches(_ready_documents(files, rejected, shown)):
+        refuse = None if replace else CorpusCheck(client, id_prefix).refuse
+        for batch in batches(_ready_documents(files, id_prefix, refuse, rejected, shown)):
             post = lambda body: client.call("POST", Route.DOCUMENTS, body, timeout_s=ADD_TIMEOUT_S)  # noqa: E731
             for answer in send(batch, "documents", post):
                 if isinstance(answer, RejectedDocument):
                     _reject(rejected, answer)
                     continue
                 accepted += int(answer.get("accepted", 0))
+                replaced += int(answer.get("replaced", 0))
                 uris += answer.get("documents", [])
                 shown.describe(f"{count(accepted, 'document')} added")
-    answer = {"accepted": accepted, "documents": uris} | (
-        {"rejected": [each.to_json() for each in rejected]} if rejected else {}
-    )
+    whole: dict[str, Any] = {"accepted": accepted, "documents": uris}
+    whole |= {"replaced": replaced} if replaced else {}
+    whole |= {"rejected": [each.to_json() for each in rejected]} if rejected else {}
     from cli.render.lines import text
 
-    invocation.emit(answer, lambda: [text(f"{count(accepted, 'document')} added{_tail(uris)}")], wrap=False)
+    invocation.emit(
+        whole, lambda: [text(f"{count(accepted, 'document')} added{_tail(uris)}{_replaced(replaced)}")], wrap=False
+    )
     if rejected:
         print_note(f"{count(len(rejected), 'document')} could not be added.")
         sys.exit(Exit.FAILED)
@@ -64,13 +89,23 @@ def _tail(uris: list[str]) -> str:
     return f": {uris[0]}" if len(uris) == 1 else ""
 
 
+def _replaced(number: int) -> str:
+    return f" ({number:,} replaced)" if number else ""
+
+
 def _ready_documents(
-    files: tuple[Path, ...], rejected: list[RejectedDocument], shown: ProgressBar
+    files: tuple[Path, ...],
+    id_prefix: str,
+    refuse: RefuseCorpus | None,
+    rejected: list[RejectedDocument],
+    shown: ProgressBar,
 ) -> Iterator[ReadyDocument]:
     for path in files:
         shown.describe(f"reading {path}")
         items: Iterator[DocumentResult] = (
-            read_json_lines(sys.stdin.buffer, "stdin") if str(path) == "-" else read_file(path)
+            read_json_lines(sys.stdin.buffer, "stdin", id_prefix)
+            if str(path) == "-"
+            else read_file(path, id_prefix, refuse)
         )
         for item in items:
             if isinstance(item, ReadyDocument):

@@ -1,6 +1,7 @@
 """eval: measures retrieval and answers with questions whose answers are known."""
 
-from functools import partial
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,16 @@ import click
 
 from cli.commands.documents import all_documents
 from cli.commands.query import answer_timeout_s, form_options, retrieval_fields, step_fields, step_options
+from cli.errors import CommandError
+from cli.evaluation.rows import Row
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.retrieval_options import answer_mode_option, filter_option, settings_option
+from cli.options.row_specs import completed, parse_row
 from cli.options.scope_options import scope_options, scope_parameter
-from cli.output import progress
-from daemon.contract.choices import MODES, NO_RETRIEVAL, Answerer
+from cli.output import print_note, progress
+from cli.terminal_text import count as number
+from daemon.contract.choices import NO_RETRIEVAL, Answerer
 from daemon.contract.limits import K_MAX
-
-ITERATIVE_STEPS = 3
-"""Steps of `--answerer iterative`, equal to the default of `deep`."""
 
 
 def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
@@ -29,26 +31,18 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[
     return ks
 
 
-def _modes(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
-    modes = [part.strip() for part in value.split(",")] if value else []
-    known = [*MODES, NO_RETRIEVAL]
-    for mode in modes:
-        if mode not in known:
-            raise click.BadParameter(f"{mode!r} is not a mode; the modes are {', '.join(known)}", context, parameter)
-    return list(dict.fromkeys(modes))
-
-
 @click.command(name="eval")
-@click.argument("questions", metavar="QUESTIONS", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="QUESTIONS…", type=click.Path(path_type=Path))
 @answer_mode_option
 @filter_option
 @click.option("--k", "ks", default="2,5,10", show_default=True, callback=_ks, help="Ranks to measure at.")
 @click.option(
     "--compare",
-    "modes",
-    metavar="MODE,…",
-    callback=_modes,
-    help="Measure several modes, and the difference of each to the first.",
+    "compared",
+    multiple=True,
+    metavar="ROW,…|FILE",
+    help="Measure several rows, and the difference of each to the first. A row is a mode, with KEY=VALUE for settings and "
+    "options, such as 'fused filter=none damping=0.3' or 'answerer=deep only=local'; or a FILE that --save wrote. Repeatable.",
 )
 @click.option("--answers", is_flag=True, help="Also let the model answer: exact match and F1.")
 @click.option(
@@ -64,10 +58,8 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--read",
     type=click.IntRange(1, K_MAX),
-    default=5,
-    show_default=True,
     metavar="K",
-    help="Number of passages for an answer (-k of `ask`).",
+    help="Number of passages for an answer (-k of `ask`). Default: 5; of a deep answer, its own.",
 )
 @form_options
 @step_options
@@ -78,6 +70,17 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
     metavar="N",
     help="Divide the memory into N segments by arrival; after each, ask the questions of the first.",
 )
+@click.option(
+    "--segment",
+    metavar="K|random",
+    help="With --continual: ask the questions of segment K, or of a random one (fixed seed), after it and each later one.",
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write the scores of each question to FILE, for a later --compare FILE.",
+)
 @settings_option
 @scope_options
 @json_option
@@ -85,69 +88,160 @@ def _modes(context: click.Context, parameter: click.Parameter, value: str | None
 def evaluate(
     invocation: Invocation,
     /,
-    questions: Path,
+    files: tuple[Path, ...],
     mode: str | None,
     filter_: str | None,
     ks: list[int],
-    modes: list[str],
+    compared: tuple[str, ...],
     answers: bool,
     judge: bool,
     count: int | None,
+    segment: str | None,
+    save: Path | None,
     settings: dict[str, Any],
     scope: dict[str, Any] | None,
     answerer: str | None,
-    read: int,
+    read: int | None,
     length: int | None,
     reason: bool,
     **steps: Any,
 ) -> None:
-    """Measure recall (and, with --answers, exact match and F1) on a file of QUESTIONS with known answers.
+    """Measure recall (and, with --answers, exact match and F1) on files of QUESTIONS with known answers.
 
     Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
     share of gold passages among the first k, all@k the share of questions with all of them there; with --steps, among the
     passages of all steps. Times are the daemon's, for one query at a time; with --compare they do not include encoding the
-    question.
+    question. Several files are measured one after another, and their figures averaged.
     """
-    if mode and modes:
+    base = Row(
+        mode=mode,
+        answerer=_answerer(answers or judge, answerer, steps),
+        retrieval=retrieval_fields({"filter_": filter_, "settings": settings}),
+        answering=_answering(steps) | retrieval_fields({"length": length, "reason": reason}),
+        read=read,
+    )
+    specs, saved = _split(compared)
+    if mode and specs:
         raise click.UsageError("--mode and --compare exclude each other.")
-    chosen: list[str | None] = [*modes] if modes else [mode]
-    who = _answerer(answers or judge, answerer, steps)
-    form = retrieval_fields({"length": length, "reason": reason})
-    how = retrieval_fields({"filter_": filter_, "settings": settings, "scope": scope})
-    _refuse_ineffective(who, chosen, how, form)
-    from cli.evaluation.questions import read_questions
-    from cli.evaluation.requests import EvalRequests, document_passages
+    if mode == NO_RETRIEVAL and scope and not specs:
+        raise click.UsageError("--scope has no effect without retrieval.")
+    rows = [parse_row(spec, base) for spec in dict.fromkeys(specs)]
+    if not specs and (len(saved) < 2 or mode or answerer):
+        rows = [completed(base)]
+    if count is not None and (saved or len(files) > 1):
+        raise click.UsageError("--continual is for one file of questions and rows that are not saved.")
+    wanted = _segment(segment, count)
+    from cli.evaluation.books import BookScopes
+    from cli.evaluation.comparison import read_saved
+    from cli.evaluation.questions import GoldLocator, read_questions
+    from cli.evaluation.requests import EvalRequests
     from cli.evaluation.run import Evaluation
     from cli.evaluation.run import evaluate as run
-    from cli.render.evaluation import comparison_lines
+    from daemon.contract.documents import DocumentEntry
 
-    loaded_questions = read_questions(questions, judge)
-    answering = _step_fields(who, steps) | form
+    loaded = {path: read_questions(path, judge) for path in files}
+    earlier = {path: [row for each in saved for row in read_saved(each, path.name)] for path in files}
     with invocation.client() as client, progress("evaluating") as shown:
 
+        def requests(as_of: str | None = None) -> EvalRequests:
+            return EvalRequests(client, max(ks), answer_timeout_s(steps), scope, as_of, shown.advance)
+
         def evaluation(as_of: str | None = None) -> Evaluation:
-            retrieval = how | ({"as_of": as_of} if as_of is not None else {})
-            requests = EvalRequests(client, max(ks), read, answer_timeout_s(steps), retrieval, answering, shown.advance)
-            answer = requests.answer if who is not None else None
-            return Evaluation(ks, requests.query, answer, who or Answerer.SINGLE, requests.judge if judge else None)
+            asked = requests(as_of)
+            return Evaluation(ks, asked.query, asked.answer, asked.judge if judge else None)
 
-        if count is None:
-            found = run(loaded_questions, chosen, evaluation())
+        @cache
+        def list_documents() -> list[DocumentEntry]:
+            return all_documents(client, scope_parameter(scope))
+
+        books = BookScopes(list_documents)
+        loaded = {path: [*map(books.scoped, questions)] for path, questions in loaded.items()}
+        if books.absent:
+            print_note(
+                f"{number(books.absent, 'question')} of books that the memory does not contain under their names: asked of "
+                "the whole memory."
+            )
+        if count is not None:
+            from cli.evaluation.continual import documents_of, evaluate_growth
+
+            [questions] = loaded.values()
+            growth = evaluate_growth(
+                questions,
+                rows,
+                list_documents(),
+                count,
+                lambda segment: GoldLocator(
+                    requests(segment.as_of).word_matches,
+                    lambda: [each.uri for each in documents_of(segment, list_documents())],
+                ),
+                evaluation,
+                wanted,
+            )
         else:
-            from cli.evaluation.continual import evaluate_growth
-
-            documents = all_documents(client, scope_parameter(scope))
-            look = partial(document_passages, client, shown.advance)
-            growth = evaluate_growth(loaded_questions, chosen, documents, count, look, evaluation)
+            locator = GoldLocator(
+                requests().word_matches, lambda: [each.uri for each in list_documents() if each.passages]
+            )
+            found = {
+                path: run([*map(locator.locate, questions)], rows, evaluation(), earlier[path])
+                for path, questions in loaded.items()
+            }
     if count is not None:
         from cli.render.continual import continual_json, continual_lines
 
-        invocation.emit(
-            continual_json(growth, bool(modes)), lambda: continual_lines(growth, len(loaded_questions)), wrap=False
-        )
+        whole = continual_json(growth, bool(specs))
+        _save(save, whole)
+        invocation.emit(whole, lambda: continual_lines(growth, len(questions)), wrap=False)
         return
-    whole = found.model_dump(mode="json")
-    invocation.emit(whole if modes else whole["modes"][0], lambda: comparison_lines(found), wrap=False)
+    if len(found) > 1:
+        from cli.evaluation.averages import averaged
+        from cli.render.evaluation import files_lines
+
+        several = averaged({path.name: each for path, each in found.items()})
+        _save(save, several.model_dump(mode="json"))
+        invocation.emit(several.model_dump(mode="json"), lambda: files_lines(several), wrap=False)
+        return
+    from cli.render.evaluation import comparison_lines
+
+    [one] = found.values()
+    _save(save, one.model_dump(mode="json"))
+    whole = one.model_dump(mode="json")
+    invocation.emit(whole if compared else whole["modes"][0], lambda: comparison_lines(one), wrap=False)
+
+
+def _segment(wanted: str | None, count: int | None) -> str:
+    if wanted is None:
+        return "1"
+    if count is None:
+        raise click.UsageError("--segment is for --continual N.")
+    if wanted != "random" and not (wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= count):
+        raise click.UsageError(f"--segment must be a number from 1 to {count}, or random.")
+    return wanted
+
+
+def _answering(steps: dict[str, Any]) -> dict[str, Any]:
+    """How each question is answered, as fields of the request. Whether they have an effect is checked for each row."""
+    return {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
+
+
+def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
+    """The rows, and the files with saved rows, that `--compare` names."""
+    specs: list[str] = []
+    saved: list[Path] = []
+    for each in compared:
+        if each.endswith(".json") or Path(each).is_file():
+            saved.append(Path(each))
+        else:
+            specs += [part.strip() for part in each.split(",") if part.strip()]
+    return specs, saved
+
+
+def _save(path: Path | None, content: dict[str, Any]) -> None:
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Answerer | None:
@@ -159,29 +253,3 @@ def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Ans
     if unused := [name for name, value in steps.items() if value]:
         raise click.UsageError(f"--{unused[0].replace('_', '-')} is for --answerer deep or iterative.")
     return Answerer.SINGLE if answers else None
-
-
-def _refuse_ineffective(
-    who: Answerer | None, modes: list[str | None], how: dict[str, Any], form: dict[str, Any]
-) -> None:
-    """Raise UsageError for options without effect."""
-    if who is None and form:
-        raise click.UsageError(f"--{next(iter(form))} is for --answers.")
-    if NO_RETRIEVAL in modes and who is not Answerer.SINGLE:
-        raise click.UsageError(f"the mode {NO_RETRIEVAL} is for --answers without steps: nothing is retrieved.")
-    if modes == [NO_RETRIEVAL] and how:
-        raise click.UsageError(f"--{next(iter(how))} has no effect without retrieval.")
-    if who is Answerer.DEEP and (modes != [None] or how.keys() - {"scope"}):
-        raise click.UsageError("deep answers retrieve in a way of their own: leave modes, --filter and --set out.")
-
-
-def _step_fields(who: Answerer | None, steps: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of the request that define how each question is answered."""
-    if who is None:
-        return {}
-    chosen = {**steps, "deep": who is Answerer.DEEP}
-    if who is Answerer.SINGLE and chosen["steps"] is not None:
-        raise click.UsageError("--steps is for --answerer deep or iterative.")
-    if who is Answerer.ITERATIVE and chosen["steps"] is None:
-        chosen["steps"] = ITERATIVE_STEPS
-    return step_fields(chosen)

@@ -18,6 +18,7 @@ from cli.options.retrieval_options import (
     deep_settings_option,
     filter_option,
     mode_option,
+    refuse_unread,
     settings_option,
 )
 from cli.options.scope_options import scope_options
@@ -111,6 +112,7 @@ def query(
     scope: dict[str, Any] | None,
 ) -> None:
     """Find the passages that answer TEXT, and show the triples that led to them."""
+    refuse_unread(mode, settings)
     chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
     chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
@@ -148,6 +150,7 @@ def step_options(command: Command) -> Command:
                 help="With --deep: judge, raise concerns and write subqueries in one model call.",
             ),
             click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
+            click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
             deep_settings_option,
             click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
             click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
@@ -175,7 +178,13 @@ def step_options(command: Command) -> Command:
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `step_options` as fields of the request. Raises UsageError for options without effect."""
     deep, steps = chosen["deep"], chosen["steps"]
-    names = {"quick": "--quick", "each_step": "--each-step", "deep_settings": "--deep-set", "only": "--only"}
+    names = {
+        "quick": "--quick",
+        "each_step": "--each-step",
+        "forced": "--forced",
+        "deep_settings": "--deep-set",
+        "only": "--only",
+    }
     names |= {"no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
     if not deep and (unused := [flag for name, flag in names.items() if chosen.get(name)]):
         raise click.UsageError(f"{unused[0]} is for --deep.")
@@ -189,6 +198,7 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
         "only": chosen["only"],
         "quick": chosen["quick"] or None,
         "each_step": chosen["each_step"] or None,
+        "forced": chosen["forced"] or None,
         "deep_settings": chosen["deep_settings"] or None,
         "update": False if chosen["no_update"] else None,
         "merge": False if chosen["no_merge"] else None,
@@ -283,6 +293,7 @@ def ask(
     Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
     happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
     """
+    refuse_unread(mode, settings)
     if name is not None and as_of is not None:
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})

@@ -4,19 +4,18 @@ The measure of "From RAG to Memory" (HippoRAG 2), Figure 3: what arrived is cut 
 first one answers are asked after each segment. Here the segments are those in which the memory's own documents came.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.errors import CommandError
-from cli.evaluation.questions import EvalQuestion
+from cli.evaluation.questions import EvalQuestion, GoldLocator
+from cli.evaluation.rows import Row
 from cli.evaluation.run import Evaluation, evaluate
+from cli.evaluation.significance import SEED
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.evaluation import ComparisonResponse
-from daemon.contract.query import RankedPassage
-
-AskAsOf = Callable[[str], list[RankedPassage]]
-"""All passages of the document with a URI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +58,35 @@ def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]
     return [(time, len(all_), sum(entry.passages for entry in all_)) for time, all_ in sorted(by_time.items())]
 
 
-def first_questions(
-    questions: Sequence[EvalQuestion], documents: Sequence[DocumentEntry], first: Segment, look: AskAsOf
+def documents_of(segment: Segment, documents: Sequence[DocumentEntry]) -> list[DocumentEntry]:
+    """The documents that had arrived by the end of the segment."""
+    limit = datetime.fromisoformat(segment.as_of) if segment.as_of is not None else None
+    return [
+        entry
+        for entry in documents
+        if entry.committed_at is not None and entry.passages and (limit is None or entry.committed_at <= limit)
+    ]
+
+
+def chosen_segment(parts: Sequence[Segment], wanted: str) -> Segment:
+    """A segment by its number, or "random": drawn with a fixed seed."""
+    if wanted == "random":
+        return random.Random(SEED).choice(parts)
+    return parts[int(wanted) - 1]
+
+
+def answered_questions(
+    questions: Sequence[EvalQuestion], segment: Segment, locator: GoldLocator, before: GoldLocator | None = None
 ) -> list[EvalQuestion]:
-    """The questions whose whole gold had come with the first segment. `CommandError` where there is none."""
-    limit = datetime.fromisoformat(first.as_of) if first.as_of is not None else None
-    there: list[RankedPassage] = []
-    for entry in documents:
-        if entry.committed_at is not None and entry.passages and (limit is None or entry.committed_at <= limit):
-            there += look(entry.uri)
-    answered = [question for question in questions if question.gold and question.found(there) == question.gold]
+    """The questions whose whole gold is in the memory at the end of the segment, and was not `before` it. `CommandError` if
+    there is none."""
+    answered = [found for each in questions if each.gold and not (found := locator.locate(each)).absent]
+    if before is not None:
+        answered = [each for each in answered if before.locate(each).absent]
     if not answered:
         raise CommandError(
-            f"none of the {len(questions)} questions is answered by the first segment ({first.passages:,} passages).",
+            f"none of the {len(questions)} questions is answered by segment {segment.number} "
+            f"({segment.passages:,} passages).",
             hint="Ask for fewer segments.",
         )
     return answered
@@ -79,13 +94,18 @@ def first_questions(
 
 def evaluate_growth(
     questions: Sequence[EvalQuestion],
-    modes: Sequence[str | None],
+    rows: Sequence[Row],
     documents: Sequence[DocumentEntry],
     count: int,
-    look: AskAsOf,
+    locator: Callable[[Segment], GoldLocator],
     evaluation: Callable[[str | None], Evaluation],
+    wanted: str = "1",
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """The modes' scores after each of `count` segments, over the first one's questions. `evaluation`: as of a time."""
+    """The rows' scores after each of `count` segments from the `wanted` one on, over that one's questions. `evaluation`: as of
+    a time."""
     parts = segments(documents, count)
-    asked = first_questions(questions, documents, parts[0], look)
-    return [(segment, evaluate(asked, modes, evaluation(segment.as_of))) for segment in parts]
+    chosen = chosen_segment(parts, wanted)
+    before = locator(parts[chosen.number - 2]) if chosen.number > 1 else None
+    asked = answered_questions(questions, chosen, locator(chosen), before)
+    later = parts[chosen.number - 1 :]
+    return [(segment, evaluate(asked, rows, evaluation(segment.as_of))) for segment in later]

@@ -3,8 +3,14 @@
 The forms are those of the files that HippoRAG, HippoRAG 2 and HGMem are evaluated with, as their authors publish them.
 """
 
+import ast
 import json
 from typing import Any
+
+from pydantic import ValidationError
+
+from cli.evaluation.gold import GoldPassage
+from daemon.contract.scope import Scope
 
 TRUE_LABELS = frozenset({"true", "consistent", "yes"})
 FALSE_LABELS = frozenset({"false", "contradict", "contradictory", "inconsistent", "no"})
@@ -14,6 +20,13 @@ LABEL_KEYS = ("label", "answer", "type")
 """The first that a claim has says whether it is true. NoCha has `type`."""
 ANSWER_KEYS = ("answer", "gold_ans", "answers", "reference", "reference_answer")
 """The first that an entry has holds its answers. NarrativeQA and LV-Eval have `answers`, NQ `reference`, HGMem the last."""
+NUMBERED_ANSWER_KEYS = ("answer1", "answer2")
+"""NarrativeQA's in `qaps.csv`."""
+ID_KEYS = ("id", "_id", "question_id", "qid")
+BOOK_KEYS = ("book", "book_title", "book_name", "document_id")
+CHARACTER_KEYS = ("character", "char", "character_name")
+SOURCE_KEYS = ("origin_chunks", "paragraph", "source")
+"""The paragraphs that a question was made from; HGMem's are `origin_chunks`."""
 POPQA_KEYS = ("obj", "possible_answers", "o_wiki_title", "o_aliases")
 
 
@@ -28,7 +41,66 @@ def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
     key = next((key for key in CLAIM_KEYS if key in entry), None)
     if key is None or any(asked in entry for asked in ("question", "input")):
         return None
-    return [(_text(entry, key), _label(entry))]
+    text = _text(entry, key)
+    return [(_prequel(entry, text) if is_prequel(entry) else text, _label(entry))]
+
+
+def is_prequel(entry: dict[str, Any]) -> bool:
+    """Whether the entry is one of Prelude's: a story from before a book, which is consistent with it or not."""
+    return "content" in entry and "claim" not in entry
+
+
+def _prequel(entry: dict[str, Any], text: str) -> str:
+    """The story with the book and the character that it is about."""
+    book, character = _first(entry, BOOK_KEYS), _first(entry, CHARACTER_KEYS)
+    named = [f"Book: {book}"] if book else []
+    named += [f"Character: {character}"] if character else []
+    return "\n".join([*named, f"A story from before the book: {text}"])
+
+
+def id_of(entry: dict[str, Any], number: int) -> str:
+    """The entry's own id, or else its number in the file."""
+    return _first(entry, ID_KEYS) or str(number)
+
+
+def book_of(entry: dict[str, Any]) -> str | None:
+    return _first(entry, BOOK_KEYS)
+
+
+def scope_of(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """`scope`: the documents that the question is asked of."""
+    if entry.get("scope") is None:
+        return None
+    try:
+        return Scope.model_validate(entry["scope"]).model_dump(mode="json", by_alias=True) or None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, ["scope", *first["loc"]]))
+        raise BadEntry(f"has a `{where}` that is not valid: {first['msg']}") from None
+
+
+def sources_of(entry: dict[str, Any]) -> list[str]:
+    """The paragraphs that the question was made from, for a judge."""
+    found: list[str] = []
+    for key in SOURCE_KEYS:
+        value = entry.get(key)
+        for each in value if isinstance(value, list) else [value]:
+            text = (each.get("content") or each.get("text")) if isinstance(each, dict) else each
+            if isinstance(text, str) and text.strip():
+                found.append(text)
+    return found
+
+
+def keywords_of(entry: dict[str, Any]) -> str:
+    """LV-Eval's `answer_keywords`; "" where there are none."""
+    value = entry.get("answer_keywords")
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _first(entry: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The first of the keys with a text or a number."""
+    values = (entry.get(key) for key in keys)
+    return next((str(value) for value in values if isinstance(value, str | int) and str(value).strip()), None)
 
 
 def pair_of(entry: dict[str, Any]) -> str | None:
@@ -63,19 +135,20 @@ def answers_of(entry: dict[str, Any]) -> tuple[str, ...]:
     key = next((key for key in ANSWER_KEYS if entry.get(key) is not None), None)
     found = [*_strings(entry[key], key)] if key is not None else []
     if key is None:
-        for each in POPQA_KEYS:
+        for each in (*NUMBERED_ANSWER_KEYS, *POPQA_KEYS):
             found += _strings(_unpacked(entry.get(each)), each)
     found += _strings(entry.get("answer_aliases"), "answer_aliases")
     return tuple(dict.fromkeys(text for text in found if text.strip()))
 
 
 def _unpacked(value: Any) -> Any:
-    """PopQA keeps its lists as text: `'["actor", "stage actor"]'`."""
+    """PopQA keeps its lists as text, as JSON or as Python writes them: `'["actor", "stage actor"]'`, `"['actor']"`."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+        for read in (json.loads, ast.literal_eval):
+            try:
+                return read(value)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
     return value
 
 
@@ -93,8 +166,8 @@ def _strings(value: Any, key: str) -> list[str]:
     return found
 
 
-def paragraphs_of(entry: dict[str, Any]) -> list[str]:
-    """The gold passages, as title, newline, text; none where the entry has no passages at all."""
+def paragraphs_of(entry: dict[str, Any]) -> list[GoldPassage]:
+    """The gold passages; none where the entry has no passages at all."""
     if entry.get("supporting_facts") is not None:
         return _supported(entry)
     key = next((key for key in ("contexts", "paragraphs") if key in entry), None)
@@ -110,11 +183,11 @@ def paragraphs_of(entry: dict[str, Any]) -> list[str]:
         # As HippoRAG reads them: a paragraph that does not say is a supporting one.
         if each.get("is_supporting", True):
             text = "text" if "text" in each else "paragraph_text"
-            found.append(f"{_text(each, 'title', f'{where}.title')}\n{_text(each, text, f'{where}.text')}")
+            found.append(GoldPassage(_text(each, "title", f"{where}.title"), _text(each, text, f"{where}.text")))
     return found
 
 
-def _supported(entry: dict[str, Any]) -> list[str]:
+def _supported(entry: dict[str, Any]) -> list[GoldPassage]:
     """The paragraphs of `context` that `supporting_facts` name: lists of pairs, or of columns as on the Hugging Face hub."""
     facts, context = entry["supporting_facts"], entry.get("context")
     if context is None:
@@ -122,7 +195,7 @@ def _supported(entry: dict[str, Any]) -> list[str]:
     try:
         titles = set(facts["title"]) if isinstance(facts, dict) else {fact[0] for fact in facts}
         pairs = zip(context["title"], context["sentences"], strict=True) if isinstance(context, dict) else context
-        found = [f"{title}\n{' '.join(sentences)}" for title, sentences in pairs if title in titles]
+        found = [GoldPassage(title, " ".join(sentences)) for title, sentences in pairs if title in titles]
     except (TypeError, KeyError, IndexError, ValueError):
         raise BadEntry(
             "has `supporting_facts` or a `context` of another form than [[title, sentence]…] and [[title, [sentences]]…]"

@@ -1,29 +1,37 @@
 """Questions and claims with what answers them: gold passages or documents, known answers, whether a claim is true."""
 
+import csv
 import json
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from cli.errors import CommandError
+from cli.evaluation.gold import FoundPassage, GoldPassage, containing_documents, same_text, uris_of
 from cli.evaluation.question_formats import (
     BadEntry,
     answers_of,
+    book_of,
     claims_of,
     documents_of,
+    id_of,
+    is_prequel,
+    keywords_of,
     pair_of,
     paragraphs_of,
     question_of,
+    scope_of,
+    sources_of,
 )
-from daemon.contract.answering.ask import RetrievedPassage
-from daemon.contract.query import RankedPassage
 
 FORMATS_HINT = (
-    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval and NarrativeQA, claims (`claim` with "
-    "`label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): docs/how-to/evaluation.md."
+    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval, NarrativeQA and Prelude, claims "
+    "(`claim` with `label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): "
+    "docs/how-to/evaluation.md."
 )
 
 
@@ -32,45 +40,124 @@ class EvalQuestion:
     """A question and what answers it: passages by their text, or documents by the end of their URI."""
 
     text: str
-    passages: frozenset[str] = field(default_factory=frozenset)
+    passages: tuple[GoldPassage, ...] = ()
     documents: frozenset[str] = field(default_factory=frozenset)
     answers: tuple[str, ...] = ()
     """Every known way to write the answer."""
-    material: tuple[str, ...] = ()
-    """The gold passages as they are written, for a judge."""
+    keywords: str = ""
+    """The words of the answer that count most (LV-Eval)."""
+    sources: tuple[str, ...] = ()
+    """The paragraphs that the question was made from, for a judge."""
     holds: bool | None = None
     """Of a claim: whether it is true. None for a question."""
     pair: int | str | None = None
     """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry
     that holds both, or what their entries name it by."""
+    is_prequel: bool = False
+    """Whether the claim is a story from before a book (Prelude): it holds unless the book contradicts it."""
+    id: str = ""
+    """Unlike the ids of the other questions of its file."""
+    scope: Mapping[str, Any] | None = None
+    """The documents that it is asked of, as the JSON of a scope."""
+    book: str | None = None
+    """The name of the only document, or folder, that it is asked of."""
+    absent: tuple[str, ...] = ()
+    """The gold that the memory does not contain: the title of each passage, or the path of each document."""
 
-    def found(self, ranked: Sequence[RankedPassage | RetrievedPassage]) -> int:
+    def found(self, ranked: Sequence[FoundPassage]) -> int:
         """How many of its gold passages or documents are among `ranked`."""
-        texts = {same_text(f"{passage.title}\n{passage.text}") for passage in ranked}
-        uris = {unquote(uri) for passage in ranked for uri in (passage.document, *passage.also_in)}
-        documents = sum(any(uri == path or uri.endswith(f"/{path}") for uri in uris) for path in self.documents)
-        return len(self.passages & texts) + documents
+        uris = {unquote(uri) for passage in ranked for uri in uris_of(passage)}
+        documents = sum(any(_is_named(uri, path) for uri in uris) for path in self.documents)
+        return documents + sum(any(map(gold.has_part, ranked)) for gold in self.passages)
 
     @property
     def gold(self) -> int:
         return len(self.passages) + len(self.documents)
 
 
+@dataclass
+class GoldLocator:
+    """Looks up which documents contain the gold passages of questions.
+
+    `look` returns the passages, in the question's scope, that match a text best by its words. `list_uris` returns the URIs of
+    all documents, and is called only if a question names documents.
+    """
+
+    look: Callable[[EvalQuestion, str], Sequence[FoundPassage]]
+    list_uris: Callable[[], Iterable[str]]
+
+    def locate(self, question: EvalQuestion) -> EvalQuestion:
+        """The question with the documents of its gold passages, and the gold that the memory does not contain."""
+        passages = tuple(
+            replace(gold, documents=containing_documents(gold, self.look(question, str(gold))))
+            for gold in question.passages
+        )
+        absent = [gold.title or gold.text for gold in passages if not gold.documents]
+        absent += sorted(path for path in question.documents if not self._is_document(path))
+        return replace(question, passages=passages, absent=tuple(absent))
+
+    @cached_property
+    def _uris_by_name(self) -> dict[str, list[str]]:
+        """URIs without percent-encoding, by their last part."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for uri in map(unquote, self.list_uris()):
+            found[_last_part(uri)].append(uri)
+        return found
+
+    def _is_document(self, path: str) -> bool:
+        return any(_is_named(uri, path) for uri in self._uris_by_name.get(_last_part(path), ()))
+
+
+def _is_named(uri: str, path: str) -> bool:
+    return uri == path or uri.endswith(f"/{path}")
+
+
+def _last_part(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
 def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
-    """The questions in a file: a JSON array, or JSON lines. `CommandError` names the first bad entry and what it lacks.
+    """The questions in a file: JSON (an array or lines), Parquet or CSV. `CommandError` names the first bad entry.
 
     `judged`: a judge reads the answers, so that a question needs neither gold nor known answers.
     """
+    entries = _read_table(path) if path.suffix.lower() in (".parquet", ".csv") else _read_json(path)
+    if not entries:
+        raise CommandError(f"{path} contains no questions: it must be a JSON array with one object per question.")
+    questions = [each for number, entry in enumerate(entries, 1) for each in _questions(entry, number, path, judged)]
+    if len({each.id for each in questions}) < len(questions):
+        questions = [replace(each, id=f"{each.id}#{number}") for number, each in enumerate(questions, 1)]
+    return questions
+
+
+def _read_table(path: Path) -> list[Any]:
+    """The rows of a Parquet or CSV file."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            from pyarrow import ArrowException
+            from pyarrow.parquet import read_table
+
+            try:
+                rows: list[Any] = read_table(path).to_pylist()
+            except ArrowException as error:
+                raise CommandError(f"{path} is not a Parquet file: {error}.") from None
+            return rows
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f"{path} is not a CSV file in UTF-8: {error}.") from None
+
+
+def _read_json(path: Path) -> list[Any]:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start:,}.") from None
-    entries = _entries(text, path) if text.strip() else []
-    if not entries:
-        raise CommandError(f"{path} contains no questions: it must be a JSON array with one object per question.")
-    return [question for number, entry in enumerate(entries, 1) for question in _questions(entry, number, path, judged)]
+    return _entries(text, path) if text.strip() else []
 
 
 def _entries(text: str, path: Path) -> list[Any]:
@@ -103,21 +190,28 @@ def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQu
         claims = claims_of(entry)
         paragraphs = paragraphs_of(entry) if claims is None else []
         gold: dict[str, Any] = {
-            "passages": frozenset(map(same_text, paragraphs)),
+            "passages": tuple({same_text(str(each)): each for each in paragraphs}.values()),
             "documents": frozenset(documents_of(entry)),
-            "material": tuple(paragraphs),
+            "sources": tuple(dict.fromkeys([*map(str, paragraphs), *sources_of(entry)])),
+            "scope": scope_of(entry),
+            "book": book_of(entry),
         }
         if claims is not None:
             pair = number if len(claims) > 1 else pair_of(entry)
-            return [EvalQuestion(text, **gold, holds=holds, pair=pair) for text, holds in claims]
-        question = EvalQuestion(question_of(entry), **gold, answers=answers_of(entry))
+            gold["is_prequel"] = is_prequel(entry)
+            ids = [id_of(entry, number)] if len(claims) == 1 else [f"{id_of(entry, number)}:{each}" for each in "tf"]
+            return [
+                EvalQuestion(text, **gold, holds=holds, pair=pair, id=id)
+                for (text, holds), id in zip(claims, ids, strict=True)
+            ]
+        known: dict[str, Any] = {
+            "answers": answers_of(entry),
+            "keywords": keywords_of(entry),
+            "id": id_of(entry, number),
+        }
+        question = EvalQuestion(question_of(entry), **gold, **known)
         if not question.gold and not question.answers and not judged:
             raise BadEntry("names neither gold passages or documents nor an `answer`")
     except BadEntry as error:
         raise CommandError(f"{path}[{number}] {error}.", hint=FORMATS_HINT) from None
     return [question]
-
-
-def same_text(text: str) -> str:
-    """Equal for texts that differ in white space or in how Unicode writes a character: what reading a file may change."""
-    return "".join(unicodedata.normalize("NFKC", text).split())

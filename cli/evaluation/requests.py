@@ -1,56 +1,63 @@
 """What an evaluation asks of the daemon, as requests to its socket."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cli.client.http import Client
 from cli.client.typed_answers import parse_answer
 from cli.evaluation.questions import EvalQuestion
+from cli.evaluation.rows import Row
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.answering.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
-from daemon.contract.choices import NO_RETRIEVAL
+from daemon.contract.choices import NO_RETRIEVAL, Answerer
 from daemon.contract.http.client import ANSWER_TIMEOUT_S
-from daemon.contract.http.routes import Route, document_path
+from daemon.contract.http.routes import Route
+from daemon.contract.limits import QUERY_CHARS_MAX
 from daemon.contract.query import QueryResponse, RankedPassage
-from daemon.contract.show import ShowDocument
 
-SHOWN_PASSAGES_LIMIT = 10_000
-"""Passages of one document that are looked at."""
+LOOKED_AT = 20
+"""Passages in which the text of a gold passage is looked for: the best by its words."""
+READ = 5
+"""Passages that an answer reads by default; a deep answer has a default of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalRequests:
-    """`retrieval`: filter, settings, scope and as_of, as fields of a request. `answering`: steps, length and the like.
-
-    `depth`: how many passages a query finds. `read`: how many an answer reads. `on_answer` is called after each request.
+    """`depth`: how many passages a query finds. `scope` and `as_of` apply to every question; a question's own scope is added.
+    `on_answer` is called after each request.
     """
 
     client: Client
     depth: int
-    read: int
     timeout_s: float
     """Of an answer, and of a query about an earlier memory, which is put together first."""
-    retrieval: dict[str, Any] = field(default_factory=dict)
-    answering: dict[str, Any] = field(default_factory=dict)
+    scope: dict[str, Any] | None = None
+    as_of: str | None = None
     on_answer: Callable[[], None] = lambda: None
 
-    def query(self, text: str, mode: str | None) -> QueryResponse:
-        body = {"query": text, "k": self.depth, **_named(mode), **self.retrieval}
-        limit_s = self.timeout_s if "as_of" in body else ANSWER_TIMEOUT_S
-        answer = parse_answer(QueryResponse, self.client.call("POST", Route.QUERY, body, timeout_s=limit_s))
-        self.on_answer()
-        return answer
+    def query(self, question: EvalQuestion, row: Row) -> QueryResponse:
+        body = {"query": question.text, "k": self.depth, **_named(row.mode), **row.retrieval, **self._within(question)}
+        return self._ask_query(body)
 
-    def answer(self, question: EvalQuestion, mode: str | None) -> AskResponse:
-        """With what all its steps retrieved, where it has steps."""
-        body: dict[str, Any] = {"question": question.text, "k": self.read, **_named(mode), **self.answering}
-        if mode != NO_RETRIEVAL:
-            body |= self.retrieval
-        if "steps" in body and not body.get("deep"):
+    def word_matches(self, question: EvalQuestion, text: str) -> list[RankedPassage]:
+        """The passages that match a text best by its words. No model is asked."""
+        body = {"query": text[:QUERY_CHARS_MAX], "k": LOOKED_AT, "mode": "bm25", "filter": "none"}
+        return self._ask_query(body | self._within(question)).passages
+
+    def answer(self, question: EvalQuestion, row: Row) -> AskResponse:
+        """With what its steps retrieved, if it has steps and the question's gold is known."""
+        body: dict[str, Any] = {"question": question.text, **_named(row.mode), **row.answering}
+        if row.read is not None or row.answerer is not Answerer.DEEP:
+            body["k"] = row.read or READ
+        if row.mode != NO_RETRIEVAL:
+            body |= {**row.retrieval, **self._within(question)}
+        if question.gold and row.answerer is Answerer.ITERATIVE:
+            body["depth"] = self.depth
+        if question.gold and row.answerer is Answerer.DEEP:
             body["passages"] = True
         if question.holds is not None:
-            body["verify"] = True
+            body["consistent" if question.is_prequel else "verify"] = True
         answer = parse_answer(AskResponse, self.client.call("POST", Route.ASK, body, timeout_s=self.timeout_s))
         self.on_answer()
         return answer
@@ -58,33 +65,35 @@ class EvalRequests:
     def judge(
         self, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
     ) -> JudgeResponse:
-        """Held against the known answers, or else the gold passages."""
-        references = [text[:ANSWER_CHARS_MAX] for text in (question.answers or question.material)[:REFERENCES_MAX]]
+        """Compared with the known answers and the source paragraphs, as far as the question has them."""
         body: dict[str, Any] = {
             "question": question.text,
             "criterion": criterion.value,
             "answer": answer[:ANSWER_CHARS_MAX],
-            "references": references,
+            "references": _at_most(question.answers),
         }
+        if question.sources:
+            body["passages"] = _at_most(question.sources)
         if other is not None:
             body["other"] = other[:ANSWER_CHARS_MAX]
         said = parse_answer(JudgeResponse, self.client.call("POST", Route.JUDGE, body, timeout_s=self.timeout_s))
         self.on_answer()
         return said
 
+    def _ask_query(self, body: dict[str, Any]) -> QueryResponse:
+        limit_s = self.timeout_s if "as_of" in body else ANSWER_TIMEOUT_S
+        answer = parse_answer(QueryResponse, self.client.call("POST", Route.QUERY, body, timeout_s=limit_s))
+        self.on_answer()
+        return answer
 
-def document_passages(client: Client, on_answer: Callable[[], None], uri: str) -> list[RankedPassage]:
-    """All passages of one document, as a query would show them."""
-    path = document_path(uri)
-    shown = parse_answer(ShowDocument, client.call("GET", path, params={"limit": SHOWN_PASSAGES_LIMIT}))
-    on_answer()
-    title = shown.document.title
-    return [
-        RankedPassage(
-            rank=1, score=0.0, id=each.id, title=each.title or title, text=each.text, document=uri, location={}
-        )
-        for each in shown.passages
-    ]
+    def _within(self, question: EvalQuestion) -> dict[str, Any]:
+        scope = {**(self.scope or {}), **(question.scope or {})}
+        found: dict[str, Any] = {"scope": scope} if scope else {}
+        return found | ({"as_of": self.as_of} if self.as_of is not None else {})
+
+
+def _at_most(texts: tuple[str, ...]) -> list[str]:
+    return [text[:ANSWER_CHARS_MAX] for text in texts[:REFERENCES_MAX]]
 
 
 def _named(mode: str | None) -> dict[str, str]:

@@ -1,69 +1,81 @@
-"""What one mode retrieves, over all questions: recall, times, what recognition memory did and cost."""
+"""The measures of one question, and how they are averaged."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, quantiles
+from typing import Any, Protocol
 
+from cli.evaluation.answer_scores import exact, f1, keyword_f1
+from cli.evaluation.gold import FoundPassage
 from cli.evaluation.questions import EvalQuestion
-from daemon.contract.answering.ask import RetrievedPassage
 from daemon.contract.evaluation import FilterStatistics, ModelCost, Percentiles
-from daemon.contract.query import QueryResponse, RankedPassage
+from daemon.contract.query import QueryResponse
+
+
+class Question(Protocol):
+    """`gold` passages or documents answer it; `found` counts those that are among some passages."""
+
+    @property
+    def gold(self) -> int: ...
+    def found(self, ranked: Sequence[Any]) -> int: ...
+
+
+def recalls_at(ks: Sequence[int], question: Question, ranked: Sequence[Any]) -> list[float]:
+    """For each k, the share of the question's gold among the first k of the passages."""
+    return [question.found(ranked[:k]) / question.gold for k in ks]
+
+
+def recall_by_k(ks: Sequence[int], question: Question, found: Sequence[Any]) -> dict[str, float]:
+    return {str(k): round(share, 6) for k, share in zip(ks, recalls_at(ks, question, found), strict=True)}
+
+
+def documents_of(found: Sequence[FoundPassage], k: int) -> list[str]:
+    """The documents of the first k passages, each once."""
+    return list(dict.fromkeys(passage.document for passage in found[:k]))
+
+
+def compared(question: EvalQuestion, short: str | None) -> dict[str, Any]:
+    """The scores of a short answer; 0 if there is no answer, no score at all if no answer is known."""
+    if question.holds is not None:
+        return {"correct": short == ("true" if question.holds else "false")}
+    if not question.answers:
+        return {}
+    said = short or ""
+    scores: dict[str, Any] = {"em": 0.0, "f1": 0.0}
+    if short is not None:
+        scores = {"em": exact(said, question.answers), "f1": round(f1(said, question.answers), 6)}
+    if question.keywords:
+        scores["keyword_f1"] = round(keyword_f1(said, question.answers, question.keywords), 6)
+    return scores
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 4) if known else None
+
+
+def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """By key, the mean over the rows that have it."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return {key: round(fmean(row[key] for row in rows if key in row), 4) for key in keys}
 
 
 @dataclass
-class RetrievalTally:
-    """What one mode has found so far, of the questions whose gold is known."""
+class FilterTally:
+    """What recognition memory did for the queries so far."""
 
-    mode: str | None
-    ks: Sequence[int]
-    recalls: dict[int, list[float]] = field(default_factory=dict)
-    """By k: each question's share of gold among the first k."""
-    times: list[float] = field(default_factory=list)
-    """Milliseconds of each query that was made for itself."""
     linked: list[tuple[int, int]] = field(default_factory=list)
     """How many triples each query was linked to, and how many recognition memory kept."""
     unfiltered: int = 0
-    costs: list[tuple[int, int, int]] = field(default_factory=list)
-    """Each query's calls to the model, prompt tokens and completion tokens."""
 
-    def add_query(self, question: EvalQuestion, answer: QueryResponse) -> None:
-        self.mode = answer.mode
-        self.times.append(answer.took_ms)
+    def add(self, answer: QueryResponse) -> None:
         if answer.note is not None and answer.note.startswith("unfiltered"):
             self.unfiltered += 1
         elif answer.triples:
             self.linked.append((len(answer.triples), sum(triple.kept for triple in answer.triples)))
-        cost = answer.cost
-        self.costs.append((cost.calls, cost.tokens.prompt, cost.tokens.completion) if cost is not None else (0, 0, 0))
-        self.add_passages(question, answer.passages)
 
-    def add_passages(self, question: EvalQuestion, passages: Sequence[RankedPassage | RetrievedPassage]) -> None:
-        """Counts what was found, without a query for itself."""
-        if question.gold:
-            for k in self.ks:
-                self.recalls.setdefault(k, []).append(question.found(passages[:k]) / question.gold)
-
-    def recall(self) -> dict[str, float]:
-        return {str(k): round(fmean(shares), 4) for k, shares in self.recalls.items()}
-
-    def all(self) -> dict[str, float]:
-        return {str(k): round(fmean(share == 1 for share in shares), 4) for k, shares in self.recalls.items()}
-
-    @property
-    def gold(self) -> int:
-        """Questions whose gold is known."""
-        return len(next(iter(self.recalls.values()), []))
-
-    def values(self) -> dict[str, list[float]]:
-        """Each question's value, by measure."""
-        return {f"recall@{k}": shares for k, shares in self.recalls.items()}
-
-    def cost(self) -> ModelCost | None:
-        """None where no query asked the model."""
-        return mean_cost(self.costs) if any(calls for calls, _, _ in self.costs) else None
-
-    def filter(self) -> FilterStatistics | None:
-        """None where the filter removed no triple and never failed."""
+    def result(self) -> FilterStatistics | None:
+        """None if the filter removed no triple and never failed."""
         offered, kept = (sum(part) for part in zip(*self.linked, strict=True)) if self.linked else (0, 0)
         if offered == kept and not self.unfiltered:
             return None

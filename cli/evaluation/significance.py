@@ -6,17 +6,19 @@ from daemon.contract.evaluation import Difference
 
 RESAMPLES = 9_999
 SEED = 0
-Values = Mapping[str, Sequence[float]]
-"""By measure, such as "recall@5": each question's value, the same questions in the same order for every mode."""
+Values = Mapping[str, Mapping[str, float]]
+"""By measure, such as "recall@5", and by question: its value."""
 
 
 def differences(names: Sequence[str], values: Sequence[Values]) -> list[Difference]:
-    """Each mode against the first, in every measure that both have over the same questions; two questions at least."""
+    """Each row against the first, in every measure that both have, over the questions that both have; two at least."""
     found = []
-    for name, of_mode in list(zip(names, values, strict=True))[1:]:
+    for name, of_row in list(zip(names, values, strict=True))[1:]:
         for measure, of_first in values[0].items():
-            if measure in of_mode and len(of_mode[measure]) == len(of_first) > 1:
-                found.append(_difference(measure, name, of_mode[measure], names[0], of_first))
+            both = [key for key in of_first if key in of_row.get(measure, {})]
+            if len(both) > 1:
+                mine, theirs = [of_row[measure][key] for key in both], [of_first[key] for key in both]
+                found.append(_difference(measure, name, mine, names[0], theirs))
     return found
 
 

@@ -61,6 +61,15 @@ def settings_option(command: Command) -> Command:
     )(command)
 
 
+def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
+    """UsageError for a setting that the mode does not read. The configured mode (None) is not known here."""
+    if mode is None or mode == NO_RETRIEVAL:
+        return
+    if unread := [name for name in settings if name not in MODES[mode].settings]:
+        readers = ", ".join(SETTINGS[unread[0]].modes)
+        raise click.UsageError(f"{where}{unread[0]} has no effect in {mode}; the modes that read it are {readers}.")
+
+
 def deep_settings_option(command: Command) -> Command:
     """Add the parameter `deep_settings`, a mapping that the request contains unchanged."""
     return click.option(

@@ -24,14 +24,15 @@ def continual_lines(growth: Growth, questions: int) -> list[Text]:
     lines = [[text((head, HEADING)) for head in heads]]
     for segment, result in rows:
         values = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
-        values += [result.mode or "(configured)"] if several else []
+        values += [result.label] if several else []
         values += [*(_share(result.recall.get(k)) for k in ks), *(_share(result.all.get(k)) for k in ks)]
         if answers:
             scores = result.answers
             values += [_share(scores.em if scores else None), _share(scores.f1 if scores else None)]
         lines.append([text(value) for value in values])
-    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by the first segment"
-    return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].mode}", DIM))]
+    which = "the first segment" if growth[0][0].number == 1 else f"segment {growth[0][0].number}"
+    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by {which}"
+    return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].label}", DIM))]
 
 
 def _share(value: float | None) -> str:
@@ -52,7 +53,7 @@ def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
 
 def _figures(result: EvalResponse) -> dict[str, Any]:
     """Return the measurements without those of individual questions."""
-    shown = result.model_dump(mode="json", include={"mode", "recall", "all", "took_ms"})
+    shown = result.model_dump(mode="json", include={"mode", "name", "recall", "all", "took_ms"})
     if (scores := result.answers) is not None:
         shown["answers"] = scores.model_dump(mode="json", exclude={"questions"})
     return shown

@@ -10,8 +10,10 @@ from daemon.contract.evaluation import (
     ComparisonResponse,
     Difference,
     EvalResponse,
+    FilesResponse,
     JudgedComparison,
     ModelCost,
+    StepScores,
 )
 
 
@@ -24,19 +26,23 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
     results = found.modes
     columns = _columns(results)
     heads = [text((head, HEADING)) for head in ("mode", *columns)]
-    rows = [[text(result.mode or "(configured)"), *(text(of(result)) for of in columns.values())] for result in results]
+    rows = [[text(result.label), *(text(of(result)) for of in columns.values())] for result in results]
     gold = next((result.gold for result in results if result.gold is not None), None)
     asked = count(found.n, "question") + (f", {gold:,} with known gold" if gold is not None else "")
     lines = [*align([heads, *rows], right=range(1, len(columns) + 1)), text((asked, DIM))]
+    if found.gold_absent:
+        absent = f"{found.gold_absent:,} of {count(found.gold_passages, 'gold passage')} are not in the memory"
+        lines.append(text((f"{absent}; they count as not found", "yellow")))
     for result in results:
         if (statistics := result.filter) is not None:
             summary = (
                 f"{statistics.kept:.0%} of the triples kept, {statistics.emptied:,} queries left without, "
                 f"{statistics.unfiltered:,} unfiltered"
             )
-            lines.append(text(("recognition memory ", DIM), result.mode or "", (f": {summary}", DIM)))
+            lines.append(text(("recognition memory ", DIM), result.label, (f": {summary}", DIM)))
         if (scores := result.answers) is not None:
-            lines += answer_score_lines(scores, result.mode if len(results) > 1 else None)
+            lines += answer_score_lines(scores, result.label if len(results) > 1 else None)
+            lines += step_lines(scores.steps)
     return [*lines, *difference_lines(found.differences), *judged_lines(found.judged)]
 
 
@@ -83,6 +89,46 @@ def _tokens(cost: ModelCost | None) -> str:
     return f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f}" if cost else "0"
 
 
+def step_lines(steps: Sequence[StepScores]) -> list[Text]:
+    """What the answers after each step are worth."""
+    if not steps:
+        return []
+    ks = list(dict.fromkeys(k for step in steps for k in step.recall))
+    measures = {"EM": "em", "F1": "f1", "accuracy": "accuracy"}
+    shown = {head: name for head, name in measures.items() if any(getattr(step, name) is not None for step in steps)}
+    heads = ["step", *(f"recall@{k}" for k in ks), *shown, "calls"]
+    rows = [[text((head, HEADING)) for head in heads]]
+    for step in steps:
+        values = [f"{step.step}", *(_share(step.recall.get(k)) for k in ks)]
+        values += [*(_share(getattr(step, name)) for name in shown.values()), f"{step.calls:.2f}"]
+        rows.append([text(value) for value in values])
+    return align(rows, right=range(len(heads)))
+
+
+def files_lines(found: FilesResponse) -> list[Text]:
+    """The rows over each file, then their averages."""
+    lines: list[Text] = []
+    for each in found.files:
+        lines += [text((each.file, HEADING)), *comparison_lines(each), Text()]
+    ks = list(dict.fromkeys(k for each in found.averages for k in each.recall))
+    measures = {"EM": "em", "F1": "f1", "keyword F1": "keyword_f1", "accuracy": "accuracy"}
+    shown = {
+        head: name for head, name in measures.items() if any(getattr(each, name) is not None for each in found.averages)
+    }
+    heads = [
+        f"average of {count(len(found.files), 'file')}",
+        *(f"recall@{k}" for k in ks),
+        *(f"all@{k}" for k in ks),
+        *shown,
+    ]
+    rows = [[text((head, HEADING)) for head in heads]]
+    for row in found.averages:
+        values = [*(_share(row.recall.get(k)) for k in ks), *(_share(row.all.get(k)) for k in ks)]
+        values += [_share(getattr(row, name)) for name in shown.values()]
+        rows.append([text(value) for value in (row.name or row.mode or "(configured)", *values)])
+    return [*lines, *align(rows, right=range(1, len(heads)))]
+
+
 def difference_lines(differences: Sequence[Difference]) -> list[Text]:
     """Return the table of differences between each mode and the first."""
     if not differences:
@@ -114,6 +160,7 @@ def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Te
     calls = f"{scores.calls:.2f} calls"
     times = f", {milliseconds(scores.took_ms.p50)} (p95 {milliseconds(scores.took_ms.p95)})" if scores.took_ms else ""
     worth = [f"EM {scores.em:.4f}, F1 {scores.f1:.4f}"] if scores.em is not None else []
+    worth += [f"keyword F1 {scores.keyword_f1:.4f}"] if scores.keyword_f1 is not None else []
     if (claims := scores.claims) is not None:
         pairs = f", {claims.pair_accuracy:.4f} of {count(claims.pairs or 0, 'pair')}" if claims.pairs else ""
         worth.append(f"accuracy {claims.accuracy:.4f} of {count(claims.n, 'claim')}{pairs}")

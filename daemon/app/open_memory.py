@@ -229,7 +229,7 @@ async def open_memory(
         asks=None
         if models.client is None
         else AskService(store, queries, models.client, sessions, unread.note, active.deep),
-        judge=None if models.client is None else JudgeService(models.client),
+        judge=None if models.judge is None else JudgeService(models.judge),
     )
     reported = OpenMemory(
         store,

@@ -3,21 +3,21 @@
 import os
 from pathlib import Path
 
-from daemon.config.sections import LLM
+from daemon.config.sections import LLM, ModelServer
 from daemon.config_types.path_validators import ABSENT
 
 
-def model_key(llm: LLM) -> str | None:
+def model_key(server: ModelServer) -> str | None:
     """The key, None where none is configured. ValueError says what is wrong without repeating anything secret."""
-    if llm.api_key_env is not None:
-        key = os.environ.get(llm.api_key_env, "").strip()
+    if server.api_key_env is not None:
+        key = os.environ.get(server.api_key_env, "").strip()
         if not key:
             raise ValueError("the environment variable named there is not set, or empty; set it for hippod's process")
         return _usable(key)
-    if llm.api_key_file is not None:
-        key = Path(llm.api_key_file).read_text("utf-8", "replace").strip()
+    if server.api_key_file is not None:
+        key = Path(server.api_key_file).read_text("utf-8", "replace").strip()
         if not key:
-            raise ValueError(f"{llm.api_key_file} is empty; write the key to it")
+            raise ValueError(f"{server.api_key_file} is empty; write the key to it")
         if key.startswith(ABSENT):
             raise ValueError(f"systemd provides no key: {key.removeprefix(ABSENT)}")
         return _usable(key)
@@ -32,8 +32,9 @@ def _usable(key: str) -> str:
 
 def key_problem(llm: LLM) -> str | None:
     """One sentence about a key that cannot be had, key of the configuration first."""
-    try:
-        model_key(llm)
-    except (ValueError, OSError) as error:
-        return f"llm.{'api_key_env' if llm.api_key_env is not None else 'api_key_file'}: {error}"
+    for name, server in (("llm", llm), ("llm.judge", llm.judge)):
+        try:
+            model_key(server)
+        except (ValueError, OSError) as error:
+            return f"{name}.{'api_key_env' if server.api_key_env is not None else 'api_key_file'}: {error}"
     return None

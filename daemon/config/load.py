@@ -81,10 +81,12 @@ def load_config(
 
 
 def _key_variable(config: Config, environ: Mapping[str, str]) -> list[str]:
-    name = config.llm.api_key_env
-    if name is None or environ.get(name):
-        return []
-    return [f"llm.api_key_env names ${name}, which is not set; export it for hippod, or use llm.api_key_file"]
+    named = {"llm": config.llm.api_key_env, "llm.judge": config.llm.judge.api_key_env}
+    return [
+        f"{section}.api_key_env names ${name}, which is not set; export it for hippod, or use {section}.api_key_file"
+        for section, name in named.items()
+        if name is not None and not environ.get(name)
+    ]
 
 
 def _named(path: Path, by: str) -> Path:

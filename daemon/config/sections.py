@@ -188,21 +188,17 @@ def _check_address(base_url: str | None) -> None:
         raise at("base_url", 'an address such as "http://localhost:8000/v1"')
 
 
-class LLM(Section):
+class ModelServer(Section):
     base_url: OptionalText = None
     """Address of an OpenAI-compatible server, up to and with `/v1`; without it there is no model."""
     model: OptionalText = None
     api_key_env: OptionalText = None
     """Name of the environment variable that holds the key."""
     api_key_file: Annotated[OptionalPath, AfterValidator(readable_secret)] = None
-    timeout_s: Seconds = 60.0
-    max_retries: Annotated[int, Field(ge=0, le=100)] = 5
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
-    """A folder of prompts that replace hippod's own, each a file NAME.txt."""
 
     @model_validator(mode="after")
-    def _one_server_one_key(self) -> "LLM":
+    def _one_server_one_key(self) -> Self:
         _check_address(self.base_url)
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", self.api_key_env, re.ASCII):
             raise at("api_key_env", "the name of an environment variable that contains the key, not the key itself")
@@ -214,6 +210,18 @@ class LLM(Section):
     def configured(self) -> bool:
         """Whether there is a model to call."""
         return self.base_url is not None and self.model is not None
+
+
+class Judge(ModelServer):
+    """The model that judges answers. What it does not set is as in `[llm]`; the key is not, if the server is another."""
+
+
+class LLM(ModelServer):
+    timeout_s: Seconds = 60.0
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 5
+    prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
+    """A folder of prompts that replace hippod's own, each a file NAME.txt."""
+    judge: Judge = Field(default_factory=Judge)
 
 
 class Encoder(Section):

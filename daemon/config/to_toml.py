@@ -34,6 +34,8 @@ def _table(section: BaseModel) -> dict[str, Any]:
             table[key] = ""
         elif isinstance(value, dict):
             table[key] = masked(value)
+        elif isinstance(value, BaseModel):
+            table[key] = _table(value)
         elif isinstance(value, tuple):
             table[key] = list(value)
         elif _is(field.metadata, Duration):

@@ -1,5 +1,6 @@
 """`/v1/documents` and `/v1/retry`: adding, listing, removing and retrying documents."""
 
+import operator
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -78,10 +79,13 @@ class AddRequest(Request):
 
 
 class AddResponse(Response):
-    """The accepted documents. A crash after this answer does not lose them."""
+    """The accepted documents. A crash after this answer does not lose them. `replaced`: how many of them were there before,
+    and were not deleted by this request.
+    """
 
     accepted: int
     documents: list[str]
+    replaced: int = Field(default=0, exclude_if=operator.not_)
     position: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
     """Usable as a query's `after`, to wait until the memory contains these documents."""
 

@@ -63,16 +63,37 @@ class JudgedComparison(Response):
     win_rate: float
 
 
-class QuestionScore(Response):
-    """One question's answer compared with the known answers, and its cost. `error`: why there is no answer (which counts as
-    0). `em` and `f1`: of a question; `correct`: of a claim. `found`: false if the model abstained. `answer` (the full
-    text) and `judged` (by criterion) are present if a judge was asked.
+class StepScores(Response):
+    """What the answer after a step of a deep question is worth: of one question, or means over the questions. `recall`: over
+    the passages from which that answer was written. `calls`: to the model, up to this answer, without the answers after
+    earlier steps. If the steps of a question ended before this one, its last answer counts. `accuracy`: of claims.
     """
 
-    question: str
-    short: str
+    step: int
     em: float | None = Field(default=None, exclude_if=is_empty)
     f1: float | None = Field(default=None, exclude_if=is_empty)
+    accuracy: float | None = Field(default=None, exclude_if=is_empty)
+    recall: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    calls: float
+
+
+class QuestionScore(Response):
+    """One question: `recall` by k, the documents `retrieved`, best first, and its gold that is `absent` from the memory; the
+    short answer compared with the known answers, the whole `answer`, and the cost. `error`: why there is no answer (which
+    counts as 0). `em`, `f1` and `keyword_f1`: of a question; `correct`: of a claim. `found`: false if the model abstained.
+    `judged`: the judge's scores by criterion. `steps`: if an answer was written after each step. Calls and tokens are those
+    of the answer, without recognition memory's answers from equal earlier queries; without an answer, of the query.
+    """
+
+    id: str | None = Field(default=None, exclude_if=is_empty)
+    question: str
+    recall: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    retrieved: list[str] = Field(default_factory=list, exclude_if=is_empty)
+    absent: list[str] = Field(default_factory=list, exclude_if=is_empty)
+    short: str = ""
+    em: float | None = Field(default=None, exclude_if=is_empty)
+    f1: float | None = Field(default=None, exclude_if=is_empty)
+    keyword_f1: float | None = Field(default=None, exclude_if=is_empty)
     correct: bool | None = Field(default=None, exclude_if=is_empty)
     found: bool = True
     answer: str | None = Field(default=None, exclude_if=is_empty)
@@ -82,6 +103,7 @@ class QuestionScore(Response):
     calls: int = 0
     took_ms: float = 0.0
     entities_a_point: float | None = Field(default=None, exclude_if=is_empty)
+    steps: list[StepScores] = Field(default_factory=list, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)
     error: str | None = Field(default=None, exclude_if=is_empty)
 
@@ -96,7 +118,8 @@ class ClaimScores(Response):
 
 
 class AnswerScores(Response):
-    """Exact match and token F1 as in SQuAD's evaluation, as means over the questions with known answers, and `claims`. Of the
+    """Exact match and token F1 as in SQuAD's evaluation, as means over the questions with known answers, and `claims`.
+    `keyword_f1`: LV-Eval's F1, over the questions with keywords. `steps`: means after each step. Of the
     `n` questions and claims, the model `abstained` from some, and `failed` have no answer; these count as 0. Tokens are
     sums over all questions. `calls` and `entities_a_point` (deep answers only) are means over the questions.
     """
@@ -104,6 +127,7 @@ class AnswerScores(Response):
     n: int
     em: float | None = Field(default=None, exclude_if=is_empty)
     f1: float | None = Field(default=None, exclude_if=is_empty)
+    keyword_f1: float | None = Field(default=None, exclude_if=is_empty)
     claims: ClaimScores | None = Field(default=None, exclude_if=is_empty)
     judge: JudgeScores | None = Field(default=None, exclude_if=is_empty)
     abstained: int = 0
@@ -114,24 +138,34 @@ class AnswerScores(Response):
     calls: float = 0.0
     took_ms: Percentiles | None = Field(default=None, exclude_if=is_empty)
     entities_a_point: float | None = Field(default=None, exclude_if=is_empty)
+    steps: list[StepScores] = Field(default_factory=list, exclude_if=is_empty)
     questions: list[QuestionScore] = Field(default_factory=list)
 
 
 class EvalResponse(Response):
-    """Recall by k, from 0 to 1, over the questions with known gold passages: `gold` of them if not all `n` have one. `all`:
-    the share of questions with every gold passage among the first k. `took_ms`: the time of a query, or of an answer if
-    there was no separate query. `cost`: of the answers if there are any, otherwise of the queries.
+    """Recall by k, from 0 to 1, over the questions with known gold passages: `gold` of them if not all `n` have one. `all`: the
+    share of questions with every gold passage among the first k. `gold_absent` of the `gold_passages` are not in the memory (or
+    in the scope); they count as not found. `name`: the row's name, if it is not its mode. `took_ms`: the time of a query, or of
+    an answer if there was no separate query. `cost`: of the answers if there are any, otherwise of the queries.
     """
 
     n: int
     gold: int | None = Field(default=None, exclude_if=is_empty)
+    gold_passages: int = 0
+    gold_absent: int = 0
     recall: dict[str, float]
     all: dict[str, float]
     took_ms: Percentiles
     mode: str | None = Field(default=None, exclude_if=is_empty)
+    name: str | None = Field(default=None, exclude_if=is_empty)
     cost: ModelCost | None = Field(default=None, exclude_if=is_empty)
     filter: FilterStatistics | None = Field(default=None, exclude_if=is_empty)
     answers: AnswerScores | None = Field(default=None, exclude_if=is_empty)
+    questions: list[QuestionScore] = Field(default_factory=list, exclude_if=is_empty)
+
+    @property
+    def label(self) -> str:
+        return self.name or self.mode or "(configured)"
 
 
 class Difference(Response):
@@ -151,9 +185,38 @@ class Difference(Response):
 
 
 class ComparisonResponse(Response):
-    """Several modes over the same questions, and the difference of each to the first."""
+    """Several rows (modes, settings, answerers or saved runs) over the same questions, and the difference of each to the
+    first."""
 
     n: int
+    gold_passages: int = 0
+    gold_absent: int = 0
     modes: list[EvalResponse]
     differences: list[Difference] = Field(default_factory=list)
     judged: list[JudgedComparison] = Field(default_factory=list, exclude_if=is_empty)
+
+
+class AverageScores(Response):
+    """Means of one row's figures over several question files: each file counts the same."""
+
+    mode: str | None = Field(default=None, exclude_if=is_empty)
+    name: str | None = Field(default=None, exclude_if=is_empty)
+    recall: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    all: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    em: float | None = Field(default=None, exclude_if=is_empty)
+    f1: float | None = Field(default=None, exclude_if=is_empty)
+    keyword_f1: float | None = Field(default=None, exclude_if=is_empty)
+    accuracy: float | None = Field(default=None, exclude_if=is_empty)
+
+
+class FileComparison(ComparisonResponse):
+    """The rows over the questions of one file."""
+
+    file: str
+
+
+class FilesResponse(Response):
+    """The rows over each of several question files, and their averages."""
+
+    files: list[FileComparison]
+    averages: list[AverageScores]

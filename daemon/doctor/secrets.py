@@ -17,8 +17,9 @@ def secrets(config: Config) -> Iterator[Finding]:
     for client in config.client:
         if client.token_file is not None:
             yield from _token(f"token of {client.client_name}", client.token_file)
-    if config.llm.api_key_file is not None:
-        yield _file_mode("api_key_file", config.llm.api_key_file)
+    for server in (config.llm, config.llm.judge):
+        if server.api_key_file is not None:
+            yield _file_mode("api_key_file", server.api_key_file)
 
 
 def _token(name: str, file: Path) -> Iterator[Finding]:

@@ -220,7 +220,7 @@ class QueryService:
             self._encoder,
             query,
             mode,
-            request.k,
+            max(request.k, request.depth or 0),
             settings,
             recognition,
             entity_reader=entities,

@@ -46,6 +46,14 @@ _DATA = (
 
 
 @dataclass(frozen=True, slots=True)
+class References:
+    """What an answer is judged against: known answers, and the passages that the question was made from."""
+
+    answers: Sequence[str] = ()
+    passages: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The judge's verdict and its reason.
 
@@ -78,7 +86,7 @@ def _schema(name: str, value: dict[str, Any]) -> JsonSchema:
     )
 
 
-def score_prompt(question: str, answer: str, references: Sequence[str], criterion: str) -> list[ChatMessage]:
+def score_prompt(question: str, answer: str, references: References, criterion: str) -> list[ChatMessage]:
     """Return the prompt for a score of `answer`, compared with the reference answers or passages if there are any."""
     levels = "; ".join(f"{20 * at} to {20 * (at + 1)}: {meaning}" for at, meaning in enumerate(_LEVELS[criterion]))
     task = prompt_text(
@@ -91,9 +99,7 @@ def score_prompt(question: str, answer: str, references: Sequence[str], criterio
     return _messages(task, [*_reference_material(references), quoted("answer", answer)], question)
 
 
-def better_prompt(
-    question: str, first: str, second: str, references: Sequence[str], criterion: str
-) -> list[ChatMessage]:
+def better_prompt(question: str, first: str, second: str, references: References, criterion: str) -> list[ChatMessage]:
     """Return the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
     task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
         f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
@@ -104,7 +110,7 @@ def better_prompt(
     return _messages(task, material, question)
 
 
-def correct_prompt(question: str, answer: str, known: Sequence[str]) -> list[ChatMessage]:
+def correct_prompt(question: str, answer: str, references: References) -> list[ChatMessage]:
     """Return the prompt for whether `answer` agrees with one of the known answers."""
     own = (
         f"You check an answer to a question: {_MEANINGS['correctness']}. An answer that says something else beside it that the "
@@ -113,7 +119,7 @@ def correct_prompt(question: str, answer: str, known: Sequence[str]) -> list[Cha
     task = prompt_text("correct", own) + (
         f'First give your "reason" in one sentence, then "correct".{_DATA}{{"reason": "…", "correct": true}}.'
     )
-    return _messages(task, [*_reference_material(known), quoted("answer", answer)], question)
+    return _messages(task, [*_reference_material(references), quoted("answer", answer)], question)
 
 
 def read_score(value: Any) -> Verdict:
@@ -144,16 +150,17 @@ def _reason(value: Any) -> str:
     return replace_surrogates(said).strip() if isinstance(said, str) else ""
 
 
-def _against(references: Sequence[str]) -> str:
-    return (
-        " Take the reference material for what a good answer rests on; it is no part of an answer."
-        if references
-        else ""
-    )
+def _against(references: References) -> str:
+    if not references.answers and not references.passages:
+        return ""
+    return " Take the reference material for what a good answer rests on; it is no part of an answer."
 
 
-def _reference_material(references: Sequence[str]) -> list[str]:
-    return [quote_passage(at, "", text, "reference") for at, text in enumerate(references, 1)]
+def _reference_material(references: References) -> list[str]:
+    return [
+        *(quote_passage(at, "", text) for at, text in enumerate(references.passages, 1)),
+        *(quote_passage(at, "", text, "reference") for at, text in enumerate(references.answers, 1)),
+    ]
 
 
 def _messages(task: str, material: Sequence[str], question: str) -> list[ChatMessage]:

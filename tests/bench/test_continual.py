@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.sections.quality.continual import gold_documents
 from bench.support.questions.draw import draw
 
 GOLD = {question: frozenset({question, question + 10, 30}) for question in range(10)}
@@ -19,3 +20,21 @@ def test_a_draw_is_fixed_whole_and_even(count: int) -> None:
     assert max(len(each.questions) for each in segments) - min(len(each.questions) for each in segments) <= 1
     needed = frozenset().union(*(GOLD[at] for at in segments[0].questions))
     assert needed <= set(segments[0].documents)
+
+
+def test_gold_of_the_forms_of_the_sets() -> None:
+    corpus = [{"title": title, "text": f"About {title}."} for title in ("A", "B", "C")]
+    paragraphs = [
+        {"title": title, "text": f"About  {title}.", "is_supporting": title != "B"} for title in ("A", "B", "C")
+    ]
+    questions = [
+        {"question": "musique?", "paragraphs": paragraphs},
+        {"question": "nq?", "reference": ["x"], "contexts": paragraphs[1:]},
+        {
+            "question": "hotpotqa?",
+            "supporting_facts": [["B", 0]],
+            "context": [["A", ["About A."]], ["B", ["About", "B."]]],
+        },
+    ]
+    # The supporting ones of A (0), B (1) and C (2): A and C; C; B.
+    assert gold_documents(corpus, questions) == {0: {0, 2}, 1: {2}, 2: {1}}

@@ -59,6 +59,17 @@ def real(hippoctl: Shell, tmp_path: Path) -> Iterator[Shell]:
 def test_a_document_from_add_to_query_and_out_again(real: Shell, tmp_path: Path) -> None:
     lines = "\n".join(json.dumps(line) for line in LINES).encode()
     assert real("--json", "add", "-", stdin=lines).json == {"accepted": 2, "documents": ["added:gauge", "added:strand"]}
+    again = {"accepted": 1, "documents": ["added:gauge"], "replaced": 1}
+    assert real("--json", "add", "-", stdin=json.dumps(LINES[0]).encode()).json == again
+    corpora = {"one": ["Alpha", "Beta"], "two": ["Gamma", "Delta"]}
+    for name, titles in corpora.items():
+        documents = [{"idx": at, "title": title, "text": f"About {title}."} for at, title in enumerate(titles)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(documents))
+    assert real("add", "one.json").code == 0
+    refused = real("add", "two.json")
+    assert (refused.code, 'added:0 is "Alpha", and here it is "Gamma"' in refused.err) == (1, True)
+    assert real("--json", "add", "two.json", "--id-prefix", "two").json["documents"] == ["added:two/0", "added:two/1"]
+    assert real("rm", "added:0", "added:1", "added:two/0", "added:two/1").code == 0
     (tmp_path / "page.html").write_text("<h1>Sorrel</h1><p>The Sorrel is a river.</p>")
     uploaded = real("--json", "add", "page.html").json["documents"][0]
     waited = real("--json", "wait", "--timeout", "60")

@@ -1,9 +1,9 @@
 """Continual learning: recall, and F1 where there is a model, as a memory grows (HippoRAG 2, Figure 3).
 
-The questions of each set (MuSiQue, HotpotQA, 2Wiki) and their passages are drawn into four segments, with a fixed seed. The
-daemon is given one segment after the other, and the first one's questions are asked after each, in several modes side by side.
-`HIPPOD_BENCH_SETS` names some of the sets (musique,hotpotqa,2wiki), `HIPPOD_BENCH_LLM` (a base URL) and `HIPPOD_BENCH_MODEL`
-a server that answers.
+The questions of each set (MuSiQue, HotpotQA, 2Wiki, NaturalQuestions) and their passages are drawn into four segments, with a
+fixed seed. The daemon is given one segment after the other, and the first one's questions are asked after each, in several
+modes side by side. `HIPPOD_BENCH_SETS` names some of the sets (musique,hotpotqa,2wiki,nq), `HIPPOD_BENCH_LLM` (a base URL)
+and `HIPPOD_BENCH_MODEL` a server that answers.
 """
 
 import json
@@ -16,11 +16,12 @@ from typing import Any
 from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
 from bench.support.questions.draw import draw
 from bench.support.questions.mode_comparison import markdown_table
-from cli.evaluation.questions import same_text
+from cli.evaluation.gold import same_text
+from cli.evaluation.question_formats import paragraphs_of
 from tests.e2e.real_hippod import ROOT, Daemon
 
 DATA = ROOT.parent / "shared" / "data"
-SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki").split(","))
+SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki,nq").split(","))
 MODES = ("fused", "hipporag2", "dense", "bm25")
 SEGMENTS = 4
 K = 5
@@ -52,15 +53,14 @@ def _model() -> dict[str, Any]:
 def grow(
     daemon: Daemon,
     corpus: Sequence[Mapping[str, Any]],
-    questions: Sequence[Mapping[str, Any]],
+    questions: Sequence[dict[str, Any]],
     modes: Sequence[str] = MODES,
     count: int = SEGMENTS,
     answers: bool | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each segment and mode: `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` with `answers` (by
     default where a model is configured)."""
-    places = {same_text(f"{each['title']}\n{each['text']}"): at for at, each in enumerate(corpus)}
-    gold = {at: _gold(question, places) for at, question in enumerate(questions)}
+    gold = gold_documents(corpus, questions)
     segments = draw(gold, len(corpus), count)
     asked = daemon.home / "first_segment.json"
     asked.write_text(json.dumps([questions[at] for at in segments[0].questions]), "utf-8")
@@ -80,9 +80,15 @@ def grow(
     return rows
 
 
-def _gold(question: Mapping[str, Any], places: Mapping[str, int]) -> frozenset[int]:
-    gold = [each for each in question["paragraphs"] if each["is_supporting"]]
-    return frozenset(places[same_text(f"{each['title']}\n{each['text']}")] for each in gold)
+def gold_documents(
+    corpus: Sequence[Mapping[str, Any]], questions: Sequence[dict[str, Any]]
+) -> dict[int, frozenset[int]]:
+    """By question, the documents of the corpus that are its gold passages."""
+    places = {same_text(f"{each['title']}\n{each['text']}"): at for at, each in enumerate(corpus)}
+    return {
+        at: frozenset(places[same_text(str(each))] for each in paragraphs_of(question))
+        for at, question in enumerate(questions)
+    }
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

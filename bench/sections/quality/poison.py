@@ -26,7 +26,7 @@ from bench.support.poisoned_documents import (
     triple_magnet,
     word_magnet,
 )
-from bench.support.questions.mode_comparison import KS, ask, markdown_table
+from bench.support.questions.mode_comparison import KS, ask, locate, markdown_table
 from cli.evaluation.questions import EvalQuestion, read_questions
 from daemon.contract.query import RankedPassage
 from tests.e2e.real_hippod import ROOT, Daemon
@@ -96,6 +96,7 @@ def _set(name: str, home: Path, results: dict[str, Any]) -> str:
             ctl(daemon, "add", MUSIQUE / "corpus.json")
         daemon.wait(BULK_S)
         passages = daemon.status()["passages"]
+        questions = locate(daemon, questions)
         clean = {mode: _answers(daemon, questions, mode) for mode in MODES}
         figures = results.setdefault(
             name, {"passages": passages, "clean": {m: each.recall for m, each in clean.items()}}
@@ -146,7 +147,7 @@ def _attacks(daemon: Daemon, questions: Sequence[EvalQuestion]) -> Iterable[Atta
 
 def _names(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[str]:
     """What gold passages are called, where the questions know them; else the titles of all documents."""
-    called = sorted({text.partition("\n")[0] for question in questions for text in question.passages})
+    called = sorted({gold.title for question in questions for gold in question.passages})
     return called or sorted({each["title"] for each in daemon.documents().values() if each["title"]})
 
 

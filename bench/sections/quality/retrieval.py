@@ -29,10 +29,11 @@ from bench.support.questions.mode_comparison import (
     VARIANTS_TRIED,
     ask,
     compare_modes,
+    locate,
     markdown_table,
     recalls,
 )
-from bench.support.questions.sets import corpus_questions, manual_questions
+from bench.support.questions.sets import manual_questions
 from cli.evaluation.questions import EvalQuestion, read_questions
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
@@ -97,7 +98,7 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
-        questions = read_questions(SHARED / "questions.json")
+        questions = locate(daemon, read_questions(SHARED / "questions.json"))
         latency = _latency(daemon, questions)
         table = compare_modes(daemon, questions, results.setdefault("recorded", {}))
         ablations = _ablations(daemon, questions, results["recorded"])
@@ -127,9 +128,10 @@ def _rules(home: Path, results: dict[str, Any]) -> str:
         daemon.wait(BULK_S)
         took = time.perf_counter() - began
         status = daemon.status()
-        table = compare_modes(daemon, read_questions(SHARED / "questions.json"), results.setdefault("rules", {}))
+        questions = locate(daemon, read_questions(SHARED / "questions.json"))
+        table = compare_modes(daemon, questions, results.setdefault("rules", {}))
     results["rules"] |= {"add_s": took, "status": status}
-    table += "\n\n" + compare_as_large(home / "store", "rules", read_questions(SHARED / "questions.json"), results)
+    table += "\n\n" + compare_as_large(home / "store", "rules", questions, results)
     return (
         f"MuSiQue, triples of the rules (no model): {status['phrases']:,} phrases, {status['triples']:,} triples, "
         f"{took:.1f} s from `add` to the last commit.\n\n{table}"
@@ -142,8 +144,9 @@ def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
         ctl(daemon, "add", DATA / name / "corpus.json")
         daemon.wait(BULK_S)
         passages = daemon.status()["passages"]
-        table = compare_modes(daemon, corpus_questions(DATA / name), results.setdefault(name, {}))
-    table += "\n\n" + compare_as_large(home / "store", name, corpus_questions(DATA / name), results)
+        questions = locate(daemon, read_questions(DATA / name / "questions.json"))
+        table = compare_modes(daemon, questions, results.setdefault(name, {}))
+    table += "\n\n" + compare_as_large(home / "store", name, questions, results)
     return f"{name}, {passages:,} passages, triples of the rules:\n\n{table}"
 
 

@@ -18,7 +18,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.evaluation.questions import read_questions, same_text
+from cli.evaluation.gold import same_text
+from cli.evaluation.questions import read_questions
 from consumers.parsing.parse_file import parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -113,7 +114,8 @@ def _wikipedia(folder: Path) -> QuestionSet:
     passages = [PassageText("", each["title"], each["text"]) for each in corpus]
     texts = [same_text(f"{each.title}\n{each.text}") for each in passages]
     questions = read_questions(folder / "questions.json")
-    gold = [np.array([text in question.passages for text in texts]) for question in questions]
+    known = [{same_text(str(gold)) for gold in question.passages} for question in questions]
+    gold = [np.array([text in passages for text in texts]) for passages in known]
     return QuestionSet(passages, [question.text for question in questions], gold)
 
 

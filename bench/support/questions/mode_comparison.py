@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.support.questions.sets import Question
+from cli.evaluation.questions import EvalQuestion, GoldLocator
+from cli.evaluation.requests import LOOKED_AT
+from cli.evaluation.scoring import recalls_at
 from daemon.contract.query import QueryResponse, RankedPassage
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from tests.e2e.real_hippod import Daemon
@@ -35,6 +38,12 @@ def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "",
     return QueryResponse.model_validate(daemon.ask("POST", "/v1/query", json=body))
 
 
+def locate(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[EvalQuestion]:
+    """The questions with the documents of their gold passages, as `hippoctl eval` looks them up."""
+    locator = GoldLocator(lambda _question, text: ask(daemon, text, "bm25", LOOKED_AT).passages, daemon.documents)
+    return [locator.locate(question) for question in questions]
+
+
 def ask_both(daemon: Daemon, text: str, scope: str = "") -> list[RankedPassage]:
     """The passages by reciprocal rank fusion of `bm25` and `dense`, equal ones by id."""
     scores: Counter[str] = Counter()
@@ -50,11 +59,7 @@ def _shares(
     questions: Sequence[Question], ranked: Callable[[Question], Sequence[RankedPassage]]
 ) -> NDArray[np.float64]:
     """The share of each question's gold among the first 1 … max(KS) passages, shape (questions, max(KS))."""
-    rows = []
-    for question in questions:
-        passages = ranked(question)
-        rows.append([question.found(passages[:k]) / question.gold for k in range(1, max(KS) + 1)])
-    return np.array(rows)
+    return np.array([recalls_at(range(1, max(KS) + 1), question, ranked(question)) for question in questions])
 
 
 def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:

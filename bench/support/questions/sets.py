@@ -1,4 +1,4 @@
-"""Questions over the corpora of `../shared/data`, with what answers each of them."""
+"""Questions that patterns of text answer, and what every kind of question has in common."""
 
 import json
 import re
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from cli.evaluation.questions import EvalQuestion, same_text
 from daemon.contract.query import RankedPassage
 
 
@@ -35,18 +34,6 @@ class PatternQuestion:
     def found(self, ranked: Sequence[RankedPassage]) -> int:
         texts = [f"{passage.title}\n{passage.text}" for passage in ranked]
         return sum(any(re.search(pattern, text) for text in texts) for pattern in self.patterns)
-
-
-def corpus_questions(folder: Path) -> list[EvalQuestion]:
-    """The questions of a set whose `corpus.json` was added. Gold are documents, as a long one may be several passages."""
-    corpus = json.loads((folder / "corpus.json").read_text("utf-8"))
-    uris = {same_text(f"{each['title']}\n{each['text']}"): f"added:{each['idx']}" for each in corpus}
-    questions = []
-    for entry in json.loads((folder / "questions.json").read_text("utf-8")):
-        gold = [each for each in entry["paragraphs"] if each["is_supporting"]]
-        documents = frozenset(uris[same_text(f"{each['title']}\n{each['text']}")] for each in gold)
-        questions.append(EvalQuestion(entry["question"], documents=documents))
-    return questions
 
 
 def manual_questions(path: Path, language: str) -> list[PatternQuestion]:

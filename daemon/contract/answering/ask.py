@@ -17,7 +17,7 @@ from daemon.contract.scope import Scope
 _NULL: JsonDict = {"type": "null"}
 _TRUE: JsonDict = {"const": True}
 _FALSE: JsonDict = {"const": False}
-_NO_RETRIEVAL_OPTIONS: JsonDict = {"filter": _NULL, "settings": {"maxProperties": 0}, "passages": _FALSE}
+_NO_MODE_OPTIONS: JsonDict = {"filter": _NULL, "settings": {"maxProperties": 0}, "depth": _NULL}
 _NOT_DEEP: JsonDict = {
     "deep": _FALSE,
     "session": _NULL,
@@ -26,18 +26,20 @@ _NOT_DEEP: JsonDict = {
     "merge": _TRUE,
     "quick": _FALSE,
     "each_step": _FALSE,
+    "forced": _FALSE,
     "deep_settings": {"maxProperties": 0},
 }
 _RETRIEVING: JsonDict = {**_NOT_DEEP, "mode": {"not": {"const": NO_RETRIEVAL}}}
 _ONE_STEP: JsonDict = {"steps": _NULL, "max_calls": _NULL, "max_tokens": _NULL, "timeout_s": _NULL}
-_DEEP: JsonDict = {"properties": {"deep": _TRUE, "mode": _NULL, **_NO_RETRIEVAL_OPTIONS}, "required": ["deep"]}
+_DEEP: JsonDict = {"properties": {"deep": _TRUE, "mode": _NULL, **_NO_MODE_OPTIONS}, "required": ["deep"]}
 _ITERATIVE: JsonDict = {"properties": {**_RETRIEVING, "steps": {"type": "integer"}}, "required": ["steps"]}
 _SINGLE: JsonDict = {"properties": {**_RETRIEVING, **_ONE_STEP}}
 _CLOSED_BOOK: JsonDict = {
     "properties": {
         **_NOT_DEEP,
         **_ONE_STEP,
-        **_NO_RETRIEVAL_OPTIONS,
+        **_NO_MODE_OPTIONS,
+        "passages": _FALSE,
         "mode": {"const": NO_RETRIEVAL},
         "scope": _NULL,
         "as_of": _NULL,
@@ -48,17 +50,19 @@ _CLOSED_BOOK: JsonDict = {
 
 class AskRequest(Request):
     """A question. `steps` alone: iterative retrieval with at most this many retrievals, each with the model's last thought as
-    its query. `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question
-    itself. `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval.
-    `passages`: the answer also contains everything retrieved, best first. `length`: approximate number of words, by
+    its query. `deep`: HGMem's working memory, in steps 0 to `steps` (3 by default); step 0 retrieves for the question itself.
+    `mode`, `filter`, `settings` and `as_of` are those of a query; mode "none" answers without retrieval. `passages`: the answer
+    also contains everything retrieved, best first; of a deep answer, the passages that each answer was written from. `depth`:
+    as `passages`, with this many passages of each retrieval if that is more than `k`. `length`: approximate number of words, by
     default one to four sentences. `reason`: the model writes its reasoning before the answer. `verify`: the question is a
-    claim, and the short answer is "true" or "false".
+    claim, and the short answer is "true" or "false". `consistent`: as `verify`, but "true" means that the memory does not
+    contradict the claim; it need not state it.
 
     With `deep`: `session` continues with the points of that session's earlier questions; `only`, `update` and `merge` are the
     paper's ablations; `quick` judges, raises concerns and writes subqueries in one call per step; `each_step` also writes an
-    answer after each step; `deep_settings` are those of `[deep]`. Budgets of both kinds: `max_calls` to the model,
-    `max_tokens` of prompts and answers, and `timeout_s`. When a budget is spent, the answer uses what was found until then,
-    and says so.
+    answer after each step; `forced` makes all steps, also if the points are judged to be enough; `deep_settings` are those of
+    `[deep]`. Budgets of both kinds: `max_calls` to the model, `max_tokens` of prompts and answers, and `timeout_s`. When a
+    budget is spent, the answer uses what was found until then, and says so.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_DEEP, _ITERATIVE, _SINGLE, _CLOSED_BOOK]})
@@ -73,15 +77,18 @@ class AskRequest(Request):
     as_of: AsOf | None = None
     scope: Scope | None = None
     passages: JsonBoolean = False
+    depth: Annotated[int, Field(ge=1, le=K_MAX), JSON_INTEGER] | None = None
     length: Annotated[int, Field(ge=1, le=LENGTH_MAX), JSON_INTEGER] | None = None
     reason: JsonBoolean = False
     verify: JsonBoolean = False
+    consistent: JsonBoolean = False
     session: SessionName | None = None
     only: Investigation | None = None
     update: JsonBoolean = True
     merge: JsonBoolean = True
     quick: JsonBoolean = False
     each_step: JsonBoolean = False
+    forced: JsonBoolean = False
     deep_settings: DeepOverrides = DeepOverrides()
     max_calls: Annotated[int, Field(ge=1, le=10_000), JSON_INTEGER] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000_000), JSON_INTEGER] | None = None
@@ -101,7 +108,7 @@ class Citation(Response):
 
 class RetrievedPassage(Response):
     """A passage that was retrieved for the answer; fields as in a query's answer. `score`: its share of the best score of its
-    step; if several steps found it, the largest.
+    step; if several steps found it, the largest. Of a deep answer, the cosine with the question.
     """
 
     rank: int

@@ -32,7 +32,8 @@ _CORRECTNESS: JsonDict = {
 
 class JudgeRequest(Request):
     """An answer to judge. By comprehensiveness or diversity, `answer` is scored, or compared with `other` in this order. By
-    correctness, `answer` is compared with `references`: known answers or gold passages.
+    correctness, `answer` is compared with `references`: known answers. `passages`: what the question was made from, for the
+    judge to read.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_QUALITY, _CORRECTNESS]})
@@ -42,6 +43,7 @@ class JudgeRequest(Request):
     criterion: Criterion
     other: JudgedText | None = None
     references: tuple[JudgedText, ...] = Field(default=(), max_length=REFERENCES_MAX)
+    passages: tuple[JudgedText, ...] = Field(default=(), max_length=REFERENCES_MAX)
 
 
 class JudgeResponse(Response):

@@ -87,12 +87,13 @@ def refuse_ineffective_options(request: AskRequest) -> None:
         "mode": request.mode is not None and request.mode != NO_RETRIEVAL,
         "filter": request.filter is not None,
         "settings": bool(request.settings.model_fields_set),
-        "passages": request.passages,
+        "depth": request.depth is not None,
     }
     if request.deep and (wrong := [name for name, is_given in retrieval.items() if is_given]):
         raise _invalid(wrong, 'is for answers from the passages of a mode, without "deep": true')
     if request.mode == NO_RETRIEVAL:
         retrieval |= {
+            "passages": request.passages,
             "deep": request.deep,
             "steps": request.steps is not None,
             "scope": bool(asked_scope(request.scope)),
@@ -108,6 +109,7 @@ def refuse_ineffective_options(request: AskRequest) -> None:
             "merge": not request.merge,
             "quick": request.quick,
             "each_step": request.each_step,
+            "forced": request.forced,
             "deep_settings": bool(request.deep_settings.model_fields_set),
         }
         if wrong := [name for name, is_given in deep_only.items() if is_given]:

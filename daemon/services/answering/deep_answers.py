@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, AskSession
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, AskSession, RetrievedPassage
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import Answerer
 from daemon.contract.query import Tokens
@@ -15,12 +15,13 @@ from daemon.contract.scope import Scope
 from daemon.errors import Conflict, Invalid, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key
-from daemon.services.documents.document_references import citation
+from daemon.services.documents.document_references import citation, retrieved_passage
 from daemon.services.query import QueryService
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.events import AnswerGrew, DeepEvent
+from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.serialization import (
     event_to_json,
@@ -151,6 +152,7 @@ def deep_settings(request: AskRequest, configured: Mapping[str, Any]) -> DeepSet
         steps=steps_of(request),
         quick=request.quick,
         each_step=request.each_step,
+        forced=request.forced,
         only=None if request.only is None else request.only.value,
         update=request.update,
         merge=request.merge,
@@ -174,6 +176,10 @@ def _response(
 ) -> AskResponse:
     pinned, request = question.pinned, question.request
     trace = trace_to_json(answer.trace)
+    for step, record in zip(trace["steps"], answer.trace.steps, strict=True):
+        if record.answer is not None:
+            read = _passages(pinned, record.answer.passages) if request.passages else []
+            step["answer"]["passages"] = [each.model_dump(mode="json") for each in read]
     continued = _ask_session(question, answer, name)
     notes = [_lost_points_note(continued, question.session.dropped if question.session else 0), answer.note, unsaved]
     return AskResponse(
@@ -189,6 +195,7 @@ def _response(
         found=answer.found,
         short=answer.short,
         reasoning=answer.reasoning or None,
+        passages=_passages(pinned, answer.passages) if request.passages else [],
         note="; ".join(note for note in notes if note) or None,
         answerer=Answerer.DEEP,
         commit=answer.trace.commit,
@@ -204,6 +211,10 @@ def _response(
         answered=trace["answered"],
         entities_a_point=round(answer.trace.memory.entities_a_point, 4),
     )
+
+
+def _passages(pinned: DocumentSnapshot, found: Sequence[FoundPassage]) -> list[RetrievedPassage]:
+    return [retrieved_passage(pinned, rank, each) for rank, each in enumerate(found, 1)]
 
 
 def _ask_session(question: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:

@@ -11,7 +11,7 @@ from daemon.contract.choices import Answerer
 from daemon.contract.query import QueryCost, Tokens
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
-from daemon.services.documents.document_references import citation, other_documents, passage_source
+from daemon.services.documents.document_references import citation, retrieved_passage
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm
@@ -179,26 +179,9 @@ def _step(step: IterativeStep) -> dict[str, Any]:
 
 def _retrieved(pinned: DocumentSnapshot, iterated: IterativeResult) -> list[RetrievedPassage]:
     """Returns all passages that the steps found, merged as for the answer but complete; of one step, in its own order."""
-    if len(iterated.steps) == 1:
-        hits: Sequence[Hit] = iterated.steps[0].found
-    else:
-        found = [hit for step in iterated.steps for hit in step.found]
-        hits = merge_hits([], found, len(found))
-    passages = []
-    for rank, hit in enumerate(hits, 1):
-        source = passage_source(pinned, hit.id, hit.title)
-        passages.append(
-            RetrievedPassage(
-                rank=rank,
-                score=hit.score,
-                id=hit.id,
-                title=source.title,
-                text=hit.text,
-                document=source.uri,
-                also_in=other_documents(pinned, source, hit.versions),
-            )
-        )
-    return passages
+    found = [hit for step in iterated.steps for hit in (*step.found, *step.deeper)]
+    hits = found if len(iterated.steps) == 1 else merge_hits([], found, len(found))
+    return [retrieved_passage(pinned, rank, hit, hit.versions) for rank, hit in enumerate(hits, 1)]
 
 
 def _response(
@@ -222,7 +205,7 @@ def _response(
         found=read.answer.found,
         short=read.answer.short,
         reasoning=read.answer.reasoning or None,
-        passages=_retrieved(pinned, iterated) if request.passages else [],
+        passages=_retrieved(pinned, iterated) if request.passages or request.depth is not None else [],
         note="; ".join(note for note in notes if note) or None,
         answerer=Answerer.ITERATIVE if several else Answerer.SINGLE,
         commit=pinned.snapshot.commit,

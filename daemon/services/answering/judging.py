@@ -17,7 +17,8 @@ class JudgeService:
         self._client = client
 
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
-        question, answer, references = request.question, request.answer, request.references
+        question, answer = request.question, request.answer
+        references = answer_judge.References(request.references, request.passages)
         match request.criterion:
             case Criterion.CORRECTNESS:
                 _refuse_ineffective(request)

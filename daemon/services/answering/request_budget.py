@@ -47,4 +47,10 @@ def _calls(request: AskRequest) -> int:
 
 
 def answer_form_of(request: AskRequest) -> AnswerForm:
-    return AnswerForm(request.length, request.reason, request.verify, request.mode == NO_RETRIEVAL)
+    return AnswerForm(
+        request.length,
+        request.reason,
+        request.verify or request.consistent,
+        request.mode == NO_RETRIEVAL,
+        request.consistent,
+    )

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from daemon.contract.answering.ask import Citation
+from daemon.contract.answering.ask import Citation, RetrievedPassage
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, LeftOut
@@ -41,6 +42,32 @@ def other_documents(naming: DocumentLookup, source: PassageSource, versions: Seq
 def citation(naming: DocumentLookup, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
     source = passage_source(naming, id, title)
     return Citation(rank=rank, document=source.uri, title=source.title, text=text, id=id, points=list(points))
+
+
+class _Found(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+
+
+def retrieved_passage(
+    naming: DocumentLookup, rank: int, found: _Found, versions: Sequence[str] = ()
+) -> RetrievedPassage:
+    source = passage_source(naming, found.id, found.title)
+    return RetrievedPassage(
+        rank=rank,
+        score=found.score,
+        id=found.id,
+        title=source.title,
+        text=found.text,
+        document=source.uri,
+        also_in=other_documents(naming, source, versions),
+    )
 
 
 def document_entry(document: Document) -> DocumentEntry:

@@ -89,6 +89,8 @@ class DocumentService:
                 errors=sorted_documents.errors,
             )
         position = {}
+        holds = self._scopes.holds(scope) if scope is not None else None
+        replaced = sum(bool(self._in_sight(each.uri, holds)) for each in sorted_documents.added)
         if sorted_documents.added:
             ticket = await self._pipeline.inbox.add(sorted_documents.added)
             if isinstance(scope, ClientScope):
@@ -96,7 +98,9 @@ class DocumentService:
             position = {ADDED_POSITION: ticket}
         if sorted_documents.gone:
             await self._pipeline.remove(sorted_documents.gone)
-        return AddResponse(accepted=len(documents), documents=sorted_documents.uris, position=position)
+        return AddResponse(
+            accepted=len(documents), documents=sorted_documents.uris, replaced=replaced, position=position
+        )
 
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
         holds = self._scopes.holds(scope) if scope is not None else None

@@ -10,7 +10,7 @@ from memory.llm.json_answers import parse
 
 def replay_iterative_step(record: IterativeStep, before: Sequence[IterativeStep], k: int) -> IterativeStep:
     """Compute the step again from the recorded hits and reply of the model; the result equals the record."""
-    found = RetrievalResult(record.found, record.note)
+    found = RetrievalResult((*record.found, *record.deeper), record.note)
     step = retrieved_step(before, record.query, found, k)
     spent = replace(
         step,

@@ -62,6 +62,8 @@ class IterativeStep:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    deeper: tuple[Hit, ...] = ()
+    """What the query found beyond the first k, if it was asked for more. Neither thought nor answer reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,10 @@ def retrieved_step(steps: Sequence[IterativeStep], query: str, found: RetrievalR
     return IterativeStep(
         number=len(steps) + 1,
         query=query,
-        found=hits,
-        new=tuple(hit.id for hit in hits if hit.id not in known),
-        passages=merge_hits([hit for step in steps for hit in step.found], hits, k),
+        found=hits[:k],
+        new=tuple(hit.id for hit in hits[:k] if hit.id not in known),
+        passages=merge_hits([hit for step in steps for hit in step.found], hits[:k], k),
+        deeper=hits[k:],
         note=found.note,
         calls=found.calls,
         prompt_tokens=found.prompt_tokens,

@@ -89,6 +89,7 @@ async def ask_deep(
         round(seconds, 6),
         round(max(seconds - spending.model_seconds, 0.0), 6),
         final.reasoning,
+        final.passages,
     )
 
 

@@ -58,6 +58,8 @@ class DeepAnswer:
     """The part of `seconds` without waiting for the model."""
     reasoning: str = ""
     """What the model wrote before the answer, if reasoning was requested."""
+    passages: tuple[FoundPassage, ...] = ()
+    """Passages that the model read to write the answer."""
 
 
 def answer_passages(

@@ -48,7 +48,7 @@ def read_judgement(
     limit. Raises BadAnswer for JSON of another shape.
     """
     said = _said(value)
-    if said.get("enough") is True:
+    if said.get("enough") is True and not settings.forced:
         return Judgement(True)
     refusals = Refusals("judge")
     raised = _raised(said, cut, refusals)
@@ -87,7 +87,7 @@ def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut
     Raises BadAnswer for JSON of another shape.
     """
     said = _said(value)
-    if said.get("enough") is True:
+    if said.get("enough") is True and not settings.forced:
         return Judgement(True)
     refusals = Refusals("judge")
     concerns: list[Concern] = []

@@ -90,9 +90,11 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
         if failure is not None:
             return StepResult(record, StepsEnd(failure.stopped, failure))
     context.on_event(MemoryJudged(number, judged_memory.enough, judged_memory.concerns))
-    if judged_memory.enough:
+    if judged_memory.enough and not settings.forced:
         return StepResult(record, StepsEnd("enough"))
     if not judged_memory.concerns:
+        if settings.forced:
+            return StepResult(record, note=note)
         cut = record.judged is not None and record.judged.cut
         return StepResult(
             record, StepsEnd("model", CallFailure("model", CUT_JUDGEMENT)) if cut else StepsEnd("nothing new")
@@ -106,7 +108,8 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
     for inquiry in inquiries:
         context.on_event(EvidenceFound(number, inquiry))
     if not any(inquiry.passages for inquiry in inquiries):
-        return StepResult(record, StepsEnd("nothing new") if starts_empty(record) else None, note)
+        is_end = starts_empty(record) and not settings.forced
+        return StepResult(record, StepsEnd("nothing new") if is_end else None, note)
 
     record, evolving = await _ask_for_evolution(context, record)
     if evolving.value is None:

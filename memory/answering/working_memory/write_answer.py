@@ -46,6 +46,8 @@ class WrittenAnswer:
     written: bool = True
     note: str | None = None
     reasoning: str = ""
+    passages: tuple[FoundPassage, ...] = ()
+    """What the answer was written from."""
 
 
 async def write_answer(
@@ -75,7 +77,9 @@ async def write_answer(
     if result.value is not None:
         answer = result.value
         citations = cited(answer, memory, shown)
-        return WrittenAnswer(answer.text, citations, calls, answer.short, answer.found, reasoning=answer.reasoning)
+        return WrittenAnswer(
+            answer.text, citations, calls, answer.short, answer.found, reasoning=answer.reasoning, passages=shown
+        )
     assert result.failure is not None
     if memory.points:
         text, citations = answer_from_points(memory, found)
@@ -86,7 +90,7 @@ async def write_answer(
         text, citations = answer_from_passages(found)
         note = f"the answer could not be written ({result.failure.message})"
     context.on_event(AnswerGrew(text))
-    return WrittenAnswer(text, citations, calls, written=False, note=note)
+    return WrittenAnswer(text, citations, calls, written=False, note=note, passages=found)
 
 
 async def answer_after_step(
@@ -107,7 +111,7 @@ async def answer_after_step(
         assert result.failure is not None
         return None, f"no answer could be written after step {steps[-1].number} ({result.failure.message})"
     answer = result.value
-    return StepAnswer(answer.text, answer.short, answer.found, (result.call,)), None
+    return StepAnswer(answer.text, answer.short, answer.found, (result.call,), tuple(shown)), None
 
 
 async def _passages(

@@ -14,7 +14,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS
-from memory.retrieval.linking.query_model_calls import QueryModelCalls
+from memory.retrieval.linking.query_model_calls import QueryModelCalls, cut_off
 
 CACHED_ANSWERS = 1024
 ENTITIES_MAX_TOKENS = 512
@@ -93,6 +93,8 @@ class ModelEntities:
             retries=0,
             max_tokens=ENTITIES_MAX_TOKENS,
         )
+        if reply.cut and len(names) < 2:  # the last name may be half
+            raise cut_off(reply)
         names = names[:-1] if reply.cut else names
         self._cache[key] = names, reply
         if len(self._cache) > CACHED_ANSWERS:

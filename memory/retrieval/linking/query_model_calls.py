@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from memory.llm.client import ChatMessage, Reply
-from memory.llm.errors import ModelError
+from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
 
 Value = TypeVar("Value")
@@ -15,9 +15,9 @@ class QueryModelCalls:
     """One model call of one query. It runs on `loop`, while the query waits in its own thread.
 
     Afterwards, `note` describes a failure, if there was one. `calls`, `prompt_tokens` and `completion_tokens` are the cost of
-    the query; the tokens of a failed call are unknown. `remembered_tokens` (prompt, completion) are the tokens of a cached
-    answer, which an earlier equal query paid for. `before_wait` and `after_wait` are called around the wait, so that other
-    queries can use this thread's share of the processor.
+    the query, with the tokens of a failed call if the server counted them. `remembered_tokens` (prompt, completion) are the
+    tokens of a cached answer, which an earlier equal query paid for. `before_wait` and `after_wait` are called around the wait,
+    so that other queries can use this thread's share of the processor.
     """
 
     what: str
@@ -63,7 +63,15 @@ class QueryModelCalls:
             answer.cancel()
             self.note = f"{self.without}: {self.what} took longer than {self._limit_s:g} s"
         except ModelError as error:
+            self.prompt_tokens, self.completion_tokens = error.prompt_tokens, error.completion_tokens
             self.note = f"{self.without}: {error}"
         finally:
             self._after_wait()
         return None
+
+
+def cut_off(reply: Reply) -> BadAnswer:
+    """The failure of a call whose answer reached its length limit before it said anything of use."""
+    error = BadAnswer("cut off", "the model's answer was cut off at its length limit")
+    error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+    return error

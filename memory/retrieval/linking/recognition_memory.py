@@ -18,7 +18,7 @@ from memory.llm.messages import example_answer, system_message, user_message, wi
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 from memory.phrase_normalisation import normalise_triple
-from memory.retrieval.linking.query_model_calls import QueryModelCalls
+from memory.retrieval.linking.query_model_calls import QueryModelCalls, cut_off
 from store.types import Triple
 
 MAX_KEPT_TRIPLES = 4
@@ -155,7 +155,7 @@ class ModelFilter:
         """Return the indices of the triples to keep, the model's reply, and whether the reply is cached.
 
         Replies are cached for equal queries `within` the same scope. Raises ModelError after one try, because a query does not
-        wait for a retry.
+        wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.
         """
         key = (within, query, triples)
         cached = self._cache.get(key)
@@ -171,6 +171,8 @@ class ModelFilter:
             retries=0,
             max_tokens=RECOGNITION_MAX_TOKENS,
         )
+        if reply.cut:
+            raise cut_off(reply)
         self._cache[key] = kept, reply
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)

@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -22,7 +23,8 @@ def accept(asked: Asked) -> dict[str, Any]:
 
 
 def sent(scripted: Scripted) -> list[Any]:
-    return [document for asked in scripted.asked for document in asked.body["documents"]]
+    posted = [asked for asked in scripted.asked if asked.method == "POST" and asked.path == "/v1/documents"]
+    return [document for asked in posted for document in asked.body["documents"]]
 
 
 def test_a_number_that_json_cannot_write_is_named_and_the_others_are_sent(
@@ -37,7 +39,7 @@ def test_a_number_that_json_cannot_write_is_named_and_the_others_are_sent(
 
 
 def test_json_files_hold_one_document_or_many(here: Here, scripted: Scripted, tmp_path: Path) -> None:
-    scripted.answers["POST /v1/documents"] = accept
+    scripted.answers |= {"POST /v1/documents": accept, "GET /v1/documents": {"documents": []}}
     (tmp_path / "one.json").write_text('\ufeff{"id": "a", "text": "One.", "colour": "red"}')
     (tmp_path / "corpus.json").write_text('[{"idx": 7, "title": "T", "text": "Two."}]')
     (tmp_path / "lines.jsonl").write_text('{"id": "c", "text": "Three."}\n\n{"id": "d", "deleted": true}\n')
@@ -50,6 +52,52 @@ def test_json_files_hold_one_document_or_many(here: Here, scripted: Scripted, tm
         {"id": "c", "text": "Three."},
         {"id": "d", "deleted": True},
     ]
+
+
+CORPUS = [{"idx": at, "title": f"T{at}", "text": f"Text {at}."} for at in range(100)]
+
+
+def listed(titles: dict[str, str], **states: str) -> Any:
+    def answer(asked: Asked) -> dict[str, Any]:
+        uri = parse_qs(asked.query)["prefix"][0]
+        entry = {"uri": uri, "title": titles.get(uri, ""), "state": states.get(uri.replace(":", "_"), "indexed")}
+        return {"documents": [entry] if uri in titles else []}
+
+    return answer
+
+
+def test_a_corpus_does_not_replace_the_documents_of_another(here: Here, scripted: Scripted, tmp_path: Path) -> None:
+    (tmp_path / "second.json").write_text(json.dumps(CORPUS))
+    scripted.answers |= {"POST /v1/documents": accept, "GET /v1/documents": listed({"added:99": "Other"})}
+    ended = here("--json", "add", "second.json")
+    assert (ended.code, ended.json["accepted"], sent(scripted)) == (1, 0, [])
+    assert 'would replace other documents: added:99 is "Other", and here it is "T99"' in ended.err
+    assert "--id-prefix second" in ended.err
+    assert here("add", "second.json", "--replace").code == 0
+    assert sent(scripted) == CORPUS
+    scripted.asked.clear()
+    assert here("add", "second.json", "--id-prefix", "second").code == 0
+    assert sent(scripted) == [each | {"idx": f"second/{each['idx']}"} for each in CORPUS]
+    # The same corpus again: equal titles.
+    scripted.answers["GET /v1/documents"] = listed({f"added:{at}": f"T{at}" for at in range(100)})
+    scripted.answers["POST /v1/documents"] = lambda asked: accept(asked) | {"replaced": 100}
+    assert here("--json", "add", "second.json").json["replaced"] == 100
+    assert "100 documents added (100 replaced)" in here("add", "second.json").out
+
+
+def test_a_corpus_waits_for_documents_that_are_not_committed_yet(
+    here: Here, scripted: Scripted, tmp_path: Path
+) -> None:
+    (tmp_path / "second.json").write_text(json.dumps(CORPUS[:1]))
+
+    def wait(asked: Asked) -> dict[str, Any]:
+        scripted.answers["GET /v1/documents"] = listed({"added:0": "Other"})
+        return {}
+
+    pending = listed({"added:0": ""}, added_0="pending")
+    scripted.answers |= {"POST /v1/documents": accept, "GET /v1/documents": pending, "POST /v1/wait": wait}
+    ended = here("add", "second.json")
+    assert (ended.code, 'added:0 is "Other"' in ended.err) == (1, True)
 
 
 def test_any_other_file_travels_as_it_is_with_its_name(here: Here, scripted: Scripted, tmp_path: Path) -> None:

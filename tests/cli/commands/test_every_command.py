@@ -96,8 +96,13 @@ def test_json_is_what_the_daemon_answered_before_and_after_the_command(
 def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     answer_everything(scripted)
     (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
-    assert hippoctl("--json", "eval", "questions.json").json == {
+    evaluated = hippoctl("--json", "eval", "questions.json").json
+    [question] = evaluated.pop("questions")
+    assert (question["id"], question["recall"]) == ("1", {"2": 1.0, "5": 1.0, "10": 1.0})
+    assert evaluated == {
         "n": 1,
+        "gold_passages": 1,
+        "gold_absent": 0,
         "recall": {"2": 1.0, "5": 1.0, "10": 1.0},
         "all": {"2": 1.0, "5": 1.0, "10": 1.0},
         "took_ms": {"p50": 12.34, "p95": 12.34},

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from cli.errors import CommandError
-from cli.evaluation.continual import first_questions, segments
-from cli.evaluation.questions import EvalQuestion
+from cli.evaluation.continual import Segment, answered_questions, chosen_segment, documents_of, segments
+from cli.evaluation.gold import GoldPassage
+from cli.evaluation.questions import EvalQuestion, GoldLocator
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry
-from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Here, Scripted, Shell
 
@@ -64,47 +64,62 @@ def test_a_memory_that_came_at_once_cannot_be_cut() -> None:
 def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> None:
     documents = [entry(at, at) for at in range(4)]
     cut = segments(documents, 2)
-    looked: list[str] = []
+    there = documents_of(cut[0], documents)
+    assert [each.uri for each in there] == ["added:0", "added:1"]
 
-    def look(uri: str) -> list[Any]:
-        looked.append(uri)
-        return [passage(1, f"T{uri[-1]}", "x", uri)]
+    def look(_question: EvalQuestion, text: str) -> list[Any]:
+        return [passage(1, each.title, f"the text of {each.title}", each.uri) for each in there]
 
+    locator = GoldLocator(look, lambda: [each.uri for each in there])
     first = EvalQuestion("a", documents=frozenset({"added:0", "added:1"}))
     both = EvalQuestion("b", documents=frozenset({"added:0", "added:2"}))
-    texts = EvalQuestion("c", passages=frozenset({"T1x"}))
-    assert first_questions([first, both, texts], documents, cut[0], look) == [first, texts]
-    assert looked == ["added:0", "added:1"]
-    with pytest.raises(CommandError, match="none of the 1 questions"):
-        first_questions([both], documents, cut[0], look)
+    texts = EvalQuestion("c", passages=(GoldPassage("T1", "the text of T1"),))
+    later = EvalQuestion("d", passages=(GoldPassage("T2", "the text of T2"),))
+    assert answered_questions([first, both, texts, later], cut[0], locator) == [first, texts]
+    with pytest.raises(CommandError, match="none of the 2 questions is answered by segment 1"):
+        answered_questions([both, later], cut[0], locator)
+
+
+def test_a_later_or_random_segment_asks_the_questions_that_it_brought_the_gold_of() -> None:
+    documents = [entry(at, at) for at in range(4)]
+    cut = segments(documents, 4)
+    assert [chosen_segment(cut, str(number)).number for number in (1, 4)] == [1, 4]
+    drawn = chosen_segment(cut, "random")
+    assert drawn == chosen_segment(cut, "random")
+    assert drawn in cut
+
+    def locator(segment: Segment) -> GoldLocator:
+        return GoldLocator(lambda *_: [], lambda: [each.uri for each in documents_of(segment, documents)])
+
+    first = EvalQuestion("a", documents=frozenset({"added:0"}))
+    second = EvalQuestion("b", documents=frozenset({"added:0", "added:1"}))
+    third = EvalQuestion("c", documents=frozenset({"added:2"}))
+    # Segment 2 brought added:1: the first question was answered before it, the third is not yet.
+    asked = answered_questions([first, second, third], cut[1], locator(cut[1]), locator(cut[0]))
+    assert [each.text for each in asked] == ["b"]
 
 
 @pytest.mark.process
 def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
     documents = [entry(0, 0), entry(1, 1), entry(2, 2)]
 
-    found = answer(passage(1, "noise", "noise"), passage(2, "T0", "text 0", "added:0"), mode="dense")
+    found = answer(passage(1, "noise", "noise"), passage(2, "T0", "text 0", "added:0"), mode="hipporag2")
     scripted.answers |= {
         "GET /v1/documents": {"documents": [plain(each) for each in documents]},
         "POST /v1/query": found,
     }
-    shown = {"id": "0" * 32, "title": "", "text": "text 0", "location": {}}
-    scripted.answers[f"GET {document_path('added:0')}"] = {
-        "kind": "document", "document": plain(documents[0]), "source": "added", "metadata": {}, "passages": [shown],
-        "phrases": [], "triples": [], "counts": {},
-    }  # fmt: skip
     gold = {"title": "T0", "text": "text 0", "is_supporting": True}
     later = {"title": "T2", "text": "text 2", "is_supporting": True}
     questions = [{"question": "first?", "paragraphs": [gold]}, {"question": "later?", "paragraphs": [gold, later]}]
     (tmp_path / "q.json").write_text(json.dumps(questions))
-    arguments = ["eval", "q.json", "--continual", "3", "--k", "1,4", "--mode", "dense", "--set", "damping=0.4"]
+    arguments = ["eval", "q.json", "--continual", "3", "--k", "1,4", "--mode", "hipporag2", "--set", "damping=0.4"]
     whole = hippoctl("--json", *arguments).json
-    asked = [each.body for each in scripted.asked if each.path == "/v1/query"]
+    asked = [each.body for each in scripted.asked if each.path == "/v1/query" and each.body["mode"] == "hipporag2"]
     assert [each.get("as_of") for each in asked] == [
         "2026-03-01T00:00:59.999999+00:00", "2026-03-01T00:01:59.999999+00:00", None
     ]  # fmt: skip
     assert {each["query"] for each in asked} == {"first?"}
-    assert all((each["mode"], each["k"], each["settings"]) == ("dense", 4, {"damping": 0.4}) for each in asked)
+    assert all((each["mode"], each["k"], each["settings"]) == ("hipporag2", 4, {"damping": 0.4}) for each in asked)
     assert [(row["segment"], row["documents"], row["passages"]) for row in whole["segments"]] == [
         (1, 1, 1), (2, 2, 2), (3, 3, 3)
     ]  # fmt: skip
@@ -115,6 +130,11 @@ def test_the_memory_as_of_each_segments_end_is_asked(hippoctl: Shell, scripted: 
     assert head.split() == ["segment", "documents", "passages", "recall@1", "recall@4", "all@1", "all@4"]
     assert [row.split()[0] for row in rows] == ["1", "2", "3"]
     assert last.startswith("1 question of 2, answered by the first segment")
+    scripted.asked.clear()
+    refused = [
+        hippoctl("eval", "q.json", *wrong) for wrong in (["--segment", "1"], ["--continual", "3", "--segment", "4"])
+    ]
+    assert [each.code for each in refused] == [2, 2]
 
 
 def test_fewer_than_two_segments_are_no_growth(here: Here, tmp_path: Path) -> None:

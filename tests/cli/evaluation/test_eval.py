@@ -9,7 +9,9 @@ import pytest
 from cli.errors import CommandError
 from cli.evaluation.questions import read_questions
 from cli.evaluation.scoring import percentiles
-from tests.cli.sample_answers import answer, passage
+from daemon.contract.choices import DocumentState
+from daemon.contract.documents import DocumentEntry, DocumentList
+from tests.cli.sample_answers import answer, passage, plain
 from tests.cli.scripted_daemon import Asked, Here, Scripted
 
 RANKED = [
@@ -43,28 +45,45 @@ OWN = [
 ]
 
 
+def questions_asked(scripted: Scripted) -> list[Asked]:
+    """The queries for questions. The others look up where the gold passages are."""
+    return [each for each in scripted.asked if each.body is not None and each.body["query"].endswith("?")]
+
+
 @pytest.fixture
 def asked_with(scripted: Scripted) -> Scripted:
     def ranked(asked: Asked) -> dict[str, Any]:
         first = RANKED[: asked.body["k"]]
         mode = asked.body.get("mode", "hipporag2")
-        return answer(*(reversed(first) if mode == "bm25" else first), mode=mode, took_ms=10.0 * len(scripted.asked))
+        took_ms = 10.0 * len(questions_asked(scripted))
+        return answer(*(reversed(first) if mode == "bm25" else first), mode=mode, took_ms=took_ms)
 
     scripted.answers["POST /v1/query"] = ranked
+    entries = [
+        DocumentEntry(uri=each.document, title=each.title, state=DocumentState.INDEXED, passages=1, attempts=0)
+        for each in RANKED
+    ]
+    scripted.answers["GET /v1/documents"] = plain(DocumentList(documents=entries))
     return scripted
 
 
 def test_gold_are_the_supporting_paragraphs(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps(HIPPORAG))
-    assert here("--json", "eval", "questions.json", "--k", "2,4", "--mode", "dense").json == {
+    found = here("--json", "eval", "questions.json", "--k", "2,4", "--mode", "dense").json
+    assert [(each["id"], each["recall"], each.get("absent"), each["took_ms"]) for each in found.pop("questions")] == [
+        ("q1", {"2": 0.5, "4": 1.0}, None, 10.0), ("q2", {"2": 0.0, "4": 0.0}, ["Absent"], 20.0)
+    ]  # fmt: skip
+    assert found == {
         "n": 2,
+        "gold_passages": 3,
+        "gold_absent": 1,
         "recall": {"2": 0.25, "4": 0.5},
         "all": {"2": 0.0, "4": 0.5},
         "took_ms": {"p50": 15.0, "p95": 19.5},
         "mode": "dense",
         "filter": {"queries": 2, "kept": 0.5, "emptied": 0, "unfiltered": 0},
     }
-    first, second = asked_with.asked
+    first, second = questions_asked(asked_with)
     assert first.body == {"query": HIPPORAG[0]["question"], "k": 4, "mode": "dense"}
     assert second.body["query"] == "What is missing?"
 
@@ -103,7 +122,7 @@ def test_several_modes_side_by_side(here: Here, asked_with: Scripted, tmp_path: 
 def test_modes_that_are_compared_pay_the_same_for_a_question(here: Here, asked_with: Scripted, tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps(OWN))
     assert here("eval", "questions.json", "--compare", "dense,bm25").code == 0
-    asked = [(each.body["query"], each.body["mode"]) for each in asked_with.asked]
+    asked = [(each.body["query"], each.body["mode"]) for each in questions_asked(asked_with)]
     assert asked == [(one["question"], mode) for one in OWN for mode in ("dense", "dense", "bm25")]
 
 

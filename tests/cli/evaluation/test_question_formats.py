@@ -1,9 +1,11 @@
 """Questions are read in the forms that the data sets of the papers have; a bad entry is named with what it lacks."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from cli.errors import CommandError
@@ -50,7 +52,7 @@ def test_the_forms_of_the_data_sets(
         assert (question.text, question.answers, question.gold) == (text, answers, gold)
         assert question.found([passage(1, "Gauge", "The gauge was  built by Strand.")]) == gold
     first, second = read(tmp_path, entry, entry, lines=True)
-    assert first == second
+    assert (first.id, replace(second, id="1")) == ("1", first)
 
 
 def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
@@ -62,7 +64,8 @@ def test_claims_are_true_or_false_and_may_come_in_pairs(tmp_path: Path) -> None:
         {"claim": "D holds.", "answer": False},
     )
     assert [(each.text, each.holds, each.pair) for each in read_claims] == [
-        ("A holds.", True, None), ("He had been a sailor.", False, None), ("B holds.", True, 3), ("C holds.", False, 3),
+        ("A holds.", True, None), ("A story from before the book: He had been a sailor.", False, None),
+        ("B holds.", True, 3), ("C holds.", False, 3),
         ("D holds.", False, None),
     ]  # fmt: skip
 
@@ -127,3 +130,68 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(CommandError, match="is not UTF-8 text"):
         read_questions(path)
+
+
+def test_the_published_parquet_of_prelude(tmp_path: Path) -> None:
+    rows = [
+        {"book_name": "A Tale", "char": "Amy", "content": "As a child she kept bees.", "label": "consistent"},
+        {"book_name": "A Tale", "char": "Amy", "content": "She was born a queen.", "label": "contradict"},
+    ]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "all.parquet")
+    first, second = read_questions(tmp_path / "all.parquet")
+    assert (first.holds, second.holds, first.is_prequel, first.book) == (True, False, True, "A Tale")
+    assert first.text == "Book: A Tale\nCharacter: Amy\nA story from before the book: As a child she kept bees."
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CommandError, match=r"bad\.parquet is not a Parquet file"):
+        read_questions(tmp_path / "bad.parquet")
+
+
+def test_narrativeqas_table(tmp_path: Path) -> None:
+    (tmp_path / "qaps.csv").write_text(
+        "document_id,set,question,answer1,answer2,question_tokenized\n"
+        'b7,test,"Who, then, rows?",The ferryman,A man\n'
+        "b7,test,Who sings?,Amy,\n"
+    )
+    first, second = read_questions(tmp_path / "qaps.csv")
+    assert (first.text, first.answers, first.book) == ("Who, then, rows?", ("The ferryman", "A man"), "b7")
+    assert (second.answers, second.id) == (("Amy",), "2")
+
+
+@pytest.mark.parametrize(
+    ("given", "answers"),
+    [
+        ('["politician", "polit."]', ("politician", "polit.")),
+        ("['politician', 'polit.']", ("politician", "polit.")),
+        ("politician", ("politician",)),
+        ("[politician", ("[politician",)),
+        (["politician", "polit."], ("politician", "polit.")),
+    ],
+    ids=["JSON", "Python", "text", "neither", "list"],
+)
+def test_possible_answers_may_be_text(tmp_path: Path, given: Any, answers: tuple[str, ...]) -> None:
+    [question] = read(tmp_path, {"question": "a?", "possible_answers": given})
+    assert question.answers == answers
+
+
+def test_ids_are_unlike_within_a_file(tmp_path: Path) -> None:
+    entry = {"question": "a?", "answer": "b"}
+    assert [each.id for each in read(tmp_path, entry | {"_id": "x"}, entry, entry | {"id": 7})] == ["x", "2", "7"]
+    assert [each.id for each in read(tmp_path, entry | {"id": "x"}, entry | {"id": "x"})] == ["x#1", "x#2"]
+    pair = {"true_claim": "B holds.", "false_claim": "C holds.", "id": "p"}
+    assert [each.id for each in read(tmp_path, pair)] == ["p:t", "p:f"]
+
+
+def test_the_paragraphs_that_a_question_was_made_from(tmp_path: Path) -> None:
+    [hgmem] = read(
+        tmp_path, {"question": "a?", "reference_answer": ["b"], "origin_chunks": ["One.", {"content": "Two."}]}
+    )
+    assert (hgmem.sources, hgmem.gold) == (("One.", "Two."), 0)
+    [gold] = read(tmp_path, {"question": "a?", "paragraphs": [TITLED]})
+    assert gold.sources == ("Gauge\nThe gauge was built by Strand.",)
+
+
+def test_a_scope_is_checked(tmp_path: Path) -> None:
+    [question] = read(tmp_path, {"question": "a?", "answer": "b", "scope": {"in": ["/books/a"]}})
+    assert question.scope == {"in": ["/books/a"]}
+    with pytest.raises(CommandError, match=r"q\.json\[1\] has a `scope\.folder` that is not valid"):
+        read(tmp_path, {"question": "a?", "answer": "b", "scope": {"folder": "x"}})

@@ -11,7 +11,7 @@ from daemon.config.client import ClientSection
 from daemon.sources.registry import SOURCE_KINDS
 
 FILE = Path(__file__).parents[3] / "config.toml"
-SETTING = re.compile(r"#(\[\[?\w+\]\]?|\w+ = .*)$")
+SETTING = re.compile(r"#(\[\[?[\w.]+\]\]?|\w+ = .*)$")
 REQUIRED = {("folder", "path"), ("kafka", "topics"), ("client", "user")}
 CHECKOUT = {("store", "path"), ("api", "socket")}
 """Set to places in the checkout; the text beside them names the default."""

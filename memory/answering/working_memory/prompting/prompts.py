@@ -74,6 +74,15 @@ def evolution_schema(settings: DeepSettings) -> JsonSchema:
     return JsonSchema("evolution", _object(inserts=_INSERTS))
 
 
+def _sufficiency(settings: DeepSettings) -> str:
+    if settings.forced:
+        return 'The search goes on, also where the points seem to be enough: set "enough" to false, and raise between one and '
+    return (
+        "Judge whether the points are enough to answer the whole question. If they are, set "
+        '"enough" to true and leave "concerns" empty. If not, raise between one and '
+    )
+
+
 def judge_prompt(
     question: str, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
@@ -92,8 +101,7 @@ def judge_prompt(
         )
     task = prompt_text(
         "judge",
-        f"{_ROLE}Judge whether the points are enough to answer the whole question. If they are, set "
-        '"enough" to true and leave "concerns" empty. If not, raise between one and '
+        f"{_ROLE}{_sufficiency(settings)}"
         f'{settings.concerns} concerns: "concern" says in one sentence what is missing, "subquery" is one short question '
         f"to search the documents with, complete in itself, with the names it is about. {where} Do not repeat a question "
         "that was searched before.",
@@ -118,8 +126,7 @@ def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings
         )
     task = prompt_text(
         "judge",
-        f"{_ROLE}Judge whether the points are enough to answer the whole question. If they are, set "
-        '"enough" to true and leave "concerns" empty. If not, raise between one and '
+        f"{_ROLE}{_sufficiency(settings)}"
         f'{settings.concerns} concerns, fewer where the points cover most: "concern" says in one sentence what is missing. ',
     )
     form = '{"enough": false, "about": "beyond", "concerns": [{"concern": "…", "point": 0}]}.'

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from memory.answering.budget import Budget
-from memory.answering.working_memory.records.inquiries import Concern, Inquiry, InvestigationKind
+from memory.answering.working_memory.records.inquiries import Concern, FoundPassage, Inquiry, InvestigationKind
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.llm.client import ChatMessage
 
@@ -41,6 +41,8 @@ class DeepSettings:
     has a call for its subquery."""
     each_step: bool = False
     """Whether an answer is written after every step, for plots."""
+    forced: bool = False
+    """Whether all steps run even if the points are judged sufficient."""
     only: InvestigationKind | None = None
     update: bool = True
     merge: bool = True
@@ -113,12 +115,13 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """An answer that was written after a step, if requested. `short` is the bare answer."""
+    """An answer that was written after a step, if requested, from `passages`. `short` is the bare answer."""
 
     text: str
     short: str
     found: bool
     calls: tuple[ModelCall, ...]
+    passages: tuple[FoundPassage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.daemon.services.answering.conftest import Asking, Thoughts
 from tests.memory.answering.working_memory.toy import QUESTION
-from tests.memory.llm.model_server import obedient
+from tests.memory.llm.model_server import Text, obedient
 
 pytestmark = pytest.mark.daemon
 
@@ -103,7 +103,8 @@ def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
         ({"deep": True, "mode": "dense"}, "mode"),
         ({"deep": True, "filter": "none"}, "filter"),
         ({"deep": True, "settings": {"damping": 0.4}}, "settings"),
-        ({"deep": True, "passages": True}, "passages"),
+        ({"deep": True, "depth": 7}, "depth"),
+        ({"mode": "none", "depth": 7}, "depth"),
         ({"mode": "none", "deep": True}, "deep"),
         ({"mode": "none", "steps": 2}, "steps"),
         ({"mode": "none", "scope": {"in": ["added:"]}}, "scope"),
@@ -124,7 +125,7 @@ def test_hippoctl_sends_what_it_is_told(asking: Asking) -> None:
         "ask",
         QUESTION,
         "--mode",
-        "bm25",
+        "hipporag2",
         "--filter",
         "none",
         "--set",
@@ -144,3 +145,56 @@ def test_hippoctl_sends_what_it_is_told(asking: Asking) -> None:
     assert asking.daemon.ctl("ask", QUESTION, "--mode", "none", "--verify").code == 0
     assert asking.model.calls[-1].body["messages"][-1]["content"] == f"Claim: {QUESTION}"
     assert asking.daemon.ctl("ask", QUESTION, "--mode", "none", "--deep").code != 0
+
+
+def test_a_claim_is_consistent_unless_the_memory_contradicts_it(asking: Asking) -> None:
+    def script(call: Any) -> Any:
+        # A model that does what it is told: the passages do not state the claim, and nothing contradicts it.
+        if call.purpose != "answer":
+            return obedient(call)
+        system = call.body["messages"][0]["content"]
+        obeys = "need not be stated" in system and "do not settle the claim" not in system
+        return {"found": obeys, "sentences": [{"text": "So.", "sources": []}], "short": "true" if obeys else ""}
+
+    claim = "Before the story: as a child, Edda Vance collected shells."
+    for how in ({}, {"steps": 1}, {"deep": True, "steps": 1}, {"mode": "none"}):
+        assert asking.ask(script, question=claim, consistent=True, **how)["short"] == "true", how
+    assert asking.ask(script, question=claim, verify=True)["short"] == ""
+    assert asking.model.calls[-1].body["messages"][-1]["content"].endswith(f"Claim: {claim}")
+
+
+def test_depth_shows_more_than_is_read(asking: Asking) -> None:
+    answer = asking.ask(mode="bm25", k=1, depth=4, steps=1)
+    query = asking.daemon.ask("POST", "/v1/query", json={"query": QUESTION, "mode": "bm25", "k": 4})
+    assert titles(answer["passages"]) == titles(query["passages"])
+    assert len(query["passages"]) > 1
+    assert len(answer["steps"][0]["found"]) == 1
+    assert "«passage 2»" not in asking.model.calls[-1].passage
+
+
+def test_a_deep_answer_shows_the_passages_that_it_was_written_from(asking: Asking) -> None:
+    answer = asking.ask(deep=True, steps=1, each_step=True, passages=True, deep_settings={"answer_passages": 3})
+    read = asking.model.calls[-1].passage
+    assert 1 <= len(answer["passages"]) <= 3
+    for each in answer["passages"]:
+        assert f"«passage {each['rank']}»\n{each['title']}\n" in read
+        assert each["document"] == f"added:{each['title']}"
+    [first] = [step["answer"] for step in answer["steps"] if step["answer"] is not None]
+    assert [set(each) for each in first["passages"]] == [set(each) for each in answer["passages"]]
+    unasked = asking.ask(deep=True, steps=1, each_step=True)
+    assert "passages" not in unasked
+    assert all(step["answer"]["passages"] == [] for step in unasked["steps"] if step["answer"] is not None)
+
+
+def test_a_cut_off_choice_of_recognition_memory_leaves_all_triples(asking: Asking) -> None:
+    body = {"query": "Who forged the lantern?", "mode": "hipporag2", "filter": "llm"}
+    cut = Text('{"relevant": [["edda vance", "forged", ', finish="length")
+    whole = {"relevant": []}
+    for said, kept_all in ((cut, True), (whole, False), (cut, False)):
+        asking.model.script = lambda call, said=said: said if call.purpose == "filter" else obedient(call)
+        found = asking.daemon.ask("POST", "/v1/query", json=body)
+        assert all(triple["kept"] for triple in found["triples"]) is kept_all
+        if kept_all:
+            assert found["note"].startswith("unfiltered: the model's answer was cut off")
+    # The second answer was remembered, the cut one was not: the third query asks nobody.
+    assert asking.purposes.count("filter") == 2

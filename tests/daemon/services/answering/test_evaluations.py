@@ -65,7 +65,7 @@ def test_exact_match_f1_and_abstaining_beside_a_row_without_retrieval(asking: As
     assert [each["found"] for each in bm25["answers"]["questions"]] == [True, True, True, False]
     # Each question shares its rare words with its own passage alone; the fourth has no gold.
     assert (bm25["n"], bm25["gold"], bm25["recall"]) == (4, 3, {"1": 1.0})
-    assert (none["mode"], none["gold"], none["recall"], none["answers"]["em"]) == ("none", 0, {}, 0.0)
+    assert (none["mode"], none["gold"], none["recall"], none["answers"]["em"]) == ("none", 3, {}, 0.0)
     assert none["answers"]["abstained"] == 1
     # One call each; the scripted server counts 11 + 7 tokens for a streamed answer.
     assert bm25["cost"] == none["cost"] == {"calls": 1.0, "prompt_tokens": 11.0, "completion_tokens": 7.0}
@@ -88,16 +88,19 @@ def test_claims_and_pairs_of_claims(asking: Asking) -> None:
         {"true_claim": "Edda Vance forged the lantern.", "false_claim": "Joss Merin forged the lantern."},
         {"true_claim": "Tea grows at Sarn.", "false_claim": "Tea grows in Corl Tower."},
         {"claim": "The tower was sold.", "label": "consistent"},
+        {"claim": "The sale was secret.", "type": "true", "index": 7},
     ]
     said = {
         "Edda Vance forged the lantern.": "true", "Joss Merin forged the lantern.": "False.", "Tea grows at Sarn.": "true",
         "Tea grows in Corl Tower.": "true", "The tower was sold.": None,
+        "The sale was secret.": "true",
     }  # fmt: skip
     asking.model.script = answering({}, said)
     answers = evaluate(asking, claims, "--answers", "--filter", "none")["answers"]
-    # Right: both of the first pair, the first of the second pair; the last abstains and counts as wrong. 3 of 5; 1 of 2 pairs.
-    assert answers["claims"] == {"n": 5, "accuracy": 0.6, "pairs": 2, "pair_accuracy": 0.5}
-    assert [each["correct"] for each in answers["questions"]] == [True, True, True, False, False]
+    # Right: both of the first pair, the first of the second pair; the fifth abstains and counts as wrong; the last is right,
+    # and alone with its index, so that it makes no pair. 4 of 6; 1 of 2 pairs.
+    assert answers["claims"] == {"n": 6, "accuracy": 0.6667, "pairs": 2, "pair_accuracy": 0.5}
+    assert [each["correct"] for each in answers["questions"]] == [True, True, True, False, False, True]
     assert (answers["abstained"], "em" in answers) == (1, False)
     assert all("Claim: " in call.passage for call in asking.model.calls)
 

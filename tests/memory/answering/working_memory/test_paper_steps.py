@@ -197,6 +197,29 @@ def test_an_answer_after_every_step_makes_a_curve(four_steps) -> None:
     assert answer.requests == 17
 
 
+def test_forced_steps_go_on_when_the_judge_has_enough(ask, xodar) -> None:
+    heard: list[str] = []
+    play = plays(heard)
+
+    def script(call: Call) -> object:
+        said = play(call)
+        if call.purpose == "judge":
+            assert ("If they are, set" in str(call.body["messages"][0]["content"])) is not forced
+            return {"enough": True, "concerns": []}
+        return said
+
+    forced = False
+    answer = ask(QUESTION, script, DeepSettings(entities=9, passages=3, steps=5), snapshot=xodar)
+    # t = 0 needs no judge; the judge of t = 1 ends the steps.
+    assert (len(answer.trace.steps), answer.stopped) == (2, "enough")
+    forced, heard[:] = True, []
+    answer = ask(QUESTION, script, DeepSettings(entities=9, passages=3, steps=5, forced=True), snapshot=xodar)
+    # Six turns: t = 0 to 5, with a judge in all but the first.
+    assert (len(answer.trace.steps), answer.stopped, heard.count("judge")) == (6, "steps", 5)
+    trace = trace_from_json(trace_to_json(answer.trace))
+    assert [replay_step(step, QUESTION, trace.settings) for step in trace.steps] == list(trace.steps)
+
+
 def test_the_trace_is_whole_and_each_step_can_be_made_again(four_steps) -> None:
     answer, _ = four_steps(each_step=True)
     trace = trace_from_json(trace_to_json(answer.trace))

@@ -1,0 +1,51 @@
+"""HippoRAG corpora number their documents from 0, so that one corpus would silently replace the documents of another."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cli.client.http import Client
+from daemon.contract.choices import DocumentState
+from daemon.contract.http.routes import Route
+
+LOOKED_AT = 20
+"""Documents of a corpus that are compared with those in the memory: evenly spread, with the first and the last."""
+WAIT_TIMEOUT_S = 600.0
+
+
+class CorpusCheck:
+    def __init__(self, client: Client, id_prefix: str) -> None:
+        self._client = client
+        self._id_prefix = id_prefix
+
+    def refuse(self, path: Path, documents: Sequence[dict[str, Any]]) -> str | None:
+        """Why the corpus must not be added: a document of another title has one of its ids. None if it may be added."""
+        last = len(documents) - 1
+        places = sorted({round(at * last / max(LOOKED_AT - 1, 1)) for at in range(LOOKED_AT)})
+        for document in (documents[place] for place in places):
+            uri = f"added:{f'{self._id_prefix}/' if self._id_prefix else ''}{document['idx']}"
+            title = str(document.get("title", ""))
+            there = self._title(uri)
+            if there is not None and _plain(there) != _plain(title):
+                return (
+                    f'would replace other documents: {uri} is "{there[:80]}", and here it is "{title[:80]}"; nothing of this '
+                    f"file was added. Add it with --id-prefix {path.stem} to keep both, or with --replace"
+                )
+        return None
+
+    def _title(self, uri: str) -> str | None:
+        """The title of the document with this URI; None if there is none."""
+        entry = self._entry(uri)
+        if entry is not None and entry.get("state") == DocumentState.PENDING:
+            self._client.call("POST", Route.WAIT, {}, timeout_s=WAIT_TIMEOUT_S)
+            entry = self._entry(uri)
+        return None if entry is None else str(entry.get("title", ""))
+
+    def _entry(self, uri: str) -> dict[str, Any] | None:
+        answer = self._client.call("GET", Route.DOCUMENTS, params={"prefix": uri, "limit": 1})
+        documents: list[dict[str, Any]] = answer.get("documents", [])
+        return documents[0] if documents and documents[0].get("uri") == uri else None
+
+
+def _plain(title: str) -> str:
+    return " ".join(title.split())

@@ -1,0 +1,103 @@
+"""Rows over the same questions, fresh or saved, compared with the first of them: by each measure, and by a judge."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cli.errors import CommandError
+from cli.evaluation.judging import Judge, PairTally
+from cli.evaluation.questions import EvalQuestion
+from cli.evaluation.significance import Values, differences
+from daemon.contract.evaluation import (
+    ComparisonResponse,
+    EvalResponse,
+    FilesResponse,
+    JudgedComparison,
+    QuestionScore,
+)
+
+
+def compare(
+    results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], judge: Judge | None
+) -> ComparisonResponse:
+    """Differences are paired: over the questions that both rows have."""
+    gold = [(len(each.absent), each.gold) for each in questions]
+    return ComparisonResponse(
+        n=len(questions),
+        gold_passages=sum(known for _, known in gold),
+        gold_absent=sum(absent for absent, _ in gold),
+        modes=list(results),
+        differences=differences([each.label for each in results], [values_of(each) for each in results]),
+        judged=_judged(results, questions, judge) if judge is not None else [],
+    )
+
+
+def values_of(result: EvalResponse) -> Values:
+    """By measure and question: the question's value."""
+    values: dict[str, dict[str, float]] = {}
+    for score in result.questions:
+        for measure, value in _measures(score):
+            values.setdefault(measure, {})[_key(score)] = value
+    return values
+
+
+def _measures(score: QuestionScore) -> Iterator[tuple[str, float]]:
+    for k, share in score.recall.items():
+        yield f"recall@{k}", share
+    for name in ("em", "f1", "keyword_f1"):
+        value = getattr(score, name)
+        if value is not None:
+            yield name, value
+    if score.correct is not None:
+        yield "accuracy", float(score.correct)
+    for criterion, value in score.judged.items():
+        yield ("judged accuracy" if criterion == "correctness" else criterion), value
+
+
+def _key(score: QuestionScore) -> str:
+    return f"{score.id}\n{score.question}"
+
+
+def _judged(results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], judge: Judge) -> list[JudgedComparison]:
+    """Each row's answers against the first row's, of the questions that both have answered."""
+    answers = [{_key(score): score.answer for score in each.questions if score.answer is not None} for each in results]
+    found: list[JudgedComparison] = []
+    for result, of_row in list(zip(results, answers, strict=True))[1:]:
+        tally = PairTally()
+        for question in questions:
+            key = f"{question.id}\n{question.text}"
+            if question.holds is None and key in of_row and key in answers[0]:
+                tally.compare(question, of_row[key], answers[0][key], judge)
+        found += tally.result(result.label, results[0].label)
+    return found
+
+
+def read_saved(path: Path, question_file: str) -> list[EvalResponse]:
+    """The rows in a file that `--save` or `--json` wrote; of several question files, those of the file with this name."""
+    try:
+        content: Any = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise CommandError(f"{path} is not JSON: {error}.") from None
+    try:
+        if isinstance(content, dict) and "files" in content:
+            files = FilesResponse.model_validate(content).files
+            rows = [row for each in files if each.file == question_file for row in each.modes]
+        elif isinstance(content, dict) and "modes" in content:
+            rows = ComparisonResponse.model_validate(content).modes
+        else:
+            rows = [EvalResponse.model_validate(content)]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise CommandError(f"{path} is not a saved evaluation: at {where}: {first['msg']}.") from None
+    if not any(row.questions for row in rows):
+        raise CommandError(
+            f"{path} has no scores by question for {question_file}; they are needed for a paired comparison.",
+            hint="Save a run with `hippoctl eval QUESTIONS --save FILE`.",
+        )
+    return [row.model_copy(update={"name": f"{path.stem}: {row.label}"}) for row in rows]
