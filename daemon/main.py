@@ -1,4 +1,4 @@
-"""`hippod`: options, configuration, exit codes. What runs is `daemon.app.lifecycle`."""
+"""`hippod`: options, configuration, exit codes. `daemon.app.lifecycle` does the work."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -
 
 
 def show_findings(file: Path | None) -> int:
-    """Prints what `daemon.doctor` finds, as one JSON document; returns the exit code."""
+    """Prints the findings of `daemon.doctor` as one JSON document; returns the exit code."""
     setup("error")
     from daemon.doctor import inspect
 
@@ -88,7 +88,7 @@ def show_findings(file: Path | None) -> int:
 
 
 def restore_backup(backup: str, folder: Path) -> int:
-    """Puts a backup in the store's place; returns the exit code."""
+    """Restores a backup to the store's folder; returns the exit code."""
     from store.backup.local import restore
     from store.backup.remote import fetch
 
@@ -109,7 +109,7 @@ def serve(config: Config, file: Path | None) -> int:
     try:
         make_shared_folder(config.store.path.parent)
         config.store.path.mkdir(mode=0o700, exist_ok=True)
-        # Before the model is loaded: a second hippod on this store is refused at once.
+        # Before the model is loaded, so that a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
         tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:
@@ -143,9 +143,10 @@ def _no_store(error: Exception) -> int:
 
 
 def _refused(error: Exception, code: int, *, logged: bool = False) -> int:
-    """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start.
+    """Reports the reason on stderr and to the service manager, whose `status` keeps showing it.
 
-    For people in plain lines; in the journal, where each line is an object, as an event, if it is not `logged` already.
+    On stderr as plain lines for people; in the journal, where each line is an object, as an event unless it is already
+    `logged`.
     """
     if not is_journal(sys.stderr):
         click.echo(f"hippod: {error}", err=True)

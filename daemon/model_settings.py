@@ -1,4 +1,4 @@
-"""What the client of the configured model server needs."""
+"""Settings for the client of the configured model server."""
 
 from daemon.config import Config, model_key
 from daemon.observe.logs import mask
@@ -6,7 +6,7 @@ from memory.llm.client import ModelSettings
 
 
 def model_settings(config: Config) -> ModelSettings | None:
-    """None if no model is configured. The key is masked in the log from here on."""
+    """Returns the settings; None if no model is configured. The key is masked in the log from here on."""
     llm = config.llm
     if llm.base_url is None or llm.model is None:
         return None

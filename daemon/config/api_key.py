@@ -8,7 +8,7 @@ from daemon.config_types.path_validators import ABSENT
 
 
 def model_key(llm: LLM) -> str | None:
-    """The key, None where none is configured. ValueError says what is wrong without repeating anything secret."""
+    """Returns the key; None if none is configured. Raises ValueError, whose message contains no secret."""
     if llm.api_key_env is not None:
         key = os.environ.get(llm.api_key_env, "").strip()
         if not key:
@@ -31,7 +31,7 @@ def _usable(key: str) -> str:
 
 
 def key_problem(llm: LLM) -> str | None:
-    """One sentence about a key that cannot be had, key of the configuration first."""
+    """Returns one sentence about a missing or unusable key, with the configuration key first."""
     try:
         model_key(llm)
     except (ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""From a file and the environment to a checked `Config`, or to everything that is wrong with them."""
+"""Loads a file and the environment into a validated `Config`, or reports all errors in them."""
 
 import os
 import tomllib
@@ -23,7 +23,7 @@ _LARGEST_FILE = 1024 * 1024
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` has one sentence for each thing to put right, at least one."""
+    """The configuration cannot be used. `problems` has at least one sentence, one for each error."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(_one_line(problem) for problem in problems)
@@ -31,16 +31,16 @@ class ConfigError(Exception):
 
 
 class NoConfigFile(ConfigError):
-    """There is none at the usual places."""
+    """There is no configuration file at the usual places."""
 
 
 def _one_line(text: str) -> str:
-    """Without control characters and what no terminal can show: values and names come from outside."""
+    """Removes control characters and undisplayable characters, because values and names are untrusted."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def load_config(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
-    """The configuration in `path`, or in the first file of the search order. `ConfigError` lists all that is wrong."""
+    """Loads `path`, or the first file of the search order. Raises ConfigError with all errors."""
     environ = os.environ if environ is None else environ
     file = _find(environ) if path is None else _named(Path(path), "--config")
     values = _parse(_read(file), file)
@@ -50,9 +50,7 @@ def load_config(path: Path | str | None = None, environ: Mapping[str, str] | Non
         if isinstance(table, dict):
             table.update(keys)
     for section, field in Config.model_fields.items():
-        if (
-            field.default_factory is not None
-        ):  # Present, though empty: a default is resolved only where it is validated.
+        if field.default_factory is not None:  # Present, though empty: a default is resolved only if it is validated.
             values.setdefault(section, {})
     config = None
     base = (file.resolve() if ".." in file.parts else file.absolute()).parent
@@ -141,7 +139,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
 
 
 def unsupported(config: Config) -> list[str]:
-    """One sentence for each setting that cannot be followed here: key, value, and what to do instead."""
+    """Returns one sentence for each setting that this machine cannot support: key, value, and what to do instead."""
     problems = []
     backend = OPENIE_BACKENDS[config.openie.backend]
     if backend.package is not None and find_spec(backend.package) is None:
