@@ -54,7 +54,7 @@ class CachedEncoder:
 
     def _compute(self, texts: list[str]) -> Floats:
         os.environ["HF_HUB_OFFLINE"] = "1"
-        import torch  # of the extra torch
+        import torch  # from the extra `torch`
         from sentence_transformers import SentenceTransformer
 
         if self.model is None:

@@ -75,7 +75,7 @@ class LiveIndex:
         self.passage_vectors = Vectors(dim, storage)
         self.phrase_vectors = Vectors(dim, storage)
         self.sketches = SketchIndex(rule.threshold, storage)
-        """Finds candidates for a phrase's nearest phrases; as long as `phrase_vectors`."""
+        """Finds candidates for a phrase's nearest phrases. Has a sketch for each of `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, storage=storage)
         self.wordings = GrowableArray(np.int64, storage=storage)
         """By phrase: `store.index.synonyms.search.wordings`."""

@@ -14,10 +14,10 @@ from store.types import SynonymRule
 
 @dataclass(frozen=True, slots=True)
 class RecallMeasurement:
-    """The recall for `phrases` sampled phrases: `pairs` true pairs, of which `found` are edges.
+    """The recall for a sample of `phrases` phrases: `found` of their `pairs` true pairs are edges.
 
-    `missing` counts the pairs that the rule requires as edges and that are not: the phrases are similar and their sketches
-    collide (`store.index.synonyms.lsh`).
+    `missing` counts the missing edges that the rule requires. The rule requires an edge if the phrases are similar and their
+    sketches collide (`store.index.synonyms.lsh`).
     """
 
     commit: int

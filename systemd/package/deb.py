@@ -284,7 +284,7 @@ def changelog(folder: Path, version: str) -> None:
 def completions(root: Path, staged: Path) -> None:
     for name in OWN_SCRIPTS:
         for shell, place in SHELLS.items():
-            # Not by the script: its first line names a Python that does not exist yet.
+            # Do not run the installed script: its first line names a Python that does not exist yet.
             asking = f"import sys; sys.argv = ['{name}']; from {MODULES[name]} import main; main()"
             environ = os.environ | {f"_{name.upper().replace('-', '_')}_COMPLETE": f"{shell}_source"}
             done = subprocess.run(

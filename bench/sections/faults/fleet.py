@@ -32,7 +32,7 @@ KILLS = int(os.environ.get("HIPPOD_BENCH_KILLS", "30"))
 PARTS = os.environ.get("HIPPOD_BENCH_PARTS", "workers,kills,backups").split(",")
 CALL_S = 1.0
 CALLS_AT_ONCE = 4
-"""Concurrent calls of each worker, whose model server answers as many in the time of one."""
+"""Concurrent calls of each worker. Its model server answers this many calls in the time of one."""
 SLOW_ARTICLES = 96
 LEAST_GAIN = 2.7
 PATIENCE_S = 900.0

@@ -1,9 +1,9 @@
 """Random histories of a store, with purges, starts and faults, each verified at its end (`tests.store.histories`).
 
-`python -m bench histories --count 100000 --seed 7` runs as many in two processes. All scripts run even if some fail. A failure
-is printed at once, with the seed of its script and the shortest script that still fails. A script is 200 histories (`WORLDS`)
-interleaved in one store. Script number n of a run with seed s has the seed s + n, so `--count 1 --seed SEED` repeats the script
-of a failure.
+`python -m bench histories --count 100000 --seed 7` runs 100,000 scripts in two processes. All scripts run even if some fail. A
+failure is printed at once, with the seed of its script and the shortest script that still fails. A script is 200 histories
+(`WORLDS`) interleaved in one store. Script number n of a run with seed s has the seed s + n, so `--count 1 --seed SEED` repeats
+the script of a failure.
 """
 
 import json

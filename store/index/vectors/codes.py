@@ -128,7 +128,7 @@ class VectorCodes:
                 pieces.append((block, self._blocks[number], slice(offset, end)))
             at += end - offset
         in_parallel(_encode, pieces)
-        # Last: if an encoding fails for lack of memory, the next call repeats all of them.
+        # Set last: if an encoding fails for lack of memory, the next call repeats all of them.
         self._n = max(self._n, n)
 
 

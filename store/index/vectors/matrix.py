@@ -156,7 +156,7 @@ class VectorsView:
                 products = out[start + at : start + at + len(several)]
                 np.copyto(whole[: len(several)], several[:, :-1])
                 np.dot(whole[: len(several)], query, out=products)
-                # Half the work of scaling the components, and bit-identical.
+                # Scaling the products is half the work of scaling the components, and bit-identical.
                 products *= scales(several)
 
         parts = [(start, at, block) for start, block in self.blocks() for at in range(0, len(block), PART_ROWS)]
@@ -259,8 +259,8 @@ class Vectors:
     ) -> None:
         """Sets saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
 
-        `known`: `VectorsView.known` of each row, shape (n,), given so that the vectors need not be read. `codes`: those of the
-        first blocks.
+        `known`: `VectorsView.known` of each row, shape (n,), given so that the vectors need not be read. `codes`: the codes of
+        the first blocks.
         """
         self._codes.load(codes)
         self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)

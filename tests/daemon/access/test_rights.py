@@ -89,7 +89,7 @@ def test_a_peer_is_known_by_its_user_or_one_of_its_groups_and_the_first_that_fit
     clients = Clients([ClientRule(READER, uid=NOBODY_UID), ClientRule(WRITER, gid=OTHER_GID)])
     assert identified(clients, Peer("unix", 1, NOBODY_UID, 1, groups=frozenset({1, OTHER_GID}))) is READER
     assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1, OTHER_GID}))) is WRITER
-    assert identified(clients, Peer("unix", 1, 7, OTHER_GID)) is None  # the kernel's groups count, not the passed ones
+    assert identified(clients, Peer("unix", 1, 7, OTHER_GID)) is None  # the gid does not count, only `groups`
     assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1}))) is None
     assert identified(clients, Peer("unix")) is None
     assert identified(clients, Peer("unix", os.getpid(), 7, 1)) is ITSELF

@@ -42,7 +42,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def doctor(daemon: Daemon) -> dict[str, str]:
-    """Returns doctor's first finding of each check."""
+    """Returns doctor's findings before the tests, by check."""
     return details(daemon, "detail")
 
 

@@ -63,7 +63,7 @@ def client(daemon: Daemon, name: str) -> httpx2.Client:
 def send(
     daemon: Daemon, held: ExitStack, request: str, name: str, body: bytes = b"", length: int = -1
 ) -> socket.socket:
-    """Sends one request as `name` with a body of `length` bytes; the connection is added to `held`."""
+    """Sends one request as `name` that announces a body of `length` bytes; appends the connection to `held`."""
     plain = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     plain.settimeout(PATIENCE_S)
     plain.connect(str(daemon.socket))

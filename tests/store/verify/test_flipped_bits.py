@@ -18,7 +18,7 @@ from store.verify.verify import verify
 from tests.store.small_store import complete, numbered_documents, open_store
 
 WINDOW_BYTES = 32
-"""One bit is flipped in each window of a data file, small enough that each column has a window."""
+"""One bit is flipped in each window of a data file. No column's values are short enough to lie between two flips."""
 
 
 @contextmanager

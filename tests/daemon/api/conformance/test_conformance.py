@@ -20,8 +20,8 @@ NOT_THERE = {
     "POST /v1/remove-source",
     "GET /openapi.json",
 }
-"""Operations that cannot succeed here: excluded ones, those that this configuration, TCP or the state does not allow, those
-that need a source's name, and the document itself, which is requested first."""
+"""Operations that cannot succeed here, in this order: excluded below, useless in this configuration, not allowed over TCP,
+allowed only after a loss, in need of a source's name, and the document itself, which is requested first."""
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,8 @@ def test_documents_are_queued_some_at_a_time_and_the_event_loop_goes_on_between(
 
 
 def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path) -> None:
-    """In the order of their inbox files, which decides after a crash: the same version of a document wins."""
+    """They are queued in the order of their inbox files. A start after a crash uses this order too, so the same version of a
+    document wins."""
     last: list[str] = []
 
     async def scenario(pipeline: Pipeline) -> None:
