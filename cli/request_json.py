@@ -10,7 +10,7 @@ from typing import Any
 from cli.document_names import as_text
 
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-r"""Surrogates that stand for no byte, from an escape such as "\\ud83d" in a file of questions."""
+"""Surrogates that stand for no byte, from an escape such as "\\ud83d" in a file of questions."""
 
 
 def request_json(value: Any) -> str:

@@ -110,7 +110,7 @@ LABELS = "labels"
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    r"""A passage's content. Encoder and extractor use `title + "\\n" + text` (`full`)."""
+    """A passage's content. Encoder and extractor use `title + "\\n" + text` (`full`)."""
 
     id: str
     title: str

@@ -215,7 +215,7 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
 
 
 def _rested(daemon: Daemon) -> Held:
-    """Returns the resources after everything is committed and maintenance has run twice."""
+    """Returns the resources after everything is committed, and after enough time for two maintenance runs."""
     daemon.wait(PATIENCE_S)
     time.sleep(SETTLE_S)
     return look(daemon)

@@ -35,7 +35,7 @@ class NothingFound:
 
 
 class Lines:
-    """A parser of one file of lines. It does not parse the file, or a request named HELD, before it is released."""
+    """A parser of one file of lines. It blocks work on the file and on BLOCKED_URI until it is released."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}

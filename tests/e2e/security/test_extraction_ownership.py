@@ -153,7 +153,7 @@ def differences(mine: Any, theirs: Any, place: str = "") -> Iterator[str]:
 
 
 def assert_clerk_sees_the_same(both: tuple[Memory, Memory], *texts: Shared) -> None:
-    """Compares both memories as a whole and their passages."""
+    """Asserts that the clerk sees the same in both memories, in lists and for each of `texts`."""
     seen_in = [{"all": seen(each, "clerk"), "shown": [shown(each, "clerk", text) for text in texts]} for each in both]
     assert list(differences(*seen_in)) == []
 

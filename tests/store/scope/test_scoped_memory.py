@@ -70,7 +70,7 @@ class History:
         self.documents, self.versions, self.known = {}, {}, {}
 
     def supplied(self):
-        """Returns triples, sometimes none, and their extractor; or None for no extraction."""
+        """Returns triples, sometimes none, and their extractor; or (None,) for no extraction."""
         if self.chosen.random() < 0.5:
             return (None,)
         phrases = [*PHRASES, *HOSTILE, *NUMBERED]
