@@ -69,7 +69,7 @@ SLICES = 14
 def vector(text):
     """Returns a unit vector that depends on the text; phrases that differ only in their end have close vectors.
 
-    Their cosines are 0.9 and more, so that their sketches collide almost certainly (`store.sketches`).
+    Their cosines are 0.9 and more, so that their sketches collide almost certainly (`store.index.synonyms.lsh`).
     """
 
     def noise(key):
