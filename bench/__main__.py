@@ -1,10 +1,9 @@
 """`make bench`, or `python -m bench [SECTION …]`: measures, prints Markdown tables, and writes JSON to bench/results/.
 
-A section is a module in a folder of `bench.sections` (`quality`, `cost`, `faults`) with `run(results: dict) -> str`; it fills
-`results` with what it measured and returns Markdown. Figures are ratios and distributions of one run on one machine, which is
-named with them. What must hold whatever the machine (no time does) and did not, a section leaves as sentences in
-`results["violations"]`: they are printed under it, and the exit code is 1. With `--page`, the tables also go into
-docs/explanation/benchmarks.md.
+A section is a module in a folder of `bench.sections` (`quality`, `cost`, `faults`) with `run(results: dict) -> str`, which
+fills `results` with its measurements and returns Markdown. Figures are ratios and distributions of one run on one machine,
+named with them. Conditions that must hold on every machine (no times) and do not are sentences in `results["violations"]`: they
+are printed below the section, and the exit code is 1. `--page` also writes the tables to docs/explanation/benchmarks.md.
 """
 
 import argparse
@@ -51,13 +50,13 @@ SECTIONS = {
     "ask": "cost",
     "page": "cost",
 }
-"""By name, in the order in which they run: the folder of the section."""
+"""The folder of each section, in running order."""
 
 HERE = Path(__file__).resolve().parent
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Returns a description of the machine that was measured."""
     return {
         "python": platform.python_version(),
         "cores": os.cpu_count(),

@@ -1,1 +1,1 @@
-"""hippoctl: asks a running hippod over its socket and prints what it answers."""
+"""hippoctl: sends requests to a running hippod over its socket and prints the answers."""

@@ -1,6 +1,6 @@
-"""The commands by name: where each is and what it does, in a sentence. A command's own file is loaded when it is called.
+"""The commands by name: the module and function of each, and one sentence on what it does. Modules are loaded when called.
 
-The sentence is the beginning of the command's help, as a test holds.
+The sentence is the beginning of the command's help; a test checks this.
 """
 
 COMMANDS = {
@@ -103,14 +103,14 @@ COMMANDS = {
     "wait": ("status", "wait", "Wait until everything that the sources contain now is committed or failed."),
     "watch": ("status", "watch", "Print events, one per line, until hippod stops or you interrupt the command."),
 }
-"""By name: the file below `cli.commands`, the function in it, and the sentence."""
+"""By name: the module below `cli.commands`, the function in it, and the sentence."""
 COMMON_WORDS = {
     "search": "query", "find": "query", "list": "ls", "documents": "ls", "files": "ls", "get": "show", "cat": "show",
     "remove": "rm", "delete": "rm", "forget": "rm", "health": "doctor", "check": "doctor", "info": "status",
     "stats": "status", "events": "watch", "log": "watch", "logs": "watch", "save": "export", "dump": "export",
     "reindex": "reextract", "page": "ui", "web": "ui", "upload": "add", "put": "add",
 }  # fmt: skip
-"""What other programs call what a command here does: suggested where no spelling is near."""
+"""Words that other programs use for a command: suggested if no command has a similar spelling."""
 HELP = (
     "Ask and feed a running hippod, a long-term memory for language models.",
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no daemon answers, 4 not configured for the command, 5 timed out.",
@@ -121,4 +121,4 @@ OPTIONS = {
     "--version": "Show the version.",
     "-h, --help": "Show this message and exit.",
 }
-"""What `hippoctl --help` says before the commands."""
+"""The options in `hippoctl --help`, listed before the commands."""

@@ -1,4 +1,4 @@
-"""The command line of hippoctl: its commands, and how every way a run can end becomes an exit code."""
+"""The command line of hippoctl: its commands, and the conversion of every outcome to an exit code."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 class LoadedCommands(MutableMapping[str, click.Command]):
-    """The commands by name. Each is loaded when it is looked up: its options may need what others do without."""
+    """The commands by name. Each is loaded on lookup, because its options may need imports that other commands do not."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, click.Command] = {}
@@ -50,7 +50,7 @@ class LoadedCommands(MutableMapping[str, click.Command]):
 
 
 class Commands(click.Group):
-    """The commands; a word that is none of them gets the nearest, by meaning or by spelling."""
+    """The command group. For an unknown word it suggests the nearest command, by meaning or by spelling."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -64,13 +64,13 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click does, without loading the commands."""
+        """Lists the commands like click does, without loading them."""
         room = formatter.width - 6 - max(map(len, COMMANDS))
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name, room)) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As click does, without loading the commands."""
+        """Completes command names like click does, without loading them."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=summary(name, COMPLETION_SUMMARY_COLUMNS)) for name in names]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
@@ -93,7 +93,7 @@ def hippoctl(invocation: Invocation, socket: str | None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs one command; returns its exit code. Nothing is raised."""
+    """Runs one command and returns its exit code. Raises nothing."""
     try:
         code = _run(arguments, Invocation())
         sys.stdout.flush()
@@ -101,12 +101,12 @@ def run(arguments: Sequence[str]) -> int:
         if sys.stderr.isatty():
             sys.stderr.write("\n")  # the terminal has written ^C
         return Exit.INTERRUPTED
-    except BrokenPipeError:  # the reader has what it wanted
+    except BrokenPipeError:  # the reader closed the pipe
         _discard_output()
         return Exit.BROKEN_PIPE
     except OSError as error:
         if error.filename is not None:
-            raise  # not what was printed
+            raise  # not an error of writing the output
         _discard_output()
         print_note(f"standard output cannot be written: {error.strerror or error}.")
         return Exit.FAILED
@@ -114,7 +114,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _discard_output() -> None:
-    """What is still buffered goes nowhere, so that leaving Python stays quiet too."""
+    """Discards buffered output, so that Python exits without an error message."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
@@ -122,7 +122,7 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
     try:
         if "_HIPPOCTL_COMPLETE" in os.environ:
             hippoctl.main(list(arguments), prog_name="hippoctl", obj=invocation)
-        # Not `main` otherwise: click handles interrupts and closed pipes itself there.
+        # Not click's `main`, which handles interrupts and closed pipes itself.
         with hippoctl.make_context("hippoctl", list(arguments), obj=invocation) as context:
             hippoctl.invoke(context)
     except click.exceptions.Exit as end:
@@ -134,7 +134,7 @@ def _run(arguments: Sequence[str], invocation: Invocation) -> int:
     except CommandError as failure:
         print_note(f"{failure.message} {failure.hint}" if failure.hint else failure.message)
         return _end(failure, invocation.json and not invocation.stdout_taken)
-    except SystemExit as end:  # a command that has printed its answer and failed all the same
+    except SystemExit as end:  # a command that printed its answer and failed nevertheless
         return end.code if isinstance(end.code, int) else Exit.FAILED
     return Exit.DONE
 

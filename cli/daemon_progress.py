@@ -1,4 +1,4 @@
-"""A bar for work that the daemon does while a command waits for it: its share, its rate, and the time that is left."""
+"""A progress bar for work of the daemon that a command waits for: share, rate, and remaining time."""
 
 import sys
 import threading
@@ -19,7 +19,8 @@ POLL_INTERVAL_S = 0.5
 
 @contextmanager
 def daemon_progress(invocation: Invocation, label: str, tasks: Sequence[str]) -> Iterator[ProgressBar]:
-    """A bar on stderr while the `with` runs: of the first of `tasks` that the daemon is at. Nothing without a terminal."""
+    """Shows a bar on stderr during the `with` block, for the first running task of `tasks`. Shows nothing without a
+    terminal."""
     with progress(label) as shown:
         if not sys.stderr.isatty():
             yield shown
@@ -45,10 +46,10 @@ def _follow(invocation: Invocation, shown: ProgressBar, tasks: Sequence[str], ov
                     if found is not None:
                         shown.update(progress_words(found), found.done, found.total)
     except CommandError:
-        return  # the request that is waited for tells what is wrong
+        return  # the request that the command waits for reports the error
 
 
 def first_task(status: "Status", tasks: Sequence[str]) -> "Progress | None":
-    """The first of `tasks` that the daemon is at."""
+    """Returns the first of `tasks` that the daemon is running."""
     by_name = {each.task: each for each in status.progress}
     return next((by_name[name] for name in tasks if name in by_name), None)

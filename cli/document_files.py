@@ -1,8 +1,8 @@
-"""What `add` sends: files and JSON lines as JSON documents, and what cannot be one, with where it stands and why.
+"""The documents that `add` sends: files and JSON lines as JSON documents, and rejected inputs with place and reason.
 
-A file is read here and sent, as the daemon never opens a path that a client names. A `.json` or `.jsonl` file holds
-documents. Any other file is one document: its id is its absolute path, its bytes travel as `content_base64` and its name as
-`filename`, so that the daemon's parsers read it just as they read a file in a folder.
+hippoctl reads the files, because the daemon never opens a path that a client names. A `.json` or `.jsonl` file contains
+documents. Any other file is one document: its id is its absolute path, its bytes are sent as `content_base64` and its name as
+`filename`, so that the daemon parses it like a file in a folder.
 """
 
 import base64
@@ -18,7 +18,7 @@ from cli.terminal_text import one_line, truncate
 
 @dataclass(frozen=True, slots=True)
 class ReadyDocument:
-    """One document as it travels: JSON in UTF-8. `where` names it in messages."""
+    """One document as it is sent: JSON in UTF-8. `where` names it in messages."""
 
     where: str
     body: bytes
@@ -26,7 +26,7 @@ class ReadyDocument:
 
 @dataclass(frozen=True, slots=True)
 class RejectedDocument:
-    """Something that is no document, and why."""
+    """An input that is not a document, and the reason."""
 
     where: str
     error: str
@@ -39,11 +39,11 @@ DocumentResult = ReadyDocument | RejectedDocument
 
 
 RefuseCorpus = Callable[[Path, list[dict[str, Any]]], str | None]
-"""Says why a HippoRAG corpus must not be added; None if it may be."""
+"""Returns why a HippoRAG corpus must not be added, or None if it may be added."""
 
 
 def read_file(path: Path, id_prefix: str = "", refuse: RefuseCorpus | None = None) -> Iterator[DocumentResult]:
-    """The documents in a file. JSON documents get `id_prefix` before their ids."""
+    """Yields the documents in a file. `id_prefix` is put before the ids of JSON documents."""
     where = os.fsencode(path).decode("utf-8", "replace")
     try:
         if not path.is_file():
@@ -60,14 +60,14 @@ def read_file(path: Path, id_prefix: str = "", refuse: RefuseCorpus | None = Non
 
 
 def read_json_lines(lines: BinaryIO | Iterable[bytes], where: str, id_prefix: str = "") -> Iterator[DocumentResult]:
-    """One JSON document a line; empty lines are passed over."""
+    """Yields one JSON document for each line; skips empty lines."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _parsed(line, f"{where}:{number}", id_prefix)
 
 
 def encode_document(document: Any, where: str, id_prefix: str = "") -> DocumentResult:
-    """A value as a document, if it can be one."""
+    """Converts a value to a document, or to a rejection."""
     if isinstance(document, dict) and id_prefix:
         document = _prefixed(document, id_prefix)
     if not isinstance(document, dict):
@@ -106,7 +106,7 @@ def _parsed(content: bytes, where: str, id_prefix: str) -> DocumentResult:
 
 
 def _json_file(path: Path, where: str, id_prefix: str, refuse: RefuseCorpus | None) -> Iterator[DocumentResult]:
-    """A file with one document, an array of them (a HippoRAG corpus is one), or {"documents": […]}."""
+    """Yields the documents of a file with one document, an array of them (a HippoRAG corpus), or {"documents": […]}."""
     try:
         value = _load(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -137,7 +137,7 @@ def _whole_file(path: Path) -> dict[str, str]:
 
 
 def _path_text(path: Path | str) -> str:
-    """A path as text; bytes that are not UTF-8 are written out, so that two names never become one."""
+    """Returns a path as text. Bytes that are not UTF-8 are escaped, so that different names stay different."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

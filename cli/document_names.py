@@ -1,7 +1,7 @@
-"""How people name documents: what they type becomes a URI, and a URI is shown as they would write it.
+"""Names of documents for people: converts typed names to URIs, and URIs to readable names.
 
-`file:///drive/%E6%97%A5%E8%A8%98/July%20%282%29.md` is shown as `file:///drive/日記/July (2).md`. Either may be typed, or the
-path. What is shown always names the same document when it is typed again.
+`file:///drive/%E6%97%A5%E8%A8%98/July%20%282%29.md` is shown as `file:///drive/日記/July (2).md`. Either of them, or the path,
+may be typed. A readable name always denotes the same document when it is typed.
 """
 
 import os
@@ -11,21 +11,21 @@ from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ADDED_SAFE = "/:@!$&'()*+,;=~-._"
-"""What hippod leaves as it is in the id of an added document."""
+"""Characters that hippod does not percent-encode in the id of an added document."""
 _AMBIGUOUS = "%#?"
-"""What has a meaning in a URI: shown as it is encoded."""
+"""Characters with a meaning in a URI: shown percent-encoded."""
 _SPACES_TO_KEEP = re.compile(r"^ | (?= )| $")
-"""Spaces that printing, or typing, would lose."""
+"""Spaces that printing or typing would lose."""
 
 
 def as_uri(name: str) -> str:
-    """The URI for a document's name as people type it: a path, or a URI with or without percent-encoding.
+    """Converts a typed document name (a path, or a URI with or without percent-encoding) to its URI.
 
-    A name without a scheme is a path where it begins like one (/, ./, ../, ~/), or where it or the folder that it names is
-    there; anything else (a passage's id, a phrase) is text and stays as it is.
+    A name without a scheme is a path if it begins like one (/, ./, ../, ~/), or if it or its parent folder exists. Any other
+    name (a passage's id, a phrase) is text and is returned unchanged.
     """
     if name in (".", "..", "~") or name.startswith(("/", "./", "../", "~/")) or _is_path(name):
-        return Path(_as_on_disk(os.path.abspath(Path(name).expanduser()))).as_uri()  # noqa: PTH100 - links stay as they are
+        return Path(_as_on_disk(os.path.abspath(Path(name).expanduser()))).as_uri()  # noqa: PTH100 - resolve() would follow links
     scheme, found, rest = name.partition(":")
     if found and scheme == "file":
         path, hash_, fragment = rest.partition("#")
@@ -36,12 +36,12 @@ def as_uri(name: str) -> str:
 
 
 def as_text(name: str) -> str:
-    """What was typed, as the daemon can be asked for it: bytes that are no UTF-8 become replacement characters."""
+    """Returns typed text without bytes that are not UTF-8: replacement characters take their place in a request."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def readable_uri(uri: str) -> str:
-    """A document's URI without percent-encoding where that says the same."""
+    """Returns a document's URI without percent-encoding, except for characters that need it."""
     if not uri.startswith(("file:", "added:")):
         return uri
     encoded, hash_, fragment = uri.partition("#")
@@ -58,13 +58,15 @@ def _is_path(name: str) -> bool:
         return False
     try:
         return os.path.lexists(_as_on_disk(name)) or ("/" in name and Path(name).parent.is_dir())
-    except (OSError, ValueError):  # too long for a name, or with a zero byte: a phrase, or a triple
+    except (OSError, ValueError):  # too long for a name, or with a NUL: a phrase or a triple
         return False
 
 
 def _as_on_disk(path: str) -> str:
-    """`path`, or what differs from it in nothing that is seen and is there: macOS, and archives made there, write the marks of
-    letters apart, and keyboards do not."""
+    """Returns `path` in the Unicode normalisation form in which it exists on disk, else unchanged.
+
+    macOS, and archives made there, store letters and marks separately (NFD); keyboards produce composed letters.
+    """
     if path.isascii():
         return path
     from unicodedata import normalize

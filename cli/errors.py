@@ -1,4 +1,4 @@
-"""Exit codes, and the one error that ends a command."""
+"""Exit codes, and the exception that ends a command."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -19,9 +19,9 @@ class Exit(IntEnum):
 
 
 class CommandError(Exception):
-    """A command cannot be done: `message` is a sentence, `hint` what to do about it.
+    """A command failed: `message` is a sentence, `hint` says what to do.
 
-    `problem` is the daemon's own account (RFC 9457), where the daemon refused.
+    `problem` is the daemon's problem document (RFC 9457), if the daemon refused the request.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CommandError(Exception):
         self.problem = problem
 
     def to_json(self) -> dict[str, Any]:
-        """The problem document that `--json` prints when a command fails."""
+        """Returns the problem document that `--json` prints if a command fails."""
         if self.problem is not None:
             return dict(self.problem)
         detail = f"{self.message} {self.hint}" if self.hint else self.message

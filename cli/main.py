@@ -1,4 +1,7 @@
-"""hippoctl's entry. Reading a command line takes four times as long as starting Python: `--version` and `--help` do without."""
+"""Entry point of hippoctl.
+
+Loading the command line parser takes four times as long as starting Python, so `--version` and `--help` work without it.
+"""
 
 import os
 import sys
@@ -6,14 +9,14 @@ import sys
 from cli.quick_answers import quick_answer
 
 BROKEN_PIPE = 141
-"""`cli.errors.Exit` says the same; it needs `enum`."""
+"""Equals the value in `cli.errors.Exit`, which needs the import of `enum`."""
 
 
 def main() -> None:
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # A locale without some character must not end a command; stdin is read as bytes.
+            # A character that the locale lacks must not end a command. stdin is read as bytes.
             stream.reconfigure(errors="replace")
     answer = quick_answer(sys.argv[1:])
     if answer is not None:
@@ -28,7 +31,7 @@ def _print(answer: str) -> int:
         sys.stdout.write(answer)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has what it wanted. What is still buffered goes nowhere, so that leaving Python stays quiet too.
+        # The reader closed the pipe. Discard buffered output, so that Python exits without an error message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return BROKEN_PIPE
     return 0

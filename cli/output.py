@@ -1,4 +1,4 @@
-"""What goes to stdout and stderr: one JSON document or text for people, colours only where a terminal shows them."""
+"""Output to stdout and stderr: one JSON document, or text for people, with colours only on a terminal that shows them."""
 
 import json
 import os
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from cli.render.styled_text import Text
 
 WRITE_BYTES = 65_536
-"""Bytes written at a time: with PYTHONUNBUFFERED, a longer write that a closed pipe cuts short ends as if it were whole."""
+"""Bytes written at a time. With PYTHONUNBUFFERED, Python does not report a longer write that a closed pipe cut short."""
 PLAIN_WIDTH = 100
-"""Width of running text that goes into a pipe or file."""
+"""Width of text that is written to a pipe or file."""
 DUMB_WIDTH = 80
-"""Width of a terminal that does not say its own."""
+"""Width of a terminal that does not report its own."""
 
 
 def print_json(document: Any, one_line: bool = False) -> None:
-    """One JSON document, in ASCII: nothing a document holds can act on a terminal, and any locale can print it."""
+    """Prints one JSON document in ASCII, so that its content cannot control a terminal and any locale can print it."""
     indent = 2 if sys.stdout.isatty() and not one_line else None
     text = json.dumps(document, indent=indent, ensure_ascii=True) + "\n"
     for start in range(0, len(text), WRITE_BYTES):
@@ -30,18 +30,18 @@ def print_json(document: Any, one_line: bool = False) -> None:
 
 
 def print_note(text: str) -> None:
-    """A line for a person, on stderr."""
+    """Prints a line for people on stderr."""
     sys.stderr.write(f"hippoctl: {one_line(text)}\n")
     sys.stderr.flush()
 
 
 def is_coloured(stream: IO[str]) -> bool:
-    """Whether `stream` is a terminal that shows colours, and the user wants them."""
+    """Whether `stream` is a terminal that shows colours and the user has not disabled them."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def terminal_columns(stream: IO[str]) -> int:
-    """How wide `stream` is. $COLUMNS overrides what the terminal says; a pipe or file has `PLAIN_WIDTH`."""
+    """Returns the width of `stream`. $COLUMNS overrides the terminal's own width; a pipe or file has `PLAIN_WIDTH`."""
     if not stream.isatty():
         return PLAIN_WIDTH
     if os.environ.get("COLUMNS", "").isdecimal():
@@ -53,12 +53,12 @@ def terminal_columns(stream: IO[str]) -> int:
 
 
 def width() -> int:
-    """Columns for running text."""
+    """Returns the number of columns for text."""
     return max(40, min(terminal_columns(sys.stdout), 120))
 
 
 def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
-    """Prints lines of text on stdout, wrapped between words, or (tables) left as long as they are."""
+    """Prints lines of text on stdout, wrapped between words or, for tables, not wrapped."""
     columns, coloured = terminal_columns(sys.stdout), is_coloured(sys.stdout)
     for line in lines:
         for part in line.wrap(columns) if wrap else [line]:
@@ -67,7 +67,7 @@ def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
 
 
 class ProgressBar:
-    """How far long work has come; says nothing where stderr is no terminal."""
+    """Progress of long work. Shows nothing if stderr is not a terminal."""
 
     def __init__(self, bars: Any = None, task: Any = None) -> None:
         """`bars`: rich's `Progress`."""
@@ -83,16 +83,16 @@ class ProgressBar:
             self._bars.update(self._task, description=one_line(text))
 
     def update(self, text: str, done: float, total: float | None) -> None:
-        """Says how far it is all told, where somebody else counts."""
+        """Sets the total progress, for work that is counted elsewhere."""
         if self._bars is not None:
             self._bars.update(self._task, description=one_line(text), completed=done, total=total)
 
 
 @contextmanager
 def progress(label: str, total: float | None = None, *, counted: bool = False) -> Iterator[ProgressBar]:
-    """A bar on stderr while the `with` runs (a spinner while the total is not known).
+    """Shows a progress bar on stderr during the `with` block, or a spinner while the total is unknown.
 
-    `counted`: shows count, rate and time left itself, where the label does not.
+    `counted`: the bar shows count, rate and remaining time, because the label does not.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield ProgressBar()

@@ -1,4 +1,4 @@
-"""Which words of a passage answer to the query's, and which few lines of it to show."""
+"""Highlights of a passage: the words that match the query's words, and the lines to show."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _STOP_WORDS = frozenset(
 
 
 def query_words(query: str) -> re.Pattern[str] | None:
-    """Finds the query's content words in their inflections; `None` when it has none."""
+    """Returns a pattern for the query's content words in all inflections; `None` if it has none."""
     stems = {_stem(word) for word in (w.casefold() for w in _WORD.findall(query)) if word not in _STOP_WORDS}
     if not stems:
         return None
@@ -35,7 +35,7 @@ def _stem(word: str) -> str:
 
 
 def snippet(text: str, words: re.Pattern[str] | None, limit: int) -> str:
-    """The stretch of `text`, in whole sentences where they fit, that holds most of the query's different words."""
+    """Returns the part of `text`, in complete sentences if they fit, that contains most of the query's different words."""
     text = one_line(text)
     if len(text) <= limit:
         return text
@@ -52,5 +52,5 @@ def _distinct_matches(words: re.Pattern[str] | None, text: str) -> int:
 
 
 def match_spans(words: re.Pattern[str] | None, text: str) -> Iterable[tuple[int, int]]:
-    """Where in `text` the query's words stand."""
+    """Yields the positions in `text` of words that match."""
     return (match.span() for match in words.finditer(text)) if words else ()

@@ -1,7 +1,7 @@
-"""What hippoctl answers without reading its command line: its version, its help, and the commands' names for a shell.
+"""Answers without loading click: the version, the help, and command names for shell completion.
 
-click, which reads command lines, takes four times as long to load as Python takes to start. The texts are click's own, word
-for word, as tests hold; whatever is not answered here, click answers.
+Loading click takes four times as long as starting Python. The texts equal click's word for word, which tests check. All other
+command lines are handled by click.
 """
 
 import os
@@ -15,7 +15,7 @@ _COLUMN_GAP = 2
 
 
 def quick_answer(arguments: Sequence[str]) -> str | None:
-    """What to print, with its last newline; None where click must read the command line."""
+    """Returns the text to print, with its last newline; None if click must parse the command line."""
     if "_HIPPOCTL_COMPLETE" in os.environ:
         return _command_names(os.environ)
     if list(arguments) == ["--version"]:
@@ -26,13 +26,15 @@ def quick_answer(arguments: Sequence[str]) -> str | None:
 
 
 def version_text() -> str:
-    """The version that the installed package has, read from the name of its metadata's folder: `importlib.metadata` loads what
-    reads e-mail."""
+    """Returns the version of the installed package, read from the name of its metadata folder.
+
+    `importlib.metadata` would load the standard library's e-mail parser.
+    """
     import sys
 
     for folder in sys.path:
         try:
-            names = os.listdir(folder or ".")  # noqa: PTH208 - pathlib takes longer to load than all of this
+            names = os.listdir(folder or ".")  # noqa: PTH208 - importing pathlib takes longer than this function
         except OSError:
             continue
         for name in names:
@@ -42,7 +44,7 @@ def version_text() -> str:
 
 
 def help_text(columns: int) -> str:
-    """`hippoctl --help` on a terminal of that many columns."""
+    """Returns `hippoctl --help` for a terminal with `columns` columns."""
     width = max(min(columns, HELP_COLUMNS_MAX) - 2, 50)
     lines = ["Usage: hippoctl [OPTIONS] COMMAND [ARGS]..."]
     for paragraph in HELP:
@@ -54,7 +56,7 @@ def help_text(columns: int) -> str:
 
 
 def summary(name: str, columns: int) -> str:
-    """What a command does, cut between words where it is longer than `columns`."""
+    """Returns a command's summary, cut between words if it is longer than `columns`."""
     text = COMMANDS[name][2]
     if len(text) <= columns:
         return text
@@ -97,7 +99,7 @@ def _columns() -> int:
 
 
 def _command_names(environ: "os._Environ[str]") -> str | None:
-    """The names of commands that begin as the word that is being typed; None where it is something else."""
+    """Returns the commands that begin with the typed word; None if something other than a command is being completed."""
     shell = environ["_HIPPOCTL_COMPLETE"].removesuffix("_complete")
     words = environ.get("COMP_WORDS", "")
     if (
@@ -116,4 +118,4 @@ def _command_names(environ: "os._Environ[str]") -> str | None:
 
 
 _ITEMS = {"bash": "plain,{name}", "zsh": "plain\n{name}\n{summary}", "fish": "plain,{name}\t{summary}"}
-"""A completion as the shell's script reads it."""
+"""The format in which each shell's script expects a completion."""

@@ -1,4 +1,7 @@
-"""JSON of what was typed. Bytes that are no UTF-8 stand in an argument as halves of characters, which no JSON parser takes."""
+"""Converts typed values to JSON for a request.
+
+An argument's bytes that are not UTF-8 appear as surrogates, which JSON parsers reject.
+"""
 
 import json
 import re
@@ -7,9 +10,10 @@ from typing import Any
 from cli.document_names import as_text
 
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Halves that stand for no byte: from an escape in a file of questions, "\\ud83d"."""
+"""Surrogates that stand for no byte, from an escape such as "\\ud83d" in a file of questions."""
 
 
 def request_json(value: Any) -> str:
-    """`value` as JSON, with replacement characters for what no text can hold, so that the rest is asked all the same."""
+    """Returns `value` as JSON. Replacement characters stand for surrogates, so that the rest of the request is still
+    processed."""
     return as_text(_HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False)))

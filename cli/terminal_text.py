@@ -1,6 +1,6 @@
-"""Text of documents as it may safely be shown, and quantities as people read them.
+"""Safe display of documents' text, and quantities for people.
 
-What documents, file names and model answers hold is not trusted: it must neither steer a terminal nor hide what it says.
+Documents, file names and model answers are not trusted: they must neither control a terminal nor hide text.
 """
 
 import json
@@ -10,36 +10,39 @@ from datetime import datetime
 from cli.document_names import readable_uri
 
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline, both sets
-    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, or turning direction
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline, both sets
+    # invisible, or changing the text direction
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # invisible: controls of shorthand and of music
-    "\ud800-\udfff"  # half characters, from names that are not UTF-8
-    "\U000e0000-\U000e007f]"  # tags, which show nothing
+    "\ud800-\udfff"  # surrogates, from names that are not UTF-8
+    "\U000e0000-\U000e007f]"  # tags, which are invisible
 )
 _SPACE = re.compile(r"\s+")
 _INVISIBLE = frozenset("\u00ad\u061c\u180e\u200b\u200e\u200f\u2060\ufeff\r")
 
 
 def terminal_safe(text: str) -> str:
-    """`text` without characters that act on a terminal: written out (`\\x1b`) where they could, dropped where harmless."""
+    """Returns `text` without characters that control a terminal: escaped (`\\x1b`) if they could act, dropped if harmless."""
     return _UNSAFE.sub(lambda match: _shown(match[0]), text)
 
 
 def json_safe(line: str) -> str:
-    """JSON without the characters that `terminal_safe` replaces: each is escaped, so that the JSON says the same. Line feeds,
-    which end JSON lines, stay."""
+    """Returns JSON with the characters that `terminal_safe` replaces as escapes; the content is unchanged.
+
+    Line feeds, which end JSON lines, stay.
+    """
     return _UNSAFE.sub(
         lambda match: json.dumps(match[0])[1:-1] if match[0] > "\x7f" else f"\\u{ord(match[0]):04x}", line
     )
 
 
 def xml_safe(text: str) -> str:
-    """XML without the characters that `terminal_safe` replaces: each is a character reference, and the XML says the same."""
+    """Returns XML with the characters that `terminal_safe` replaces as character references; the content is unchanged."""
     return _UNSAFE.sub(lambda match: f"&#x{ord(match[0]):x};", text)
 
 
 def one_line(text: str) -> str:
-    """`terminal_safe` text with every run of white space made one space."""
+    """Returns `terminal_safe` text with each run of white space replaced by one space."""
     return _SPACE.sub(" ", terminal_safe(text)).strip()
 
 
@@ -52,23 +55,23 @@ def _shown(character: str) -> str:
 
 
 def truncate(text: str, limit: int) -> str:
-    """At most `limit` characters."""
+    """Cuts a text to at most `limit` characters."""
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 
 def uri(value: str) -> str:
-    """A document's URI in one line, as people write it; typed so, it names the document again."""
+    """Returns a document's readable URI in one line. Typed again, it denotes the document."""
     return one_line(readable_uri(value))
 
 
 def count(number: int, one: str = "", many: str | None = None) -> str:
-    """1,234 documents."""
+    """Formats a count, for example "1,234 documents"."""
     word = one if number == 1 else (many or f"{one}s")
     return f"{number:,} {word}" if one else f"{number:,}"
 
 
 def size(amount: float) -> str:
-    """Bytes in binary units."""
+    """Formats bytes in binary units."""
     for unit in ("B", "KiB", "MiB"):
         if abs(amount) < 1024:
             return f"{amount:.0f} {unit}"
@@ -77,7 +80,7 @@ def size(amount: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the two units that matter."""
+    """Formats seconds in the two largest units."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -89,24 +92,24 @@ def duration(seconds: float) -> str:
 
 
 def milliseconds(value: float) -> str:
-    """Milliseconds, as precise as they are small."""
+    """Formats milliseconds, with more digits for smaller values."""
     return f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
 
 
 def local_time(moment: datetime | str | None, shape: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A moment in this machine's time zone. ValueError where text is no time as JSON has it."""
+    """Formats a moment in this machine's time zone. Raises ValueError if a text is not a JSON time."""
     if moment is None:
         return ""
     if isinstance(moment, str):
         moment = datetime.fromisoformat(moment)
     try:
         return moment.astimezone().strftime(shape)
-    except (OverflowError, ValueError):  # at either end of what a date can be, in zones beyond it
+    except (OverflowError, ValueError):  # near the limits of datetime, in a zone that exceeds them
         return moment.strftime(shape)
 
 
 def location_text(location: dict[str, object], title: str = "") -> str:
-    """Where a passage stands in its document: page 3, “Heating”, line 12. A heading that ends the title is not repeated."""
+    """Formats a passage's place in its document: page 3, “Heating”, line 12. Omits a heading that already ends the title."""
     parts = []
     for key, value in location.items():
         if value in (None, "", [], {}):

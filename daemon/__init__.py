@@ -1,17 +1,16 @@
-"""The daemon. Whatever is imported of it, this comes first: libraries read these once, when they are loaded."""
+"""The daemon. Importing any part of it first sets environment variables that libraries read when they are loaded."""
 
 import os
 
-# A product of numpy's runs on one processor. Its OpenBLAS would share out even that of nine vectors, and its threads wait for
-# each other: on a busy machine, 16 ms for what takes 0.1. What is large is cut into parts instead (`store.index.parallel`).
+# A numpy product runs on one processor. OpenBLAS would distribute even a product of nine vectors over threads that wait for
+# each other: on a busy machine this takes 16 ms instead of 0.1 ms. Large products are split by `store.index.parallel` instead.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# While Lance rewrites a table, a processor is left for commits and queries.
+# Leaves a processor for commits and queries while Lance rewrites a table.
 os.environ.setdefault("LANCE_CPU_THREADS", str(max(len(os.sched_getaffinity(0)) - 1, 1)))
 
-# By itself Lance reads with so many threads at once that small tables leave seventy behind, each with memory of its own.
+# By default Lance reads with so many threads that small tables leave seventy threads behind, each with its own memory.
 os.environ.setdefault("LANCE_IO_THREADS", "4")
 
-# Arrow's own allocator keeps some ten MB for what may come, beside what the C library keeps, which is told not to
-# (`daemon.runtime.allocator`).
+# Arrow's own allocator retains about ten MB in addition to what the C library retains, which `daemon.runtime.allocator` limits.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -1,7 +1,7 @@
-"""Why a request is refused, from whichever room: the API answers with each as one problem+json.
+"""The reasons for refusing a request. The API answers with each as one problem+json.
 
-A status of 500 and above says that hippod, or a server that it needs, is in trouble (500, 502) or for the moment cannot
-(503, with `Retry-After`). What a client asks for and cannot have as things stand is 409, and `type` says why.
+A status of 500 and above means an error of hippod or of a server that it needs (500, 502), or a temporary state (503, with
+`Retry-After`). A request that is valid but impossible in the present state is 409; `type` gives the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ STORE_LOST = (
     "The folder of the memory ([store] path) was deleted, renamed or unmounted while hippod runs, so nothing can be stored: "
     "restore the folder, or restart hippod."
 )
-"""For every client: without the folder's path, which `status` and the log name."""
+"""For every client: without the folder's path, which `status` and the log show."""
 
 
 class RequestError(Exception):
-    """`detail` is a sentence for the person at the other end; nothing internal goes into it."""
+    """A refused request. `detail` is a sentence for the client's user, without internal details."""
 
     type: ClassVar[ProblemType]
     title: ClassVar[str]
@@ -40,7 +40,7 @@ class RequestError(Exception):
 
     @property
     def reason(self) -> str:
-        """A short fixed word for counting."""
+        """Returns a short fixed word for counters."""
         return self.type.rpartition(":")[2]
 
     def problem(self) -> Problem:
@@ -159,7 +159,7 @@ class Busy(RequestError):
     type, title, status = ProblemType.BUSY, "Busy", 503
 
     def __init__(self, detail: str, *, of: str = "busy", retry_after_s: int = 1) -> None:
-        """`of`: what there is too much of, a short fixed word for counting."""
+        """`of`: the exhausted resource, a short fixed word for counters."""
         super().__init__(detail, retry_after_s=retry_after_s)
         self._of = of
 

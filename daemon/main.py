@@ -1,4 +1,4 @@
-"""`hippod`: options, configuration, exit codes. What runs is `daemon.app.lifecycle`."""
+"""`hippod`: options, configuration, exit codes. `daemon.app.lifecycle` does the work."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, bac
 
 
 def show_findings(file: Path | None) -> int:
-    """Prints what `daemon.doctor` finds, as one JSON document; returns the exit code."""
+    """Prints the findings of `daemon.doctor` as one JSON document; returns the exit code."""
     setup("error")
     from daemon.doctor import inspect
 
@@ -103,7 +103,7 @@ def show_findings(file: Path | None) -> int:
 
 
 def restore_backup(backup: str, folder: Path) -> int:
-    """Puts a backup in the store's place; returns the exit code."""
+    """Restores a backup to the store's folder; returns the exit code."""
     from store.backup.local import restore
     from store.backup.remote import fetch
 
@@ -124,7 +124,7 @@ def serve(config: Config, file: Path | None) -> int:
     try:
         make_shared_folder(config.store.path.parent)
         config.store.path.mkdir(mode=0o700, exist_ok=True)
-        # Before the model is loaded: a second hippod on this store is refused at once.
+        # Before the model is loaded, so that a second hippod on this store is refused at once.
         lock = StoreLock(config.store.path)
         tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Makes the configured models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
+"""Builds the configured models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
 
 import asyncio
 from collections.abc import Callable
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 JOURNAL = "openie.jsonl"
 USABLE_OUTCOMES = frozenset({"ok", "surrounded", "repaired", "cut off", "incomplete"})
 PASSAGES_PER_CALL = 1.25
-"""Passages under way for each call that may be made at once, so that the next call is ready when one ends."""
+"""Passages being extracted for each allowed concurrent call, so that the next call is ready when one ends."""
 
 
 def count_tokens(purpose: str, prompt: int, completion: int) -> None:
@@ -52,7 +52,7 @@ def count_dropped(reason: str, count: int) -> None:
 
 
 class Models:
-    """One daemon's models. On the event loop."""
+    """The models of one daemon. Used on the event loop."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -80,11 +80,11 @@ class Models:
 
     @property
     def extractor_name(self) -> str:
-        """The name under which the configured backend's extractions are kept."""
+        """Name under which the configured backend's extractions are stored."""
         return self.backend.extractor_name(self._config.llm.model or "")
 
     def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
-        """The queue of committed passages for the configured backend."""
+        """Returns the queue of committed passages for the configured backend."""
         backend, name, openie = self.backend, self.extractor_name, self._config.openie
         journal = ExtractionJournal(store.folder / JOURNAL, name, check=store.check_folder)
         match backend:
@@ -114,15 +114,16 @@ class Models:
                 return queue
 
     def worker_extractor(self, pool: WorkerPool) -> PooledExtractor | None:
-        """What reads passages in the worker processes: the backend, or the fallback until a model has read them."""
+        """Returns the extractor in the worker processes: the backend, or the fallback until a model has extracted the
+        passage."""
         worker = self.backend if isinstance(self.backend, WorkerBackend) else None
         worker = worker or WORKER_BACKENDS.get(self._config.openie.fallback)
         return None if worker is None else PooledExtractor(pool, worker)
 
     def commit_extractor(self, worker: PassageExtractor | None, queue: ExtractionQueue) -> PassageExtractor:
-        """What reads a passage before it is committed.
+        """Returns the extractor that runs before a commit.
 
-        For a backend that reads later: the fallback; the passages are announced to `queue`.
+        For a backend that runs after the commit, this is the fallback; the passages are announced to `queue`.
         """
         if isinstance(self.backend, WorkerBackend):
             assert worker is not None
@@ -130,7 +131,7 @@ class Models:
         return DeferredExtractor(self.extractor_name, worker, queue.announce)
 
     def reading_extractor(self, pool: WorkerPool) -> PooledExtractor | ServerExtractor:
-        """What reads passages where nothing is committed: the configured backend at once, without a fallback."""
+        """Returns the extractor for processes that commit nothing: the configured backend, without a fallback."""
         backend = self.backend
         match backend:
             case WorkerBackend():
@@ -145,7 +146,7 @@ class Models:
                 raise ValueError(f'openie.backend = "{backend.name}" reads in bulk only')
 
     def load_bulk_extractor(self) -> Callable[[], BulkExtractor] | None:
-        """Loads the model of a bulk backend into this process; None for another backend."""
+        """Returns a function that loads a bulk backend's model into this process; None for another backend."""
         backend, llm = self.backend, self._config.llm
         if not isinstance(backend, BulkBackend):
             return None
@@ -158,9 +159,10 @@ class Models:
 
 
 def load_encoder(config: Config) -> Encoder:
-    """Loads the configured encoder; seconds, may run in any thread.
+    """Loads the configured encoder. Takes seconds; may run in any thread.
 
-    The first answer of an embedding server shows the length of its vectors; while it is away, the store has that length.
+    An embedding server's first answer gives the length of its vectors. While the server is unreachable, the store's length is
+    used.
     """
     section = config.encoder
     if not ENCODER_BACKENDS[section.backend].needs_server:
@@ -179,7 +181,7 @@ def load_encoder(config: Config) -> Encoder:
 
 
 def _embedding_server(config: Config) -> EmbeddingServer:
-    """`[encoder]` over `[llm]`. The key is masked in the log from here on."""
+    """Returns the settings of `[encoder]`, with `[llm]` as default. The key is masked in the log from here on."""
     encoder, llm = config.encoder, config.llm
     base_url = encoder.base_url or llm.base_url
     assert base_url is not None

@@ -1,4 +1,4 @@
-"""What the clients of the configured model servers need."""
+"""Settings for the client of the configured model server."""
 
 from daemon.config import Config, model_key
 from daemon.config.sections import ModelServer
@@ -7,7 +7,7 @@ from memory.llm.client import ModelSettings
 
 
 def model_settings(config: Config) -> ModelSettings | None:
-    """None if no model is configured. The key is masked in the log from here on."""
+    """Returns the settings; None if no model is configured. The key is masked in the log from here on."""
     return _settings(config, config.llm)
 
 

@@ -1,4 +1,4 @@
-"""`hippod-worker`: options, configuration, exit codes. What runs is `daemon.fleet.lifecycle`."""
+"""`hippod-worker`: options, configuration, exit codes. `daemon.fleet.lifecycle` does the work."""
 
 import asyncio
 import faulthandler

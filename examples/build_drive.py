@@ -1,8 +1,8 @@
-"""Makes the binary documents of `drive/` from the texts in `sources/`: `python examples/build_drive.py [FOLDER]`.
+"""Builds the binary documents of `drive/` from the texts in `sources/`: `python examples/build_drive.py [FOLDER]`.
 
-For maintainers only; nothing at run time needs it. Wants python-docx, python-pptx, openpyxl and fpdf2. A source is named
-after what it becomes (`people/x.docx.md` becomes `people/x.docx`) and is written in a small part of Markdown: headings,
-paragraphs, `- ` lists, `|` tables and `---` for a page break. The same sources give the same bytes: every date is fixed.
+For maintainers only; nothing at run time needs it. Requires python-docx, python-pptx, openpyxl and fpdf2. A source is named
+after its document (`people/x.docx.md` becomes `people/x.docx`) and uses a small part of Markdown: headings, paragraphs, `- `
+lists, `|` tables and `---` for a page break. Equal sources give equal bytes, because every date is fixed.
 """
 
 import io
@@ -22,7 +22,8 @@ WHEN = datetime(2021, 3, 1, 12, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of a source: `kind` is h1, h2, p, li, row or break; a row's cells are in `cells`, else `text` holds it."""
+    """One block of a source: `kind` is h1, h2, p, li, row or break. `cells` contains a row's cells, `text` the text of other
+    blocks."""
 
     kind: str
     text: str = ""
@@ -30,7 +31,7 @@ class Block:
 
 
 def parse(text: str) -> list[Block]:
-    """The blocks of one source; the lines of a paragraph are joined by a space."""
+    """Returns the blocks of a source. The lines of a paragraph are joined by a space."""
     return [block for part in text.strip().split("\n\n") for block in _parse_part(part)]
 
 
@@ -98,7 +99,7 @@ def to_xlsx(blocks: list[Block]) -> bytes:
     book.properties.creator = "Ostrel Cave Laboratory"
     book.properties.created = WHEN
     packed = _packed(book.save)
-    # openpyxl writes the hour of saving whatever it is told, so the property is set back in the finished file.
+    # openpyxl always writes the time of saving, so the property is corrected in the finished file.
     return _rezipped(packed, lambda name, data: _with_modified(data) if name == "docProps/core.xml" else data)
 
 
@@ -123,7 +124,7 @@ def to_pdf(blocks: list[Block]) -> bytes:
 
 
 def to_epub(blocks: list[Block]) -> bytes:
-    """An EPUB 3 of one chapter: small enough to be written by hand, so no library is asked for."""
+    """Returns an EPUB 3 with one chapter, written without a library."""
     title = escape(blocks[0].text)
     body = "\n".join(f"<{block.kind}>{escape(block.text)}</{block.kind}>" for block in blocks)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
@@ -157,7 +158,7 @@ def to_epub(blocks: list[Block]) -> bytes:
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        # The format wants this member first and uncompressed.
+        # The format requires this member first and uncompressed.
         archive.writestr(_member("mimetype", zipfile.ZIP_STORED), "application/epub+zip")
         for name, text in members.items():
             archive.writestr(_member(name), text)
@@ -177,7 +178,7 @@ def _packed(save: Callable[[io.BytesIO], object]) -> bytes:
 
 
 def _rezipped(packed: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
-    """The same zip with every member dated `WHEN`, and passed through `change`."""
+    """Returns a zip with the same members, each dated `WHEN` and passed through `change`."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(packed)) as old, zipfile.ZipFile(file, "w") as new:
         for name in old.namelist():

@@ -1,6 +1,6 @@
 """hippod as a retriever of LangChain: `HippodRetriever(token="…").invoke("Who built the rain gauge?")`.
 
-Needs langchain-core and httpx. Without `base_url` it asks the Unix socket `socket`; over TCP hippod wants a token.
+Needs langchain-core and httpx. Without `base_url` it uses the Unix socket `socket`; over TCP hippod requires a token.
 """
 
 from typing import Any
@@ -12,7 +12,8 @@ from langchain_core.retrievers import BaseRetriever
 
 
 class HippodRetriever(BaseRetriever):
-    """Passages, best first. `options` are further fields of `POST /v1/query`, such as `{"scope": {"labels": ["hr"]}}`."""
+    """Returns passages, best first. `options` are further fields of `POST /v1/query`, such as `{"scope": {"labels":
+    ["hr"]}}`."""
 
     base_url: str = ""
     token: str = ""

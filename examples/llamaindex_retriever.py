@@ -1,6 +1,6 @@
 """hippod as a retriever of LlamaIndex: `HippodRetriever(token="…").retrieve("Who built the rain gauge?")`.
 
-Needs llama-index-core and httpx. Without `base_url` it asks the Unix socket `socket`; over TCP hippod wants a token.
+Needs llama-index-core and httpx. Without `base_url` it uses the Unix socket `socket`; over TCP hippod requires a token.
 """
 
 from typing import Any
@@ -11,7 +11,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 
 class HippodRetriever(BaseRetriever):
-    """Passages, best first. `options` are further fields of `POST /v1/query`, such as `{"scope": {"labels": ["hr"]}}`."""
+    """Returns passages, best first. `options` are further fields of `POST /v1/query`, such as `{"scope": {"labels":
+    ["hr"]}}`."""
 
     def __init__(
         self, base_url: str = "", token: str = "", socket: str = "/run/hippod/hippod.sock", k: int = 5, **options: Any

@@ -1,4 +1,4 @@
-"""Completing a batch: what the store does not hold yet is encoded, and nothing else."""
+"""Completes a batch: encodes exactly the texts without a vector in the store."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,14 @@ Vectors = dict[str, NDArray[np.float32]]
 
 
 def triple_text(triple: Triple) -> str:
-    """What is embedded of a triple: the three parts quoted, as HippoRAG 2 writes them (`docs/explanation/retrieval.md`)."""
+    """Returns the text that is encoded for a triple: the quoted parts, as in HippoRAG 2 (`docs/explanation/retrieval.md`)."""
     subject, predicate, object_ = triple
     return f"('{subject}', '{predicate}', '{object_}')"
 
 
 @dataclass(slots=True)
 class EncodedAhead:
-    """Vectors that were made before the batch that needs them is completed, by text."""
+    """Vectors by text, encoded before the batch that needs them is completed."""
 
     rough: Vectors = field(default_factory=dict)
     exact: Vectors = field(default_factory=dict)
@@ -32,14 +32,14 @@ class EncodedAhead:
 
 
 def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
-    """What is to be encoded for the batch, shortest first: roughly (passages and triples), and exactly (phrases)."""
+    """Returns the texts to encode for the batch, shortest first: passages and triples (low precision), and phrases (exact)."""
     missing = store.missing(batch)
     contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
     return sorted(set(contents), key=len), sorted(set(missing.phrases), key=len)
 
 
 def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:
-    """Runs of texts of at most so many characters together, at least one text each."""
+    """Yields runs of texts with at most `chars` characters in total, but at least one text each."""
     run: list[str] = []
     size = 0
     for text in texts:
@@ -53,9 +53,10 @@ def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:
 
 
 def with_vectors(store: Store, encoder: Encoder, batch: Batch, ahead: EncodedAhead | None = None) -> Batch:
-    """`batch` with the vectors that committing it needs, all of a kind in one call: texts of equal length go together.
+    """Returns `batch` with the vectors that its commit needs.
 
-    What is in `ahead` is not encoded again.
+    Texts in `ahead` are not encoded again. Each kind is encoded in one call, so that texts of equal length are encoded
+    together.
     """
     ahead = ahead or EncodedAhead()
     missing = store.missing(batch)

@@ -1,7 +1,7 @@
 """Normalises phrases: one spelling for every subject, predicate and object, so that equal things become one node.
 
-HippoRAG keeps only ASCII letters and digits, which empties a phrase in any other script. hippod keeps letters, digits and
-marks of every script. For plain ASCII, the two differ only in runs of spaces.
+HippoRAG keeps only ASCII letters and digits, so phrases in other scripts become empty. hippod keeps letters, digits and marks
+of every script. For plain ASCII, the two differ only in runs of spaces.
 """
 
 import re
@@ -15,13 +15,14 @@ _KEPT_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "No", "M
 
 
 def normalise_phrase(text: str) -> str:
-    """`text` as NFKC, case-folded words joined by single spaces; "" if nothing is left.
+    """Returns `text` as NFKC, case-folded words joined by single spaces; "" if nothing is left.
 
-    Idempotent. Letters, digits and combining marks stay; format characters are dropped; all else separates words. "œ" is "oe".
+    Idempotent. Letters, digits and combining marks stay; format characters are dropped; all other characters separate words.
+    "œ" becomes "oe".
     """
     if text.isascii():
         return _NOT_ASCII_WORD.sub(" ", text.lower()).strip()
-    # When a character is dropped, its neighbours may compose: then another pass is needed. Two are nearly always enough.
+    # If a character is dropped, its neighbours may compose, which requires another pass. Two passes are nearly always enough.
     for _ in range(4):
         once = _words(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()))
         if once == text:
@@ -46,9 +47,9 @@ def _words(text: str) -> str:
 
 
 def normalise_triple(raw: Any, *, mentions: bool = False) -> Triple | None:
-    """The triple with normalised parts. `None` unless `raw` is three strings of which something is left.
+    """Returns the triple with normalised parts; `None` unless `raw` is three strings that are not empty after normalisation.
 
-    With `mentions`, a triple whose predicate is empty as it came is a mention edge (`store.types.MENTION`).
+    With `mentions`, a triple whose predicate is empty in `raw` is a mention edge (`store.types.MENTION`).
     """
     if not isinstance(raw, (list, tuple)) or len(raw) != 3 or not all(isinstance(part, str) for part in raw):
         return None

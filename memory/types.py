@@ -1,4 +1,4 @@
-"""The method's interfaces: the encoder and the extractor that it calls, and the result of a query."""
+"""The interfaces of the retrieval method: the encoder, the extractor, and the result of a query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,56 +11,57 @@ from memory.explain.explanation import PassageExplanation
 from store.types import EncoderIdentity, Extraction, PassageText
 
 Matrix = NDArray[np.float32]
-"""Embeddings, shape (n, dim), C-contiguous. Rows are L2-normalised; zero for a text of which the encoder knows nothing."""
+"""Embeddings, shape (n, dim), C-contiguous. Rows are L2-normalised, or zero if the encoder knows no word of the text."""
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors. Thread-safe; a query goes before indexing."""
+    """Turns texts into vectors. Thread-safe; queries have priority over indexing."""
 
     @property
     def identity(self) -> EncoderIdentity: ...
 
     def encode(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of texts to be indexed, in order. A text's vector does not depend on the other texts."""
+        """Returns the vectors of texts to be indexed, in order. A text's vector does not depend on the other texts."""
         ...
 
     def encode_roughly(self, texts: Sequence[str]) -> Matrix:
-        """As `encode`, but for passages and triples, whose vectors are compared with queries only.
+        """Encodes passages and triples, whose vectors are compared with queries only.
 
-        They decide no edge of the graph, so precision may be traded for speed (cosine with `encode` at least 0.9999).
+        These vectors decide no edge of the graph, so precision may be traded for speed (cosine with `encode` at least 0.9999).
         """
         ...
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """The vector of one query, shape (dim,). It goes before any indexing under way."""
+        """Returns the vector of one query, shape (dim,), with priority over running indexing."""
         ...
 
 
 @runtime_checkable
 class TripleQueryEncoder(Protocol):
-    """An encoder that has an instruction of its own for finding triples."""
+    """An encoder with a separate instruction for finding triples."""
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
-        """The vector of one query for comparison with triples, shape (dim,); `encode_query`'s is for all else."""
+        """Returns the vector of one query for comparison with triples, shape (dim,). `encode_query` is for all other
+        comparisons."""
         ...
 
 
 def triple_query_vector(encoder: Encoder, text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The query's vector for comparison with triples: `vector`, that of `encode_query`, unless the encoder has another."""
+    """Returns the query's vector for comparison with triples: `vector` from `encode_query`, unless the encoder has its own."""
     return encoder.encode_triple_query(text) if isinstance(encoder, TripleQueryEncoder) else vector
 
 
 @runtime_checkable
 class WordKnowledge(Protocol):
-    """An encoder that can say how much of a text it has words for."""
+    """An encoder that can say which share of a text's words it knows."""
 
     def known_words(self, text: str) -> float:
-        """The share of a text's words that the model knows as words, from 0 to 1."""
+        """Returns the share of a text's words that are in the model's vocabulary, from 0 to 1."""
         ...
 
 
 def known_words(encoder: Encoder, text: str) -> float:
-    """The share of a text's words that the encoder knows; 1 of one that cannot say."""
+    """Returns the share of a text's words that the encoder knows; 1 if the encoder cannot say."""
     return encoder.known_words(text) if isinstance(encoder, WordKnowledge) else 1.0
 
 
@@ -71,15 +72,16 @@ class Extractor(Protocol):
     def name(self) -> str: ...
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """One extraction per passage, in order, with normalised phrases. Never raises because of a passage's content."""
+        """Returns one extraction for each passage, in order, with normalised phrases. A passage's content never causes an
+        exception."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedTriple:
-    """A triple that the query was linked to. `row`: in the snapshot. `kept`: passed the filter.
+    """A triple that the query was linked to. `row`: its row in the snapshot. `kept`: whether it passed the filter.
 
-    `score`: the similarity as the mode scales it, min-max in `hipporag2`, in standard deviations above the mean in `fused`.
+    `score`: the similarity as scaled by the mode: min-max in `hipporag2`, standard deviations above the mean in `fused`.
     """
 
     row: int
@@ -109,16 +111,16 @@ class Hit:
     text: str
     score: float
     cosine: float | None = None
-    """With the query; None where passages were compared by words."""
+    """Cosine with the query; None if passages were compared by words."""
     versions: tuple[str, ...] = ()
     """Ids of the passages that are older versions of this one, newest first."""
     conflicting_values: tuple[str, ...] = ()
-    """Words with a digit that some of the versions have and others lack."""
+    """Words with a digit that some of the versions contain and others lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A query's answer from one commit."""
+    """The result of a query on one commit."""
 
     query: str
     mode: str
@@ -127,10 +129,10 @@ class Retrieved:
     triples: tuple[LinkedTriple, ...] = ()
     seeds: tuple[Seed, ...] = ()
     note: str | None = None
-    """What a user should know about this answer (an empty filter, a fallback), if anything."""
+    """Information for the user about this result (an empty filter, a fallback), if any."""
     stages_ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds spent, by stage."""
+    """Milliseconds by stage."""
     best_cosine: float | None = None
-    """Of the query with the nearest passage of the memory, found or not; None where passages were compared by words."""
+    """Cosine of the query with the nearest passage of the memory, found or not; None if passages were compared by words."""
     explanations: tuple[PassageExplanation, ...] = ()
-    """Why each hit was found, in order; empty if the query did not ask for it."""
+    """Reasons for each hit, in order; empty if the query did not request them."""

@@ -1,4 +1,4 @@
-"""Looking back: the memory as of an earlier commit."""
+"""The memory as of an earlier commit."""
 
 import threading
 from collections import OrderedDict
@@ -17,30 +17,31 @@ from store.scope.scopes import Wanted, chosen, past_memory
 from store.snapshot import Snapshot
 
 HELD_COMMITS = 4
-"""Earlier commits that are kept in memory; the one that was not asked of for longest goes first."""
+"""Maximum number of earlier commits in memory; the least recently used one is freed first."""
 
 HELD_BYTES = 512 << 20
-"""About how much memory they and their scopes may take together. One that takes more alone is kept until another is loaded."""
+"""Approximate memory limit in bytes for these commits and their scopes. A single larger commit stays until another is
+loaded."""
 
 HELD_SCOPES = 8
-"""Scopes of one earlier commit that are kept."""
+"""Maximum number of scopes kept for one earlier commit."""
 
 
 @dataclass(slots=True)
 class _Past:
-    """One commit that is loaded. Texts and vectors are those of the present index."""
+    """One loaded commit. It shares texts and vectors with the present index."""
 
     index: LiveIndex
     memory: DocumentSnapshot
     frozen: FrozenIndex | None = None
-    """What scopes are built from, once one was asked for."""
+    """The source of scopes, set when the first one is requested."""
     scopes: OrderedDict[frozenset[str], tuple[DocumentSnapshot, int]] = field(default_factory=OrderedDict)
-    """Each with its bytes, by the URIs of its documents: clients that see the same documents share a scope."""
+    """Scopes and their bytes, by the URIs of their documents: clients that see the same documents share a scope."""
     bytes: int = 0
 
 
 class PastCommits:
-    """Loads earlier commits one at a time, and keeps the last ones: questions about one moment come together."""
+    """Loads earlier commits one at a time and caches the last ones, because queries of one moment often come together."""
 
     def __init__(
         self,
@@ -62,14 +63,14 @@ class PastCommits:
 
     @property
     def bytes(self) -> int:
-        """About how much memory the kept commits and their scopes take."""
+        """Estimates the memory of the cached commits and their scopes in bytes."""
         return sum(past.bytes for past in list(self._held.values()))
 
     def at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot | None:
-        """The memory as of a commit (an int) or of a time in Unix seconds (a float); None for the last commit.
+        """Returns the memory as of a commit (int) or a time in Unix seconds (float); None for the last commit.
 
-        `rest` is called every few milliseconds of the work. Raises StoreError for a commit that is not kept any more or not
-        made yet.
+        `rest` is called every few milliseconds of the work. Raises StoreError for a commit that is no longer kept or does not
+        exist yet.
         """
         commit = self._earlier_commit(moment)
         if commit is None:
@@ -78,7 +79,7 @@ class PastCommits:
             return self._at(commit, rest).memory
 
     def scoped_at(self, wanted: Wanted, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot | None:
-        """The same, of the documents that `wanted` accepts."""
+        """Returns the memory as of `moment`, limited to the documents that `wanted` accepts; None for the last commit."""
         commit = self._earlier_commit(moment)
         if commit is None:
             return None
@@ -100,12 +101,12 @@ class PastCommits:
             return found[0]
 
     def clear(self) -> None:
-        """Frees what is kept."""
+        """Frees the cached commits."""
         with self._loading:
             self._held.clear()
 
     def _earlier_commit(self, moment: float | int) -> int | None:
-        """None for the last commit."""
+        """Returns the commit's number; None for the last commit."""
         commit = self._require_kept(moment if isinstance(moment, int) else self._log.commit_at(moment))
         if commit < self._log.last.seq:
             return commit
@@ -120,7 +121,7 @@ class PastCommits:
         return self._held[commit]
 
     def _load(self, commit: int, rest: Rest) -> None:
-        """Loads `commit`, unless a purge interferes: then nothing is loaded, and the caller tries again."""
+        """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
         with self._write_lock.hold("look back"):
             self._require_kept(commit)
             index, time = self._current_index(), self._log.times[commit]
@@ -129,20 +130,20 @@ class PastCommits:
             with self._tables.pruning_paused():
                 past = load_past_index(past, self._tables, commit, rest)
         except (KeyError, IndexError, ValueError):
-            # What this commit needs stays in the tables; but the maps from texts to rows are shared with the current index,
-            # which has just forgotten some.
+            # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the present
+            # index, which has just removed some.
             if self._current_index() is index and index.purged_rows == purged_rows:
                 raise
         else:
-            # A purge beside this may have taken rows away before they were read.
+            # A concurrent purge may have deleted rows before they were read.
             self._require_kept(commit)
-            # Nothing is applied to this index any more, so nothing has to be copied.
+            # This index does not change any more, so nothing is copied.
             loaded = _Past(past, DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders))
             self._held[commit] = loaded
             self._weigh(loaded)
 
     def _weigh(self, past: _Past) -> None:
-        """Works out what `past` takes, and frees the commits that were not asked of for longest."""
+        """Computes the size of `past`, and frees the least recently used commits."""
         past.bytes = _own_bytes(past.index) + sum(bytes for _, bytes in past.scopes.values())
         while len(self._held) > 1 and (len(self._held) > HELD_COMMITS or self.bytes > HELD_BYTES):
             self._held.popitem(last=False)
@@ -155,7 +156,7 @@ class PastCommits:
 
 
 def _own_bytes(index: LiveIndex) -> int:
-    """About how much an index takes whose texts and vectors belong to another: edges, counts, documents."""
+    """Estimates the bytes of an index that shares texts and vectors with another: edges, counts, documents."""
     edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
     passages = sum(len(document.passages) for document in index.documents.values())
     return edges + 1000 * len(index.documents) + 500 * passages + 300 * len(index.passages) + 50 * len(index.phrases)

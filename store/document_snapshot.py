@@ -1,8 +1,8 @@
-"""One commit with its documents: for a question that takes longer than the next commit.
+"""One commit with its documents, for queries that outlive the next commit.
 
-A `Snapshot` has texts and graph. Which documents hold a passage is known to the live index alone, which moves on; here both are
-of one moment. Making one copies two containers of references (10 ms a million passages), so it is for what lasts seconds, not
-for every query.
+A `Snapshot` contains texts and graph. Only the live index, which keeps changing, knows which documents contain a passage; here
+both are of the same commit. Creating one copies two containers of references (10 ms for a million passages), so it is for
+queries that take seconds, not for every query.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from store.types import Document
 
 
 class DocumentLookup(Protocol):
-    """Which documents hold a passage: as of one commit (`DocumentSnapshot`), or as of the last (`store.store.Store`)."""
+    """Finds the documents that contain a passage, as of one commit (`DocumentSnapshot`) or the last (`store.store.Store`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]: ...
 
@@ -23,16 +23,17 @@ class DocumentLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentSnapshot:
-    """The memory as of `snapshot.commit`."""
+    """The memory as of `snapshot.commit`, with its documents."""
 
     snapshot: Snapshot
     documents: Mapping[str, Document]
     holders: Sequence[Mapping[str, Any]]
-    """By passage row: the documents that hold it, by URI, and the triples that they brought
+    """By passage row: the documents that contain the passage, by URI, with the triples that they supplied
     (`store.index.effective_triples.UpstreamTriples`)."""
 
     def documents_with_passage(self, passage: str) -> list[str]:
-        """URIs of the documents that hold a passage at this commit, sorted; empty for one that does not live in it."""
+        """Returns the URIs of the documents that contain a passage at this commit, sorted; empty if the passage is not
+        alive."""
         row = self.snapshot.passage_row(passage)
         return sorted(self.holders[row]) if row is not None else []
 

@@ -1,4 +1,4 @@
-"""When a document was published or changed: the time by which queries are narrowed and versions are ordered."""
+"""The publication or change time of a document, used to filter queries and to order versions."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ from store.types import Document
 
 
 def document_time(document: Document) -> float | None:
-    """`published_at` of a document, in Unix seconds (UTC where it names no zone), else when it was last changed."""
+    """Returns `published_at` of a document in Unix seconds (UTC without a zone), else the time of its last change."""
     published = document.metadata.get("published_at")
     if isinstance(published, str):
         try:

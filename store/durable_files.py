@@ -1,4 +1,4 @@
-"""Files that are whole after a power loss, or not there: written beside their place, synced, renamed, the folder synced."""
+"""Files that are complete or absent after a power loss: written under another name, synced, renamed, the folder synced."""
 
 import contextlib
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"
-"""Ends the name of a file that is being written; what a crash leaves of it may be deleted."""
+"""Suffix of a file that is being written. Such files may be deleted after a crash."""
 
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def sync(path: Path) -> None:
-    """Flushes a file, or a folder's names, to the disk. Raises OSError."""
+    """Flushes a file's content, or a folder's entries, to the disk. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -24,7 +24,7 @@ def sync(path: Path) -> None:
 
 
 def checksum_of(file: Path) -> int:
-    """The CRC-32 of a file's content. Raises OSError."""
+    """Returns the CRC-32 of a file's content. Raises OSError."""
     checksum = 0
     with file.open("rb") as content:
         while part := content.read(1 << 20):
@@ -34,10 +34,10 @@ def checksum_of(file: Path) -> int:
 
 @contextlib.contextmanager
 def durable_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends, and is on the disk when this returns.
+    """Opens a file that replaces `path` when the block ends, and is on the disk when this returns.
 
-    Where it fails, `path` is what it was and no part of the new file is left; only where the last step fails (the folder
-    cannot be synced) may the new file stand there already. Raises OSError.
+    On an error, `path` is unchanged and no part of the new file remains. Only if the last step fails (syncing the folder), the
+    new file may already be in place. Raises OSError.
     """
     part = path.with_name(path.name + PART)
     try:

@@ -1,4 +1,4 @@
-"""Why a store cannot be opened or written: one sentence each, and what to do."""
+"""Errors of opening or writing a store. Each message is one sentence with the reason and what to do."""
 
 import errno
 import re
@@ -12,29 +12,29 @@ REFUSALS = {
     errno.EROFS: "it is read-only here: mount it writable, or name it in ReadWritePaths= of hippod's unit",
     errno.EIO: "the disk cannot be read: the system's log (dmesg) has details",
 }
-"""What to do where the system refuses; the store is not damaged by it."""
+"""What to do if the system refuses an operation, which does not damage the store."""
 
 
 def refusal(error: BaseException) -> str | None:
-    """What to do, where it is the system that refuses; None where the store itself may be at fault."""
+    """Returns what to do if the system refused the operation; None if the store itself may be at fault."""
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (said := re.search(r"\(os error (\d+)\)", str(error))):  # as Lance's own errors have it
+    if number is None and (said := re.search(r"\(os error (\d+)\)", str(error))):  # the format of Lance's own errors
         number = int(said[1])
     return REFUSALS.get(number or 0)
 
 
 class StoreError(Exception):
-    """The store cannot do what was asked; the message says why and what to do."""
+    """The store cannot perform the operation; the message says why and what to do."""
 
 
 class StoreRefused(StoreError):
-    """The system refuses what the store needs: room, or the right to read or write."""
+    """The system refuses what the store needs: disk space, or the right to read or write."""
 
 
 class StoreFolderLost(StoreError, OSError):
-    """A folder of the open store is gone from its path (deleted, renamed, unmounted), or another one is there.
+    """A folder of the open store was deleted, renamed or unmounted, or replaced by another one.
 
-    An OSError, so that a commit is tried again: it succeeds once the folder is back.
+    It is an OSError, so that a commit is retried: the retry succeeds once the folder is back.
     """
 
     def __init__(self, folder: Path, why: str) -> None:
@@ -47,7 +47,7 @@ class StoreFolderLost(StoreError, OSError):
 
 
 class StoreLocked(StoreError):
-    """Another process has the store open. `pid` is that process, `None` when it did not say."""
+    """Another process has the store open. `pid` is that process, or `None` if unknown."""
 
     def __init__(self, message: str, pid: int | None) -> None:
         super().__init__(message)
@@ -67,8 +67,11 @@ class OlderFormat(StoreError):
 
 
 class IncompleteBatch(StoreError):
-    """A batch lacks a text or a vector; a purge may have taken it since the store was asked. Complete the batch again."""
+    """A batch lacks a text or a vector; a purge may have deleted it after the store reported it as known.
+
+    Complete the batch again.
+    """
 
 
 class StoreDamaged(StoreError):
-    """A table lacks what the last commit says it holds."""
+    """A table lacks rows that the last commit records."""

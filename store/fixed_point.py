@@ -1,40 +1,40 @@
-"""The numbers that vectors are kept in: two bytes a component, half of what an encoder gives.
+"""The number format of stored vectors: two bytes for each component, half of float32.
 
-A row is as many whole numbers of 16 bits as a vector has components, and behind them an exponent: the components are these
-numbers times 2 to that power. The exponent is the least with which the largest component fits. So a component is off by
-2⁻¹⁵ of the largest at most, and what is read again is exactly what was kept: powers of two only move the binary point. A
-processor makes float32 of such numbers five times as fast as numpy does of float16, which holds four binary digits less.
+A row has one 16-bit integer for each component and an exponent at the end; a component is its integer times 2 to the exponent.
+The exponent is the smallest one for which the largest component fits. The error of a component is at most 2⁻¹⁵ of the largest,
+and decoded values encode to the same integers, because powers of two only shift the binary point. Conversion to float32 is five
+times as fast as numpy's conversion from float16, which has four fewer binary digits.
 
-A cosine of two vectors of 384 dimensions changes by 3e-6 in the root mean square.
+The cosine of two vectors of 384 dimensions changes by 3e-6 (root mean square).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 BITS = 15
-"""Of a whole number, without its sign."""
+"""Bits of an integer without its sign."""
 
 LARGEST = 2**BITS - 1
 
 LEAST_EXPONENT = -100
-"""Whatever is smaller is zero; float32 ends at -126."""
+"""Smaller components become zero; float32 ends at -126."""
 
 Fixed = NDArray[np.int16]
-"""Vectors as they are kept, shape (rows, dim + 1): whole numbers, and the exponent last."""
+"""Vectors in fixed point, shape (rows, dim + 1): integers, and the exponent last."""
 
 
 def no_vectors(dim: int) -> Fixed:
-    """None at all."""
+    """Returns an empty array of vectors."""
     return np.empty((0, width(dim)), np.int16)
 
 
 def width(dim: int) -> int:
-    """How many numbers a row of `Fixed` has."""
+    """Returns the number of values in a row of `Fixed`."""
     return dim + 1
 
 
 def fixed(vectors: NDArray[np.float32]) -> Fixed:
-    """Vectors, shape (rows, dim), as they are kept. Exact for what `floats` gave."""
+    """Converts vectors, shape (rows, dim), to fixed point. Lossless for results of `floats`."""
     largest = np.abs(vectors).max(axis=1, initial=2.0**LEAST_EXPONENT)
     exponents = np.maximum(np.frexp(largest)[1] - BITS, LEAST_EXPONENT)
     exponents += np.rint(np.ldexp(largest, -exponents)) > LARGEST
@@ -46,18 +46,18 @@ def fixed(vectors: NDArray[np.float32]) -> Fixed:
 
 
 def floats(rows: Fixed, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-    """The vectors, shape (rows, dim); to `out` where it is given."""
+    """Returns the vectors as float32, shape (rows, dim), written to `out` if given."""
     vectors: NDArray[np.float32] = np.multiply(rows[:, :-1], scales(rows)[:, None], out=out)
     return vectors
 
 
 def scales(rows: Fixed) -> NDArray[np.float32]:
-    """What the whole numbers of each row are multiplied by, shape (rows,)."""
+    """Returns the scale of each row's integers, shape (rows,)."""
     found: NDArray[np.float32] = np.ldexp(np.float32(1), rows[:, -1].astype(np.int32))
     return found
 
 
 def not_zero(rows: Fixed) -> NDArray[np.bool_]:
-    """Which vectors have a component that is not zero, shape (rows,)."""
+    """Returns the mask of the vectors with a non-zero component, shape (rows,)."""
     found: NDArray[np.bool_] = (rows[:, :-1] != 0).any(axis=1)
     return found

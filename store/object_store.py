@@ -1,6 +1,6 @@
-"""pyarrow's file systems by URL: `s3://bucket/prefix` on any S3-compatible server, `file:///folder` here.
+"""pyarrow's file systems by URL: `s3://bucket/prefix` on any S3-compatible server, `file:///folder` on this machine.
 
-Credentials are found as the AWS tools find them; AWS_ENDPOINT_URL is the address of another server than Amazon's. pyarrow 26
+Credentials are found as the AWS tools find them. AWS_ENDPOINT_URL is the address of a server other than Amazon's; pyarrow 26
 does not read that variable itself.
 """
 
@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 CLIENT_TRIES = 5
-"""Of one request by Amazon's client, with growing pauses between them."""
+"""Attempts of one request in the AWS client, with growing pauses."""
 TRIES = 5
-"""Of what the client has given up, so that 24 connections in a row may break."""
+"""Attempts after the client has given up, so that up to 24 connections in a row may break."""
 RETRY_PAUSE_S = 0.2
-"""Before the second try; twice as long before each further one."""
+"""Pause in seconds before the second attempt; doubled before each further one."""
 CONNECT_TIMEOUT_S = 10.0
 REQUEST_TIMEOUT_S = 60.0
 CREDENTIALS = (
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 def file_system(url: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a URL and the path in it, without a `/` at its end; connects to nothing yet. Raises ValueError."""
+    """Returns the file system of a URL and the path in it, without a trailing `/`. Does not connect yet. Raises ValueError."""
     parts = urlsplit(url)
     path = (parts.netloc + parts.path).rstrip("/")
     if parts.scheme == "s3" and parts.netloc and not parts.query and not parts.fragment:
@@ -44,9 +44,9 @@ def file_system(url: str) -> tuple[fs.FileSystem, str]:
 
 
 def again(once: Callable[[], Result]) -> Result:
-    """Tries anew where a connection breaks in the middle of a content: the client itself repeats no more than requests.
+    """Calls `once` again if a connection breaks while content is transferred; the client itself retries only requests.
 
-    Raises the last OSError; one that says that there is no such file at once.
+    Raises the last OSError, or FileNotFoundError at once.
     """
     for number in range(TRIES):
         try:
@@ -61,7 +61,7 @@ def again(once: Callable[[], Result]) -> Result:
 
 
 def explained(error: OSError, url: str) -> str:
-    """What a file system's error about `url` means, and what to do."""
+    """Returns the meaning of a file system's error about `url`, and what to do."""
     said = str(error)
     if not url.startswith("s3://"):
         return f"{url}: {said}"

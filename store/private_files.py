@@ -1,4 +1,4 @@
-"""The store's files are its user's alone: mode 0600, folders 0700. What an earlier release made with another mode is tightened.
+"""Restricts the store's files to its user: mode 0600, folders 0700. Also corrects files of earlier releases.
 
 New files get these modes by the process's umask (`daemon.config_types.private_umask`).
 """
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _OPEN = 0o077
-"""What the group and others may do."""
+"""Permissions of the group and others."""
 
 _OWN = re.compile(
     r"lock|head|checksums|positions\.key|restoring|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|backup\..+|before-restore-.+|"
     r"restored\.new|stacks-of-abort\.txt|scratch-.+"
 )
-"""Names of what hippod keeps in the store's folder. Anything else there is somebody else's and stays as it is."""
+"""Names of hippod's own files in the store's folder. Other files belong to somebody else and stay unchanged."""
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
 class Tightened:
-    """How many files and folders were open to others and are not any more, and how many still are: those of another owner."""
+    """Number of files and folders whose permissions were restricted, and of those that could not be: another user owns them."""
 
     closed: int = 0
     refused: int = 0
 
 
 def tighten(store: Path) -> Tightened:
-    """Takes away what the group and others may do with the store's folder and with what hippod keeps in it.
+    """Removes the group's and others' permissions for the store's folder and hippod's files in it.
 
-    Symbolic links are not followed. O(files); only those that are open to others are changed.
+    Does not follow symbolic links. O(files); only files with such permissions are changed.
     """
     found = Tightened()
     _close(store, None, store.stat(), found, follow=True)

@@ -1,8 +1,8 @@
-"""The reading half of the store: what it has, answered from memory and without waiting for a commit.
+"""The reading half of the store: answers from memory without waiting for commits.
 
 Exceptions: `extraction_costs` reads a table, and `document_snapshot` waits while a commit is applied (milliseconds).
 
-The live index changes meanwhile, and another may take its place (`store.maintenance.rebuild`). So a method reads `_index` once,
+The live index may change or be replaced (`store.maintenance.rebuild`) during a call. Each method therefore reads `_index` once,
 and each of its containers in one step.
 """
 
@@ -26,7 +26,7 @@ from store.types import Batch, Document, ExtractionCosts, ExtractionState, Growt
 
 
 def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
-    """How much content is omitted from the documents' passages, by kind."""
+    """Returns the amount of content omitted from the documents' passages, by kind."""
     counts: Counter[str] = Counter()
     for document in documents:
         for omission in document.left_out:
@@ -35,40 +35,40 @@ def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
 
 
 class StoreReader:
-    """What `store.store.Store` inherits; may be called from any thread."""
+    """Base class of `store.store.Store`. Thread-safe."""
 
     _index: LiveIndex
     _snapshot: Snapshot
     _applying: bool
-    """While a commit is being applied to the index."""
+    """Whether a commit is being applied to the index."""
     _log: CommitLog
     _tables: Tables
     _purge: Purge | None
-    """The purge under way."""
+    """The running purge."""
 
     def snapshot(self) -> Snapshot:
-        """The memory as of the last commit."""
+        """Returns the memory as of the last commit."""
         return self._snapshot
 
     def document_snapshot(self) -> DocumentSnapshot:
-        """The memory as of the last commit with its documents, for a question that outlives that commit."""
+        """Returns the memory as of the last commit with its documents, for queries that outlive that commit."""
         while True:
             snapshot = self._snapshot
             if not self._applying:
                 index = self._index
                 found = DocumentSnapshot(snapshot, index.documents.copy(), index.holders.copy())
-                # A commit applied in between ends with another snapshot; one being applied sets `_applying`.
+                # A commit applied in between would have changed the snapshot; a commit being applied sets `_applying`.
                 if not self._applying and self._snapshot is snapshot:
                     return found
             time.sleep(0.001)
 
     @property
     def horizon(self) -> int:
-        """The earliest commit that `snapshot_at` can show."""
+        """The earliest commit that `snapshot_at` can return."""
         return self._log.horizon
 
     def growth(self, limit: int) -> list[GrowthPoint]:
-        """How large the memory was, at no more than `limit` of the commits that `snapshot_at` can show, the last among them."""
+        """Returns the size of the memory at up to `limit` commits that `snapshot_at` can return, including the last."""
         times, counts = self._log.times.copy(), self._log.counts.copy()
         now = self._snapshot
         counts[now.commit] = (now.living_passages, now.living_phrases, now.living_statements)
@@ -78,114 +78,118 @@ class StoreReader:
 
     @property
     def positions(self) -> Mapping[str, Any]:
-        """Where each source stands as of the last commit."""
+        """Returns the position of each source as of the last commit."""
         return self._log.positions
 
     def documents(self) -> list[Document]:
-        """Every document as of the last commit, by URI."""
+        """Returns every document as of the last commit, by URI."""
         return sorted(self._index.documents.copy().values(), key=lambda document: document.uri)
 
     def document(self, uri: str) -> Document | None:
         return self._index.documents.get(uri)
 
     def removed_documents(self) -> dict[str, Document]:
-        """By URI: each document that was removed since the horizon, with the source and the labels that it had last.
+        """Returns the documents removed since the horizon, by URI, each with its last source and labels.
 
-        The documents of every commit that can be looked back at are among these or among the present ones. A removal by a
-        hippod that did not write down source and labels gives an empty source.
+        The documents of every commit that `snapshot_at` can return are among these or the present ones. Removals by a hippod
+        that did not record source and labels give an empty source.
         """
         with self._tables.pruning_paused():
             rows = self._tables.read_where("documents", None, f"state = '{State.REMOVED.value}'")
         return {row["uri"]: documents.from_row(row) for row in rows.sort_by("commit").to_pylist()}
 
     def states(self) -> dict[State, int]:
-        """How many documents there are in each state."""
+        """Returns the number of documents in each state."""
         return dict(Counter(document.state for document in self._index.documents.copy().values()))
 
     def skipped(self) -> list[Document]:
-        """The documents that are skipped."""
+        """Returns the skipped documents."""
         return [each for each in self._index.documents.copy().values() if each.state is State.SKIPPED]
 
     def omissions(self) -> dict[str, int]:
-        """How much content the documents' passages do not contain, by kind."""
+        """Returns the amount of content that the documents' passages omit, by kind."""
         return count_omissions(self._index.documents.copy().values())
 
     def documents_with_passage(self, passage: str) -> list[str]:
-        """URIs of the documents that hold a passage, sorted."""
+        """Returns the URIs of the documents that contain a passage, sorted."""
         index = self._index
         row = index.passage_rows.get(passage)
         return sorted(index.holders[row]) if row is not None else []
 
     def documents_to_extract(self, passage: str) -> list[str]:
-        """URIs of the documents that hold a passage and brought no extraction of it, sorted: the local extractor reads it."""
+        """Returns the URIs of the documents that contain a passage and brought no extraction of it, sorted.
+
+        The local extractor processes the passage for these documents.
+        """
         index = self._index
         row = index.passage_rows.get(passage)
         holders = index.holders[row] if row is not None else {}
         return sorted(uri for uri, triples in holders.items() if triples is None)
 
     def extraction_state(self, passage: str) -> ExtractionState | None:
-        """The state of the extraction from a passage, None where there is none."""
+        """Returns the state of the extraction of a passage; None without extraction."""
         index = self._index
         row = index.passage_rows.get(passage)
         return index.extraction_states.get(row) if row is not None else None
 
     def extraction_states(self) -> dict[str, ExtractionState]:
-        """The state of every extraction, by passage id, of living passages and others."""
+        """Returns the state of every extraction, by passage id, including passages that are not alive."""
         index = self._index
         return {index.passages[row].id: state for row, state in index.extraction_states.copy().items()}
 
     def stored_contents(self) -> StoredContents:
-        """Texts and extractions, living or not, as of the last commit. The caller has paused commits."""
+        """Returns texts and extractions, living or not, as of the last commit. The caller has paused commits."""
         return StoredContents(self._index)
 
     def extracted_triples(self, passage: str) -> tuple[Triple, ...]:
-        """The triples that an extractor found in a passage; none where it found none or there is no extraction."""
+        """Returns the triples extracted from a passage; empty without extraction."""
         index = self._index
         row = index.passage_rows.get(passage)
         rows = index.extracted[row] if row is not None else None
         return tuple(index.triple(int(triple)) for triple in rows) if rows is not None else ()
 
     def passages_by_extraction(self, wanted: Callable[[ExtractionState | None], bool]) -> list[str]:
-        """Ids of the passages that the local extractor reads, whose extraction's state (None: no extraction) is `wanted`."""
+        """Returns the ids of passages for the local extractor whose extraction's state (None: no extraction) `wanted`
+        accepts."""
         index = self._index
         rows = index.holders.needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
 
     def passage(self, id: str) -> PassageText | None:
-        """A passage's text, living or not."""
+        """Returns a passage's text, living or not."""
         index = self._index
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
 
     def table_versions(self) -> dict[str, int]:
-        """The version of every table as of the last commit, the log's included. The caller has paused commits."""
+        """Returns the version of every table, including the log, as of the last commit. The caller has paused commits."""
         return {**self._log.last.versions, "commits": self._tables.version("commits")}
 
     @property
     def checksums(self) -> Checksums:
-        """Those of the tables' files."""
+        """Returns the checksums of the tables' files."""
         assert self._tables.checksums is not None
         return self._tables.checksums
 
     def extraction_costs(self) -> ExtractionCosts:
-        """What extraction has cost over the life of the store, as of the last commit."""
+        """Returns the costs of all extractions in the life of the store, as of the last commit."""
         with self._tables.pruning_paused():
             last = self._log.last
-            # As of that commit: while small fragments are merged, the newest version has their rows twice for a moment.
+            # As of that commit: while fragments are merged, the newest version briefly has their rows twice.
             table = self._tables.read("extractions", COSTS, last.versions["extractions"])
         return add_costs(last.rowless_costs, costs_of(table))
 
     def unextracted(self, batch: Batch) -> list[PassageText]:
-        """The passages that an extractor has to read before `batch` is complete."""
+        """Returns the passages that an extractor must process before `batch` is complete."""
         self._protect(batch)
         return unextracted(self._index, batch)
 
     def missing(self, batch: Batch) -> MissingVectors:
-        """The texts that have to be encoded before `batch`, which has its extractions, can be committed."""
+        """Returns the texts to encode before `batch`, with its extractions, can be committed."""
         self._protect(batch)
         return missing_vectors(self._index, batch)
 
     def _protect(self, batch: Batch) -> None:
-        """Keeps a purge under way from what `batch` will find known. Called before the answer is worked out."""
+        """Keeps a running purge from deleting texts that `batch` uses. Called before the answer is computed."""
         if (purge := self._purge) is not None:
             purge.protect_batch(batch)

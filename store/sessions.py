@@ -1,9 +1,9 @@
-"""Sessions: what one question of several steps leaves for the next. One small file each, in the folder of the store.
+"""Sessions: the state that one `ask --deep` question leaves for the next. One small file each, in the store's folder.
 
-Not a table: a session is replaced as a whole by each of its questions, belongs to no commit (a version of it in every
-commit's row would tie questions to indexing), and what it says of a removed document must leave the disk at once, which an
-append-only table does at the next purge. A file is written beside the old one, synced, and renamed: after a crash the one
-or the other is there, whole.
+Sessions are not a table. Each question replaces its session as a whole; a session belongs to no commit (a version in every
+commit's row would tie questions to indexing); and statements of a removed document must leave the disk at once, while an
+append-only table keeps rows until the next purge. A file is written under another name, synced, and renamed, so a crash leaves
+either the old or the new file, complete.
 """
 
 import json
@@ -20,7 +20,7 @@ from store.untrusted_names import inside
 FORMAT = 1
 FOLDER = "sessions"
 QUESTIONS = 100
-"""Questions that a session remembers having been asked, the last ones."""
+"""Number of a session's last questions that are kept."""
 
 
 class SessionDamaged(StoreError):
@@ -29,7 +29,7 @@ class SessionDamaged(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class PastQuestion:
-    """A question of a session: when (Unix seconds), at which commit, and its bare answer."""
+    """A question of a session: its time (Unix seconds), its commit, and its short answer."""
 
     question: str
     answer: str
@@ -39,8 +39,11 @@ class PastQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`memory` is JSON of the method's own, of which the store knows nothing. `commit` is that of the last question, `dropped`
-    how much of the memory was taken out since, because no document says it any more."""
+    """A session. `memory` is JSON of the answering method, which the store does not interpret.
+
+    `commit` is that of the last question; `dropped` counts entries removed from the memory since, because no document states
+    them any more.
+    """
 
     name: str
     commit: int
@@ -50,12 +53,14 @@ class Session:
     questions: tuple[PastQuestion, ...] = ()
     dropped: int = 0
     scope: str | None = None
-    """The part of the memory that it is of, as whoever asks in it writes that down."""
+    """The part of the memory that the session is limited to, as written by its caller."""
 
 
 class Sessions:
-    """The sessions of one store, each under a key that is its name or begins with `~`. Callable from any thread; who changes
-    one session twice at once keeps the later change."""
+    """The sessions of one store. A key is the session's name or begins with `~`.
+
+    Thread-safe. If one session is changed twice at once, the later change is kept.
+    """
 
     def __init__(
         self, store: Path, clock: Callable[[], float] = time.time, check: Callable[[], None] = lambda: None
@@ -66,7 +71,7 @@ class Sessions:
         self._clock = clock
 
     def load(self, key: str) -> Session | None:
-        """None where there is none. Raises SessionDamaged."""
+        """Returns the session; None if it does not exist. Raises SessionDamaged."""
         path = self._path(key)
         name = key
         try:
@@ -104,8 +109,10 @@ class Sessions:
         name: str | None = None,
         scope: str | None = None,
     ) -> Session:
-        """Durable when it returns. `before` is the session that this question continued; `name` is the key where there is no
-        other. Raises OSError."""
+        """Adds a question to the session and writes it durably. Raises OSError.
+
+        `before`: the session that this question continued. `name`: by default the key.
+        """
         now = self._clock()
         asked = PastQuestion(question, answer, commit, now)
         earlier = before.questions if before else ()
@@ -115,7 +122,7 @@ class Sessions:
         return session
 
     def keep(self, key: str, session: Session, memory: Mapping[str, Any], dropped: int) -> None:
-        """The session with less in its memory, as old as it was. Raises OSError."""
+        """Writes the session with fewer entries in its memory, without changing its time of use. Raises OSError."""
         self._write(key, replace(session, memory=memory, dropped=session.dropped + dropped))
 
     def _write(self, key: str, session: Session) -> None:
@@ -129,7 +136,7 @@ class Sessions:
         return self._path(key).exists()
 
     def remove(self, key: str) -> bool:
-        """Whether there was one."""
+        """Removes a session; returns whether it existed."""
         try:
             self._path(key).unlink()
         except FileNotFoundError:
@@ -138,11 +145,11 @@ class Sessions:
         return True
 
     def keys(self) -> list[str]:
-        """Sorted."""
+        """Returns the keys, sorted."""
         return sorted(path.stem for path in self._folder.glob("[!.]*.json"))
 
     def expired(self, session: Session, keep_s: float) -> bool:
-        """Whether nobody has used it for that long."""
+        """Whether the session was not used for more than `keep_s` seconds."""
         return self._clock() - session.used > keep_s
 
     def _path(self, key: str) -> Path:

@@ -1,7 +1,7 @@
-"""What a query sees: the memory as of one commit, unchanging while the writer goes on.
+"""A snapshot: the memory as of one commit, unchanged while the writer continues.
 
-Taking a snapshot copies nothing but the ends of arrays; what a query needs as whole arrays (counts, degrees) is built at
-first use and shared by all queries of the same commit.
+Taking a snapshot copies only the ends of arrays. Whole arrays that queries need (counts, degrees) are built at first use and
+shared by all queries of the same commit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,8 @@ from store.types import PassageText, Triple
 
 
 class Snapshot:
-    """The memory at `commit`. Rows index the arrays below; dead rows keep their place and are masked by the `*_alive`."""
+    """The memory at `commit`. Rows index the arrays below; dead rows keep their place and are masked by the `*_alive`
+    properties."""
 
     def __init__(self, index: LiveIndex, commit: int, time: float) -> None:
         self.commit = commit
@@ -51,13 +52,13 @@ class Snapshot:
         self.triple_ends: NDArray[np.int32] = index.triple_ends.view()
         """Phrase rows of subject and object, shape (n_triples, 2)."""
         self.is_statement: NDArray[np.bool_] = index.statements.view()
-        """Which triples are statements and not mention edges, shape (n_triples,)."""
+        """Mask of the triples that are statements rather than mention edges, shape (n_triples,)."""
         self._passage_counts = index.passage_counts.view()
         self._phrase_counts = index.phrase_counts.view()
         self._triple_counts = index.triple_counts.view()
         self._crowded = index.crowding.rows.view()
         self.crowded_phrases = index.crowding.n
-        """How many phrases are crowded (`store.index.synonyms.crowding`); not known of an earlier commit's."""
+        """Number of crowded phrases (`store.index.synonyms.crowding`); unknown for earlier commits."""
         self.relation: MatrixView = index.relation.view(index.shape("relation"))
         """Phrase x phrase, symmetric: the number of (passage, statement) pairs that link the two."""
         self.mention: MatrixView = index.mention.view(index.shape("mention"))
@@ -65,17 +66,17 @@ class Snapshot:
         self.synonym: MatrixView = index.synonym.view(index.shape("synonym"))
         """Phrase x phrase, symmetric: cosines at or above the threshold."""
         self.context: MatrixView = index.context.view(index.shape("context"))
-        """Passage x phrase: 1 where the passage holds the phrase."""
+        """Passage x phrase: 1 if the passage contains the phrase."""
         self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
-        """Passage x triple: 1 where the passage states the triple, or has the mention edge."""
+        """Passage x triple: 1 if the passage states the triple or has the mention edge."""
         self.naming: MatrixView = index.naming.view(index.shape("naming"))
-        """Names x passage: how many documents with these names hold the passage."""
+        """Names x passage: the number of documents with these names that contain the passage."""
         self._names = index.names
         self._name_counts = index.name_counts.view()
         self._name_postings = index.name_postings
 
     def at(self, commit: int, time: float) -> "Snapshot":
-        """The same memory, which a later commit left as it was."""
+        """Returns the same memory under a later commit that did not change it."""
         later = copy(self)
         later.commit, later.time = commit, time
         return later
@@ -92,7 +93,7 @@ class Snapshot:
 
     @cached_property
     def phrase_crowded(self) -> NDArray[np.bool_]:
-        """Which phrases have so many others about them that they get no synonym edges, shape (n_phrases,)."""
+        """Mask of the phrases with so many neighbours that they get no synonym edges, shape (n_phrases,)."""
         out = np.zeros(self.n_phrases, np.bool_)
         out[: self._crowded.n] = self._crowded.positive()
         return out
@@ -110,22 +111,22 @@ class Snapshot:
 
     @property
     def phrase_passages(self) -> NDArray[np.int32]:
-        """In how many living passages each phrase stands (the inverse of node specificity), shape (n_phrases,)."""
+        """Number of living passages that contain each phrase (the inverse of node specificity), shape (n_phrases,)."""
         return self._phrase_counts.array()
 
     def passage_count(self, phrase: int) -> int:
-        """In how many living passages one phrase stands."""
+        """Returns the number of living passages that contain a phrase."""
         return self._phrase_counts[phrase]
 
     def statement_counts(self, triples: NDArray[Any]) -> NDArray[np.int32]:
-        """How many living passages state each of `triples`, which are rows, shape (len(triples),)."""
+        """Returns the number of living passages that state each of `triples` (rows), shape (len(triples),)."""
         return np.array([self._triple_counts[int(row)] for row in triples], np.int32)
 
     def passage(self, row: int) -> PassageText:
         return self._passages[row]
 
     def passage_id(self, row: int) -> str:
-        """Alone, as the text of a passage may lie on the disk."""
+        """Returns the id without reading the passage's text, which may be on disk."""
         return self._passages.ids[row]
 
     def passage_title(self, row: int) -> str:
@@ -139,26 +140,28 @@ class Snapshot:
         return self._phrases[subject], self._predicates[row], self._phrases[object_]
 
     def predicate(self, row: int) -> str:
-        """That of the triple in a row."""
+        """Returns the predicate of the triple in a row."""
         return self._predicates[row]
 
     def phrase_row(self, text: str) -> int | None:
-        """The row of a living phrase."""
+        """Returns the row of a living phrase; None if there is none."""
         row = self._phrase_rows.get(text)
         return row if row is not None and row < self.n_phrases and self._phrase_counts[row] > 0 else None
 
     def passage_row(self, id: str) -> int | None:
-        """The row of a living passage."""
+        """Returns the row of a living passage; None if there is none."""
         row = self._passage_rows.get(id)
         return row if row is not None and row < self.n_passages and self._passage_counts[row] > 0 else None
 
     def linked_document(self, target: str, source: str) -> str | None:
-        """The URI of the document that a link of the document `source` with this target leads to, None if none is there: as of
-        the last commit. A document that came later is none of this snapshot's."""
+        """Returns the URI of the document that the link `target` in the document `source` leads to; None if there is none.
+
+        Links are resolved as of the last commit, so the result may be a document that this snapshot lacks.
+        """
         return self._link_targets.resolve(target, source)
 
     def bm25(self, query: str) -> NDArray[np.float32]:
-        """BM25 of every passage, shape (n_passages,)."""
+        """Returns the BM25 score of every passage, shape (n_passages,)."""
         return self._postings.scores(query, self.passage_alive, self._total_length)
 
     def compare_words(
@@ -169,16 +172,16 @@ class Snapshot:
         best: int,
         also: NDArray[np.int64] | None = None,
     ) -> ComparedWords:
-        """Compares a query with the `compared` living passages by word: the `best` of them, all that equal the last, and the
-        rows `also`.
+        """Compares a query by words with the `compared` living passages; returns the `best`, all that tie with the last, and
+        `also`.
 
-        How rare a word is comes from the passages that are also `counted`. Both are masks over all passages.
+        Word frequencies come from the passages that are also `counted`. Both are masks over all passages; `also` are rows.
         """
         known = self._total_length if counted is self.passage_alive else None
         return self._postings.compare(query, compared, counted, known, best, also)
 
     def names(self, row: int) -> str:
-        """The names of a document (`store.links.names.names_text`) in a row of `naming`."""
+        """Returns the names of a document (`store.links.names.names_text`) in a row of `naming`."""
         return self._names[row]
 
     def compare_names(
@@ -190,14 +193,17 @@ class Snapshot:
     ) -> ComparedWords:
         """Compares `query` with the names of documents as `compare_words` does with passages; `rows` are those of `naming`.
 
-        Names take part if one of their passages does: of the living ones if a mask is None.
+        Names are included if one of their passages is in the mask; None means all living passages.
         """
         of_compared = self._names_of(compared)
         of_counted = of_compared if counted is compared else self._names_of(counted)
         return self._name_postings.compare(query, of_compared, of_counted, None, best)
 
     def _names_of(self, passages: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Which rows of `naming` have one of the living `passages`, shape (names,). O(everything) unless all are meant."""
+        """Returns the mask of the rows of `naming` with one of the living `passages`, shape (names,).
+
+        O(everything) unless all passages are meant.
+        """
         alive = self._name_counts.positive()
         if passages is None or passages is self.passage_alive:
             return alive
@@ -205,8 +211,10 @@ class Snapshot:
         return alive & has
 
     def name_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """For each passage a number that stands for the names of its documents, shape (n_passages,). `of` gives 64 bits for a
-        text. O(everything)."""
+        """Returns a fingerprint of the names of each passage's documents, shape (n_passages,).
+
+        `of` returns 64 bits for a text. O(everything).
+        """
         matrix = self.naming.merged().tocoo()
         hashes = np.array([of(self._names[row]) for row in range(matrix.shape[0])], np.uint64)
         out = np.zeros(self.n_passages, np.uint64)
@@ -214,25 +222,27 @@ class Snapshot:
         return out
 
     def words(self, text: str) -> set[tuple[str, ...]]:
-        """The words of a text, as `compare_words` names them."""
+        """Returns the words of a text as in `ComparedWords.rarities`."""
         return self._postings.words(text)
 
     def passage_lengths(self, rows: Sequence[int]) -> NDArray[np.int32]:
-        """How many words the passages of `rows` have, shape (len(rows),)."""
+        """Returns the length in words of the passages `rows`, shape (len(rows),)."""
         lengths: NDArray[np.int32] = self._postings.lengths(self.n_passages)[np.array(rows, np.int64)]
         return lengths
 
     def bm25_of(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """BM25 of texts that are no passages but made of their words (triples, say), shape (len(texts),): how rare a word is
-        comes from the passages, how long a text is from these texts."""
+        """Returns BM25 scores of texts that are not passages (for example triples), shape (len(texts),).
+
+        Inverse document frequencies come from the passages, the mean length from these texts.
+        """
         return self._postings.scores_of(query, texts, self.passage_alive)
 
     def term_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """`store.index.bm25.Postings.fingerprints` of every passage, shape (n_passages,)."""
+        """Returns `store.index.bm25.Postings.fingerprints` of every passage, shape (n_passages,)."""
         return self._postings.fingerprints(self.n_passages, of)
 
     def adjacency(self, weights: EdgeWeights) -> Adjacency:
-        """The graph with edges weighted so, made at first use and shared by all queries of this snapshot."""
+        """Returns the graph with edges weighted by `weights`, built at first use and shared by all queries of this snapshot."""
         with self._adjacency_lock:
             if weights not in self._adjacencies:
                 self._adjacencies[weights] = Adjacency(self, weights)
@@ -240,7 +250,7 @@ class Snapshot:
 
     @cached_property
     def edges(self) -> Mapping[str, int]:
-        """How many undirected edges of each kind there are."""
+        """Number of undirected edges of each kind."""
         return {
             "relation": count_entries(self.relation) // 2,
             "mention": count_entries(self.mention) // 2,
@@ -249,7 +259,7 @@ class Snapshot:
         }
 
     def passages_of(self, triples: NDArray[Any]) -> dict[int, list[int]]:
-        """For each of the triple rows: the rows of the living passages that state it."""
+        """Returns, for each row of `triples`, the rows of the living passages that state it."""
         out: dict[int, list[int]] = {int(row): [] for row in triples}
         if out:
             for triple, passage in zip(*column_entries(self.incidence, np.array(list(out))), strict=True):
@@ -258,7 +268,7 @@ class Snapshot:
 
 
 def count_entries(view: MatrixView) -> int:
-    """Entries that are not zero: the base's, corrected by the log. O(log)."""
+    """Returns the number of non-zero entries: the base's, corrected by the log. O(log)."""
     delta = view.delta.tocoo()
     inside = (delta.row < view.base.shape[0]) & (delta.col < view.base.shape[1])
     before = np.zeros(delta.nnz)
@@ -269,7 +279,7 @@ def count_entries(view: MatrixView) -> int:
 
 
 def column_entries(view: MatrixView, columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(column, row) of every entry of `columns` that is not zero, by column and row. O(everything in the matrix)."""
+    """Returns (column, row) of every non-zero entry of `columns`, by column and row. O(all entries of the matrix)."""
     base = view.base.tocoo()
     delta = view.delta.tocoo()
     parts = []

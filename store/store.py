@@ -1,4 +1,4 @@
-"""The store's door: open, commit, take a snapshot, look back, and the maintenance that runs beside commits."""
+"""The store's interface: open, commit, take snapshots, read earlier commits, and run maintenance concurrently with commits."""
 
 import threading
 import time
@@ -45,7 +45,7 @@ from store.types import Batch, Document, EncoderIdentity, ExtractionCosts, Synon
 log = structlog.get_logger(__name__)
 
 TRIM_MIN_ROWS = 1_000
-"""Rows of the log from which on they are trimmed though a purge deleted nothing: nobody can look back at their commits then."""
+"""Minimum number of obsolete log rows to delete if a purge deleted nothing else. No query can read their commits any more."""
 
 
 def _short(error: Exception) -> str:
@@ -54,8 +54,11 @@ def _short(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What a commit did: its number and time (Unix seconds), how many passages came to life or were forgotten, and the
-    documents that it replaced or removed, by URI."""
+    """The result of a commit.
+
+    `seq` and `time` (Unix seconds); the numbers of passages that became alive or dead; the documents that were replaced or
+    removed, by URI.
+    """
 
     seq: int
     time: float
@@ -65,14 +68,14 @@ class CommitResult:
 
 
 class Store(StoreReader):
-    """One store, open in one process. `commit` is for one thread at a time; everything else may be called from any."""
+    """One store, open in one process. `commit` is for one thread at a time; all other methods are thread-safe."""
 
     def __init__(
         self, folder: Path, encoder: EncoderIdentity, rule: SynonymRule | None = None, lock: StoreLock | None = None
     ) -> None:
-        """Opens `folder`, creating it if need be. Raises StoreLocked, EncoderMismatch, NewerFormat or StoreDamaged.
+        """Opens `folder` and creates it if necessary. Raises StoreLocked, EncoderMismatch, NewerFormat or StoreDamaged.
 
-        `lock` is the folder's lock where the caller took it already (before loading a model, say).
+        `lock`: the folder's lock, if the caller has taken it already (for example before loading a model).
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
@@ -87,12 +90,12 @@ class Store(StoreReader):
             self._log = CommitLog(self._tables, encoder)
             self._tables.assume_synced()
             self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
-            """Tables of which opening took away what no commit had finished."""
+            """Tables from which opening removed rows of unfinished commits."""
             self.found_format = self._log.format
-            """The store's format before it was opened, which made it `store.lance.schema.FORMAT`."""
+            """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
             self._index, self.opened_from, opened = self._load(encoder.dim)
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
-            # What Lance raises for files that are missing or cut, and what reading them wrongly would lead to.
+            # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
             self._lock.release()
             if (what_to_do := refusal(error)) is not None:
                 said = f"the store {folder} cannot be opened ({type(error).__name__}: {_short(error)})"
@@ -106,10 +109,10 @@ class Store(StoreReader):
             raise
         self._snapshot = Snapshot(self._index, self._log.last.seq, self._log.last.time)
         self.synonym_recall: RecallMeasurement | None = None
-        """What `measure_synonym_recall` found last."""
+        """The last result of `measure_synonym_recall`."""
         self._applying = False
         self._apply_lock = threading.Lock()
-        """Held while a commit is being applied to the index, and by who copies what a commit changes."""
+        """Held while a commit is applied to the index, and while changing containers are copied."""
         self.scopes = Scopes(self.rule, self._apply_lock, lambda: (self._index, self._snapshot))
         self._purge = None
         self._write_lock = WriteLock(self._lock.check)
@@ -129,19 +132,19 @@ class Store(StoreReader):
             self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
-        """The index, where it came from (for the log), and the commit of the checkpoint that this was."""
+        """Returns the index, its origin (for the log), and the commit of the checkpoint used, if any."""
         times, horizon = self._log.times, self._log.horizon
         try:
             index, commit = recover_index(self.folder, self._tables, dim, self.rule, times, horizon)
         except CheckpointUnusable as reason:
             index = load_index(self._tables, dim, self.rule)
-            # No later start may use it either: numbers of purged rows are used again from here on.
+            # Later starts must not use it either: numbers of purged rows are reused from here on.
             discard(self.folder)
             return index, f"rebuilt from the tables; no checkpoint was used: {reason}", None
         return index, f"checkpoint of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
-        """Makes all synonym edges anew, in a commit of its own: an earlier release's rules made them, or its triples."""
+        """Recomputes all synonym edges in a separate commit, if an earlier release's rules or triples made them."""
         log.info("synonyms_settling", phrases=self._index.living_phrases)
         delta = settle_synonyms(self._index, self.rule)
         with self._write_lock.hold("commit"):
@@ -156,24 +159,26 @@ class Store(StoreReader):
         log.info("synonyms_settled", edges=len(delta.synonyms.a))
 
     def check_folder(self) -> None:
-        """Raises StoreFolderLost unless the store's folders are where they were opened. Whoever writes into the store's folder
-        beside its commits calls this before. For any thread."""
+        """Raises StoreFolderLost unless the store's folders are where they were opened.
+
+        Code that writes into the store's folder outside commits must call this first. Thread-safe.
+        """
         self._lock.check()
 
     @property
     def longest_lock_s(self) -> dict[str, float]:
-        """By job: the longest time in seconds that it made commits wait at a stretch, since the store was opened."""
+        """The longest time in seconds that each job made commits wait without interruption, since the store was opened."""
         return self._write_lock.longest_s
 
     def commit(self, batch: Batch) -> CommitResult:
-        """Makes `batch` part of the memory: durable and visible when it returns, or not at all."""
+        """Adds `batch` to the memory: durable and visible when it returns, or not at all."""
         with self._write_lock.hold("commit"):
             delta, numbers = plan_statements(self._index, batch, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
             seq = self._log.last.seq + 1
             try:
-                # Lance works and waits for the disk in threads of its own.
+                # Lance works and waits for the disk in its own threads.
                 with self._tables.appending(statement_rows(self._index, delta, seq)):
                     plan_synonyms(self._index, delta, numbers, self.rule)
                     self._tables.append_to(synonym_rows(self._index, delta, seq))
@@ -202,15 +207,15 @@ class Store(StoreReader):
             return CommitResult(commit.seq, commit.time, born, died, replaced)
 
     def _with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
-        """The log's sum with `more`; None if that adds nothing."""
+        """Returns the log's sum with `more` added; None if that adds nothing."""
         return add_costs(self._log.last.rowless_costs, more) if more else None
 
     def _apply(self, delta: IndexDelta, commit: Commit) -> None:
-        """Brings the index up to what the tables hold by now."""
+        """Applies a change to the index that the tables already contain."""
         try:
             self._index.apply(delta)
         except Exception:
-            # The commit stands. An index with a part of it would answer wrongly, or not at all, from now on.
+            # The commit is durable. A partly updated index would give wrong answers or none from now on.
             log.exception("index_reloaded", commit=commit.seq)
             spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule)
             self._index.keep_numbering_of(spoiled)
@@ -220,8 +225,10 @@ class Store(StoreReader):
         self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 
     def _undo(self) -> None:
-        """Brings back the tables that a failed commit had already changed (a full disk, say). If the store's folder is lost,
-        the next opening does that: what is at its path may be another store."""
+        """Rolls back the tables that a failed commit had already changed, for example on a full disk.
+
+        If the store's folder is lost, the next opening rolls them back: another store may be at its path.
+        """
         with suppress(StoreFolderLost):
             self._lock.check_written()
             self._roll_back()
@@ -240,29 +247,35 @@ class Store(StoreReader):
             self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
 
     def write_checkpoint(self, timed_out: Callable[[], bool] = lambda: False) -> bool:
-        """Folds, and writes the memory down for a fast start; False where the last commit has a checkpoint. Raises OSError, and
-        CheckpointTimeout once `timed_out()` is true. Commits and queries go on meanwhile."""
+        """Folds the matrices and writes a checkpoint for a fast start. Returns False if the last commit has one.
+
+        Raises OSError, and CheckpointTimeout once `timed_out()` is true. Runs concurrently with commits and queries.
+        """
         return self._checkpointing.write(timed_out)
 
     def check_checkpoint(self) -> bool:
-        """Reads what opening mapped from the checkpoint and did not read; False where it is damaged. Then the index is loaded
-        anew from the tables. O(vectors), once after a start; commits and queries go on meanwhile."""
+        """Verifies the files that opening mapped without reading. Returns False if they are damaged, after loading the index
+        anew.
+
+        O(vectors), once after a start, concurrently with commits and queries.
+        """
         if self._checkpointing.check():
             return True
         self.rebuild_index(force=True)
         return False
 
     def compact(self, least: int = 2, min_age: timedelta = PRUNE_MIN_AGE) -> None:
-        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`.
+        """Merges fragments, rewrites tables that still have `least` or more, and drops versions older than `min_age`.
 
-        Commits and queries go on meanwhile. No version is needed for looking back (`snapshot_at`): rows name their commits.
+        Runs concurrently with commits and queries. `snapshot_at` needs no old version, because rows record their commits.
         """
         self._compactor.compact(least, min_age)
 
     def purge(self, keep: timedelta) -> int:
-        """Takes off the disk what no commit younger than `keep` needs; returns how many rows that were.
+        """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.
 
-        What goes is worked out beside commits, which wait for one slice of rows at a time (`store.maintenance.retention`).
+        Determines the rows concurrently with commits, which wait for one slice of rows at a time
+        (`store.maintenance.retention`).
         """
         horizon = self._log.commit_at(time.time() - keep.total_seconds())
         if horizon is None:
@@ -284,12 +297,13 @@ class Store(StoreReader):
             self._purge = None
 
     def _delete(self, purge: Purge, part: PurgeSlice) -> int:
-        """Takes what may still go of a slice out of tables and index, as one commit; returns how many rows that were."""
+        """Deletes the unprotected rows of a slice from tables and index, as one commit; returns their number."""
         with self._write_lock.hold("purge"):
             part = purge.without_protected(part)
             if self._index is not purge.index or not len(part):
                 return 0
-            self._log.horizon = max(self._log.horizon, purge.horizon)  # first: who looks back beside this asks for it
+            # first, because concurrent readers of earlier commits check it
+            self._log.horizon = max(self._log.horizon, purge.horizon)
             try:
                 for name, ids in part.ids().items():
                     self._tables.delete(name, ids)
@@ -303,10 +317,10 @@ class Store(StoreReader):
             return len(part)
 
     def rebuild_index(self, force: bool = False) -> bool:
-        """Loads the index anew where much of it was purged, or in any case with `force`; returns whether it did.
+        """Reloads the index if many of its rows were purged, or always with `force`; returns whether it did.
 
-        Commits go on while it is loaded, and wait while those of that time are applied to it. For that long both are in
-        memory.
+        Commits continue while it is loaded, and wait while the commits of that time are applied to it. Both indexes are in
+        memory meanwhile.
         """
         if not force and not needs_rebuild(self._index):
             return False
@@ -329,45 +343,48 @@ class Store(StoreReader):
         return True
 
     def measure_synonym_recall(self, sample: int = 500) -> RecallMeasurement | None:
-        """The share of true synonym pairs that are edges, by a sample of phrases; None where all were compared exactly."""
+        """Returns the share of true synonym pairs that are edges, by a sample of phrases; None if all were compared exactly."""
         if self._index.uses_bands:
             self.synonym_recall = measure_recall(self.snapshot(), self.rule, sample)
         return self.synonym_recall
 
     def wait_until_paged_in(self) -> None:
-        """Until what additions read is in memory. That begins with the first after opening; nothing needs to wait for it."""
+        """Waits until the data that additions read is in memory.
+
+        Paging in starts with the first addition after opening. Only tests and measurements need to wait.
+        """
         self._index.sketches.wait_until_paged_in()
         self._index.phrase_vectors.wait_until_paged_in()
 
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:
-        """While this lasts no table's files are rearranged or dropped; commits and queries go on."""
+        """Prevents rearranging and deleting table files inside the `with` block; commits and queries continue."""
         with self._folding.lock, self._compactor.paused():
             yield
 
     @contextmanager
     def commits_paused(self) -> Iterator[Commit]:
-        """Commits wait for as long as this lasts; gives the last one."""
+        """Makes commits wait inside the `with` block; yields the last commit."""
         with self._write_lock.hold("backup"):
             yield self._log.last
 
     def snapshot_at(self, moment: float | int) -> Snapshot:
-        """The memory as of a commit (an int) or of a time in Unix seconds (a float). Raises StoreError if that is not kept."""
+        """Returns the memory as of a commit (int) or a time in Unix seconds (float). Raises StoreError if it is not kept."""
         past = self._past.at(moment)
         return past.snapshot if past is not None else self._snapshot
 
     def document_snapshot_at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot:
-        """As `snapshot_at`, with the names of the documents of then. `rest` is called every few milliseconds of the work."""
+        """Returns `snapshot_at` with the documents of that commit. `rest` is called every few milliseconds of the work."""
         return self._past.at(moment, rest) or self.document_snapshot()
 
     @property
     def past_count(self) -> int:
-        """Earlier commits that are kept in memory."""
+        """Number of earlier commits in memory."""
         return self._past.count
 
     @property
     def past_bytes(self) -> int:
-        """About how much memory they take."""
+        """Estimated bytes of the earlier commits in memory."""
         return self._past.bytes
 
     def scoped(
@@ -377,16 +394,16 @@ class Store(StoreReader):
         moment: float | int | None = None,
         rest: Rest = no_rest,
     ) -> DocumentSnapshot:
-        """What a fresh memory of the documents that `wanted` accepts would be, as of the last commit or of `moment`.
+        """Returns a memory equal to a fresh one of the documents that `wanted` accepts, as of the last commit or of `moment`.
 
-        `key` stands for `wanted`: the same one is answered from what was made for it before. `rest` is called every few
-        milliseconds of the work on an earlier commit. Raises StoreError as `snapshot_at` does.
+        `key` identifies `wanted`: the scope built for an equal key is reused. `rest` is called every few milliseconds of the
+        work on an earlier commit. Raises StoreError as `snapshot_at` does.
         """
         past = self._past.scoped_at(wanted, moment, rest) if moment is not None else None
         return past or self.scopes.memory(key, wanted)
 
     def close(self) -> None:
-        """Releases the store; nothing is written. Maintenance that a thread is at keeps the lock until the process ends."""
+        """Releases the store and writes nothing. Running maintenance in a thread keeps the lock until the process ends."""
         self._folding.close()
         self._compactor.close()
         if self._folding.lock.acquire(blocking=False):

@@ -1,7 +1,7 @@
-"""What travels into the store: plain values, no behaviour.
+"""The values that enter the store: plain data, no behaviour.
 
 A passage's identity is its content (`store.passage_id.passage_id`), a phrase's its normalised text, a triple's its three
-normalised parts. Texts arrive here already normalised; the store never changes a text.
+normalised parts. Texts arrive normalised; the store never changes a text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
 MENTION = ""
-"""The predicate of a mention edge: a triple that says only that its two ends stand near each other. It has no vector."""
+"""The predicate of a mention edge: a triple whose passage only names its two ends together. It has no vector."""
 
 Vector = NDArray[np.float32]
-"""One embedding, shape (dim,), L2-normalised; zero for a text of which the encoder knows nothing."""
+"""One embedding, shape (dim,), L2-normalised, or zero if the encoder knows no word of the text."""
 
 
 def is_statement(triple: Triple) -> bool:
-    """Whether a triple says something of its ends. Otherwise it is a mention edge."""
+    """Whether a triple states something about its ends. Otherwise it is a mention edge."""
     return triple[1] != MENTION
 
 
 class State(StrEnum):
-    """Where a document stands; every document is in exactly one state."""
+    """The state of a document; every document is in exactly one state."""
 
     PENDING = "pending"
     INDEXED = "indexed"
@@ -42,7 +42,7 @@ class State(StrEnum):
 class Link:
     """A link as its author wrote it: the target (a path, a name, an address), the heading in it, and the words shown.
 
-    `store.links` says which document it leads to.
+    `store.links` resolves it to a document.
     """
 
     target: str
@@ -52,24 +52,28 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class PassageRef:
-    """A document's use of a passage: which one, where it stood, and triples that came with the document."""
+    """A document's use of a passage: the passage, its place in the document, and triples supplied with the document."""
 
     passage: str
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
-    """Triples that the document supplies, as they were found before it came here; `None` if the local extractor is to read the
-    passage. They belong to the document (`store.index.effective_triples`)."""
+    """Triples that the document supplies; `None` if the local extractor processes the passage.
+
+    They belong to the document (`store.index.effective_triples`).
+    """
     extractor: str | None = None
     """The extractor that found `triples`, if they came in a record (docs/reference/records.md); `None` if the document states
     them."""
     links: tuple[Link, ...] = ()
-    """The links that the document has in the passage and in the headings above it. Another document with the same passage may
-    have others: a relative path leads elsewhere from there."""
+    """The document's links in the passage and in the headings above it.
+
+    Another document with the same passage may have other links: relative paths have another base there.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Content of a document's file that none of its passages contains: a word for the kind, a number, a sentence for people."""
+    """Content of a document's file that no passage contains: a word for the kind, a number, a sentence for people."""
 
     kind: str
     count: int
@@ -85,28 +89,28 @@ class Document:
     title: str = ""
     state: State = State.INDEXED
     error: str | None = None
-    """Why it is failed or skipped: a sentence for people."""
+    """The reason for being failed or skipped: a sentence for people."""
     code: str | None = None
-    """The same as one of a few fixed words, by which failures are counted."""
+    """The reason as one of a few fixed words, by which failures are counted."""
     attempts: int = 0
     next_try: float | None = None
-    """Unix seconds of the next try of a failed document, `None` when it waits for `retry`."""
+    """Unix seconds of a failed document's next try; `None` if it waits for `retry`."""
     modified_at: float | None = None
     committed_at: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     passages: Sequence[PassageRef] = ()
     payload: str | None = None
-    """What must be kept to index a pending or failed document that has no file behind it (JSON)."""
+    """The data needed to index a pending or failed document without a file (JSON)."""
     left_out: tuple[Omission, ...] = ()
 
 
 LABELS = "labels"
-"""The key of a document's metadata that holds its own labels. Those of its source follow from the configuration."""
+"""The metadata key of a document's own labels. Its source's labels follow from the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """A passage's content. What is embedded and extracted from is `title + "\\n" + text` (`full`)."""
+    """A passage's content. Encoder and extractor use `title + "\\n" + text` (`full`)."""
 
     id: str
     title: str
@@ -118,18 +122,18 @@ class PassageText:
 
 
 class ExtractionOutcome(StrEnum):
-    """What became of reading one passage."""
+    """The outcome of the extraction of one passage."""
 
     DONE = "done"
     STAND_IN = "stand_in"
-    """A quick extractor's triples, in use until the configured extractor has read the passage."""
+    """Triples of a quick extractor, used until the configured extractor has processed the passage."""
     FAILED = "failed"
-    """The configured extractor could not read the passage; the triples are those of a stand-in, or none."""
+    """The configured extractor failed; the triples are those of a quick extractor, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionState:
-    """Who read a passage and what became of it: an extraction without what was found."""
+    """The extractor of a passage and the outcome: an extraction without its triples."""
 
     extractor: str
     status: ExtractionOutcome = ExtractionOutcome.DONE
@@ -138,25 +142,26 @@ class ExtractionState:
 
     @property
     def label(self) -> str:
-        """The extractor's name as people see it."""
+        """The extractor's name for display."""
         return f"fallback:{self.extractor}" if self.status is ExtractionOutcome.STAND_IN else self.extractor
 
 
 @lru_cache(maxsize=64)
 def _shared_state(extractor: str, status: ExtractionOutcome) -> ExtractionState:
-    """One object for the many passages that one extractor has read."""
+    """Returns one shared object for the many passages with the same extractor and outcome."""
     return ExtractionState(extractor, status)
 
 
 ExtractionCosts = Mapping[str, tuple[int, int, int]]
-"""By extractor: how many extractions, prompt tokens and completion tokens."""
+"""By extractor: number of extractions, prompt tokens, completion tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What the local extractor found in one passage. `extractor` names model and prompt, so that a call is never paid twice.
+    """The local extractor's result for one passage. `extractor` names model and prompt, so that a call is never paid twice.
 
-    What was found elsewhere is in the document that brought it (`PassageRef.triples`), as other documents may hold the passage.
+    Results of other extractors are in the document that supplied them (`PassageRef.triples`), because other documents may
+    contain the passage.
     """
 
     passage: str
@@ -168,7 +173,7 @@ class Extraction:
     took_ms: float = 0.0
     status: ExtractionOutcome = ExtractionOutcome.DONE
     attempts: int = 0
-    """How often the extractor has failed on the passage, 0 where it has read it."""
+    """Number of failed attempts on the passage; 0 after a success."""
     error: str | None = None
     """Why it failed: a sentence for people."""
 
@@ -185,12 +190,14 @@ def extraction_state(extractor: str, status: str, attempts: int, error: str | No
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One commit's worth of change: all of it becomes visible, or none.
+    """The change of one commit: all of it becomes visible, or nothing.
 
-    `documents` replace what stands under their URIs; `removed` URIs go; `passages` and `extractions` are those the store
-    does not hold yet; the three `*_vectors` map text (a triple: its three parts) to its embedding for everything that
-    `Store.missing` named. `positions` are where the sources stand once this is committed (`None` forgets a key).
-    `supplied_costs` is what the extractions cost that the documents supply.
+    - `documents` replace those with the same URIs; documents with `removed` URIs are removed.
+    - `passages` and `extractions` are those that the store does not have yet.
+    - The three `*_vectors` map a text (for a triple, its three parts) to its embedding, for everything that `Store.missing`
+      named.
+    - `positions` are the sources' positions after this commit (`None` removes a key).
+    - `supplied_costs` are the costs of the extractions that the documents supply.
     """
 
     documents: tuple[Document, ...] = ()
@@ -206,7 +213,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class EncoderIdentity:
-    """Which encoder made the store's vectors; a store opens only with the one that made it."""
+    """The encoder that made the store's vectors; a store opens only with the same encoder."""
 
     name: str
     dim: int
@@ -214,14 +221,16 @@ class EncoderIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SynonymRule:
-    """`[graph]`: pairs with cosine >= `threshold`, an edge for each phrase's nearest `cap`."""
+    """The rule of `[graph]`: an edge for pairs with cosine >= `threshold`, limited to each phrase's nearest `cap`."""
 
     threshold: float = 0.8
     cap: int = 100
 
     VERSION: ClassVar[int] = 5
-    """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
-    smaller number are made anew (`store.change.settle_synonyms`)."""
+    """Increase it if a change to `store.index.synonyms` makes other pairs edges.
+
+    The edges of a store with a smaller number are recomputed (`store.change.settle_synonyms`).
+    """
 
 
 DEFAULT_SYNONYM_RULE = SynonymRule()
@@ -229,7 +238,7 @@ DEFAULT_SYNONYM_RULE = SynonymRule()
 
 @dataclass(frozen=True, slots=True)
 class GrowthPoint:
-    """How large the memory was as of one commit: counts of what lives. `time` is in Unix seconds."""
+    """The size of the memory as of one commit: counts of living contents. `time` is in Unix seconds."""
 
     commit: int
     time: float

@@ -1,6 +1,6 @@
-"""Joins a trusted folder with a name from elsewhere: a backup's list of files, a checkpoint's manifest, a session's key.
+"""Joins a trusted folder with an untrusted name: from a backup's list of files, a checkpoint's manifest, a session's key.
 
-Every such join in the rooms that keep files goes through this module; `tests/store/test_untrusted_names.py` finds others.
+Every such join in modules that keep files must use this module; `tests/store/test_untrusted_names.py` finds others.
 """
 
 import os
@@ -16,7 +16,7 @@ _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class UnsafeName(StoreError, ValueError):
-    """A name leads out of the folder that it belongs to, or to something that is neither a file nor a folder."""
+    """A name leads out of its folder, or to something that is neither a file nor a folder."""
 
 
 def inside(root: Path, name: str) -> Path:
@@ -24,7 +24,7 @@ def inside(root: Path, name: str) -> Path:
 
     `name` must be relative and must not contain `..`, an empty component or NUL. Each component that exists must be a folder,
     the last one a folder or a regular file: symbolic links, devices, pipes and sockets are refused. `root` itself may be a
-    symbolic link, because the administrator chose it. Where somebody else may change the folder meanwhile, open the file with
+    symbolic link, because the administrator chose it. If others may change the folder meanwhile, open the file with
     `open_inside`.
     """
     path = root
@@ -45,8 +45,8 @@ def inside(root: Path, name: str) -> Path:
 def open_inside(root: Path, name: str, *, create: bool = False) -> int:
     """Returns a descriptor of the regular file `name` below `root`, for reading. Raises UnsafeName or OSError.
 
-    With `create`, makes the file and the folders above it for writing; a file that exists is an error. Each folder is opened
-    from the one above it, so that a symbolic link that takes a folder's place meanwhile leads nowhere.
+    With `create`, creates the file and the folders above it for writing; an existing file is an error. Each folder is opened
+    relative to the one above it, so that a symbolic link that replaces a folder meanwhile is not followed.
     """
     *folders, last = components(name)
     at = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
@@ -70,7 +70,7 @@ def open_inside(root: Path, name: str, *, create: bool = False) -> int:
 
 
 def components(name: str) -> list[str]:
-    """The parts of a relative name. Raises UnsafeName."""
+    """Returns the parts of a relative name. Raises UnsafeName."""
     components = name.split("/")
     if "\0" in name or not {"", ".", ".."}.isdisjoint(components):
         raise UnsafeName(f"{name!r} is not a usable name: it must be a relative path without empty parts, '..' and NUL")

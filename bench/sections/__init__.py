@@ -1,1 +1,1 @@
-"""What is measured, a file a section: `run(results)` fills `results` and returns Markdown."""
+"""The benchmark sections, one per file: `run(results)` fills `results` and returns Markdown."""

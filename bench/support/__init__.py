@@ -1,1 +1,1 @@
-"""What sections share: synthetic documents, a scripted model server, a large graph, single adds, an example."""
+"""Shared by the sections: synthetic documents, a scripted model server, a large graph, single adds, an example."""

@@ -1,4 +1,4 @@
-"""A real daemon that a section gives a whole corpus."""
+"""A real daemon for loading a whole corpus."""
 
 import json
 import subprocess
@@ -11,14 +11,14 @@ BULK_S = 3_600.0
 
 
 def bulk_daemon(home: Path, **sections: Any) -> Daemon:
-    """With the packaged encoder; calls to it may take as long as a corpus does."""
+    """Returns a daemon with the packaged encoder, whose requests may take as long as a corpus does."""
     daemon = Daemon(home, encoder={"backend": "sentence-transformers"}, **sections)
     daemon.http.timeout = BULK_S
     return daemon
 
 
 def ctl(daemon: Daemon, *arguments: str | Path) -> dict[str, Any]:
-    """What hippoctl prints, however long it takes."""
+    """Runs hippoctl without a time limit and returns its output."""
     command = daemon.command("--json", *arguments)
     done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=BULK_S)
     if done.returncode:

@@ -1,8 +1,7 @@
-"""The worked example of docs/explanation/working-memory.md: `python -m bench.support.deep_example` runs
-it and prints what happened.
+"""The example in docs/explanation/working-memory.md: `python -m bench.support.deep_example` runs it and prints the events.
 
-hippod indexes examples/drive with its embedded encoder and extractor; the deep question is real in every part but one: a
-script plays the model. Its sentences were written by hand from the passages that hippod finds.
+hippod indexes examples/drive with its packaged encoder and extractor. The deep question is real in every part except the model,
+which is a script; its sentences were written by hand from the passages that hippod finds.
 """
 
 import asyncio
@@ -53,7 +52,7 @@ PAID = (
 
 @contextmanager
 def drive() -> Iterator[Snapshot]:
-    """The memory of examples/drive, indexed by a daemon that has ended."""
+    """Yields the memory of examples/drive, indexed by a daemon that has ended."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         shutil.copytree(DRIVE, home / "drive")
@@ -64,7 +63,7 @@ def drive() -> Iterator[Snapshot]:
 
 
 def plays() -> Any:
-    """The model's part."""
+    """Yields the scripted model."""
     turns: Counter[str] = Counter()
 
     def script(call: Call) -> Any:
@@ -130,7 +129,7 @@ def _concern(prompt: Prompt, concern: str, about: str, subquery: str) -> dict[st
 
 
 def event_lines(event: DeepEvent) -> Iterator[str]:
-    """An event as lines for a reader."""
+    """Yields the lines that describe an event."""
     if isinstance(event, StepBegan):
         yield f"\nStep {event.step} ({event.points} points)"
     elif isinstance(event, MemoryJudged):

@@ -30,7 +30,7 @@ TOP_TRIPLES, SEED_PHRASES, PASSAGE_WEIGHT, DAMPING, SYNONYM = 5, 5, 0.05, 0.5, 0
 
 
 class CachedEncoder:
-    """MiniLM from its package; every text is encoded once, its vector kept in `folder` as .npy beside its keys."""
+    """MiniLM from its package. Every text is encoded once; its vector is kept in `folder` as .npy with its keys."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ class CachedEncoder:
             self.known.update(zip(json.loads(keys.read_text()), rows, strict=True))
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """Unit vectors, shape (n, 384)."""
+        """Returns unit vectors, shape (n, 384)."""
         keys = [blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest() for text in texts]
         fresh = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.known}
         if fresh:
@@ -54,7 +54,7 @@ class CachedEncoder:
 
     def _compute(self, texts: list[str]) -> Floats:
         os.environ["HF_HUB_OFFLINE"] = "1"
-        import torch  # of the extra torch
+        import torch  # from the extra `torch`
         from sentence_transformers import SentenceTransformer
 
         if self.model is None:
@@ -73,13 +73,13 @@ class Question:
 
 
 def scaled(values: Floats) -> Floats:
-    """Min-max scaled to 0..1; all ones when all are equal."""
+    """Scales min-max to 0..1; all ones if all values are equal."""
     span = float(values.max() - values.min())
     return (values - values.min()) / span if span > 0 else np.ones_like(values)
 
 
 class Memory:
-    """One HippoRAG 2 graph over passages and their triples (edge weights: design, "The method, in numbers")."""
+    """A HippoRAG 2 graph over passages and their triples (edge weights: design, "The method, in numbers")."""
 
     def __init__(
         self, passages: Sequence[PassageText], found: Sequence[Sequence[Triple]], encoder: CachedEncoder
@@ -123,7 +123,7 @@ class Memory:
         return found
 
     def rank(self, query: str) -> NDArray[np.int64]:
-        """Passage rows, best first, as HippoRAG 2 ranks them without the filter."""
+        """Returns passage rows, best first, as HippoRAG 2 ranks them without the filter."""
         vector = self.encoder.encode([query])[0]
         passage = scaled(self.passage_vectors @ vector)
         if not self.triples:
@@ -152,17 +152,17 @@ class Memory:
 
 
 def recall(ranks: NDArray[np.int64], gold: frozenset[int], k: int) -> float:
-    """Share of the gold passages among the first k."""
+    """Returns the share of the gold passages among the first k."""
     return len(gold & set(ranks[:k].tolist())) / len(gold)
 
 
 def measure(rank: Callable[[str], NDArray[np.int64]], questions: Sequence[Question]) -> NDArray[np.float64]:
-    """Recall at each of K, shape (questions, len(K))."""
+    """Returns the recall at each of K, shape (questions, len(K))."""
     return np.array([[recall(order, q.gold, k) for k in K] for q in questions for order in [rank(q.text)]])
 
 
 def against(ours: NDArray[np.float64], base: NDArray[np.float64]) -> str:
-    """Mean recall@5 difference with its 90 % bootstrap interval over questions."""
+    """Formats the mean difference of recall@5 with its 90 % bootstrap interval over questions."""
     difference = ours[:, 1] - base[:, 1]
     rng = np.random.default_rng(0)
     means = difference[rng.integers(0, len(difference), (4000, len(difference)))].mean(axis=1)
@@ -171,7 +171,7 @@ def against(ours: NDArray[np.float64], base: NDArray[np.float64]) -> str:
 
 
 def load(folder: Path) -> tuple[list[PassageText], list[Question], dict[str, list[Triple]]]:
-    """Passages, questions and GPT-3.5's triples by full passage text, from HippoRAG's files."""
+    """Returns passages, questions and GPT-3.5's triples by full passage text, from HippoRAG's files."""
     corpus = json.loads((folder / "corpus.json").read_text())
     passages = [PassageText(passage_id(c["title"], c["text"]), c["title"], c["text"]) for c in corpus]
     rows = {p.full: i for i, p in enumerate(passages)}

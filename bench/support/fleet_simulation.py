@@ -1,8 +1,8 @@
-"""What a hundred million articles take, from rates that are measured here on real passages.
+"""The cost of a hundred million articles, from rates measured here on real passages.
 
-Measured: processor seconds and bytes of a passage that is read (by rules, encoded), written as a record, and applied. Assumed
-and named: what a model on one GPU reads, tokens and prices, and how many machines there are. All grows with the passages; a
-commit is allowed to take longer as `bench growth` shows it between 2,000 and 100,000 passages (730 to 412 a second).
+Measured: processor seconds and bytes of a passage that is extracted (by rules) and encoded, written as a record, and applied.
+Assumed and named: the rate of a model on one GPU, tokens and prices, the number of machines. All costs grow linearly with the
+passages, except that a commit takes longer, as `bench growth` shows between 2,000 and 100,000 passages (730 to 412 a second).
 """
 
 import asyncio
@@ -38,14 +38,14 @@ GPU_PASSAGES_A_SECOND = 23.0
 GPUS = 100
 GPU_HOUR = 2.5
 PROMPT_TOKENS, COMPLETION_TOKENS = 982.0, 247.0
-"""Of a passage, both calls (docs/how-to/models.md)."""
+"""Tokens of a passage, both calls (docs/how-to/models.md)."""
 PROMPT_PRICE, COMPLETION_PRICE = 0.15, 0.60
-"""Of a million tokens."""
+"""Price of a million tokens."""
 CORE_HOUR = 0.04
 GROWTH = 730 / 412
-"""How much longer a commit takes at 100,000 passages than at 2,000 (README.md)."""
+"""Ratio of a commit's time at 100,000 passages to that at 2,000 (README.md)."""
 MEMORY_BYTES_A_PASSAGE = 13_000
-"""3 KB that cannot be dropped, and 10 that questions read (docs/explanation/scale.md)."""
+"""3 KB of anonymous memory, and 10 KB of file pages that queries read (docs/explanation/scale.md)."""
 MACHINE_GIB = 256
 
 

@@ -1,4 +1,4 @@
-"""What the sections that follow a real folder have in common: texts of which each answers a query of its own, and tables."""
+"""Shared by the sections with a real folder: texts that each answer one query, and tables."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ SURNAMES = {
     "first": ["Holm", "Quist", "Aasen", "Brandt", "Castor", "Dorn", "Ekdahl", "Frost", "Grane", "Hjort"],
     "second": ["Falk", "Ibsen", "Jarl", "Kvist", "Lund", "Mark", "Norrby", "Oxen", "Palm", "Rask"],
 }
-"""Two hundred different names for the first text of each file, as many others for the second."""
+"""Two hundred different names for the first text of each file, and as many others for the second."""
 CRAFTS = ("clock", "violin", "kite", "loom", "kiln", "sledge", "lantern", "compass", "harp", "globe")
 TOWNS = ("Varnhem", "Tollmin", "Skara", "Pellan", "Ostrel", "Marnby", "Lindau", "Karrow", "Hjo", "Grenna")
 
@@ -44,7 +44,7 @@ def person(number: int, version: str) -> str:
 
 
 def text_about(number: int, version: str) -> str:
-    """Some sentences about somebody of whom nothing else speaks."""
+    """Returns some sentences about a person whom no other text mentions."""
     name, craft, town = person(number, version), CRAFTS[number % 10], TOWNS[number // 10 % 10]
     return (
         f"# {name}\n\n{name} built the {craft} of {town} in {1700 + number}. The {craft} hangs in the hall of {town}, "

@@ -1,7 +1,7 @@
-"""`python -m bench.support.gpu_bundle [FOLDER]`: what `bench gpu` needs on a machine without hippod's model, below 64 MiB.
+"""`python -m bench.support.gpu_bundle [FOLDER]`: files for `bench gpu` on a machine without hippod's model, below 64 MiB.
 
-The packaged model with its weights in float16, MuSiQue's passages (../shared; the example drive's texts without it), and
-vectors that hippod's engine on the CPU computed from the original weights.
+The files are the packaged model with float16 weights, MuSiQue's passages (from ../shared; without it, the example drive's
+texts), and vectors that hippod's engine computed on the CPU from the original weights.
 """
 
 import json
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "gpu"
 CORPUS = ROOT.parent / "shared" / "data" / "musique" / "corpus.json"
 REFERENCES = 256
-"""Passages with a vector of the CPU."""
+"""Number of passages with a vector from the CPU."""
 
 
 def passages() -> list[str]:

@@ -1,8 +1,8 @@
-"""Phrases whose vectors say nothing: all equal, or all in a narrow cone, beside vectors that point anywhere.
+"""Phrases with uninformative vectors: all equal, or all in a narrow cone, compared with vectors in random directions.
 
-A store is filled with them in commits of `COMMIT_PASSAGES`, opened again from the tables alone, and emptied by half. Each step
-runs in a process of its own and says what it took at its peak.
-`python -m bench.support.hostile_vectors STEP SET COUNT FOLDER` is one step.
+A store is filled with them in commits of `COMMIT_PASSAGES`, opened again from the tables alone, and half of it removed. Each
+step runs in its own process and reports its peak memory. `python -m bench.support.hostile_vectors STEP SET COUNT FOLDER` runs
+one step.
 """
 
 import json
@@ -23,23 +23,23 @@ DIM = 384
 SETS = ("anywhere", "equal", "cone", "groups", "cones")
 STEPS = ("fill", "rebuild", "halve")
 CONE_COSINE = 0.95
-"""Between any two vectors of the cone, about."""
+"""Approximate cosine between any two vectors of the cone."""
 
 GROUP_PHRASES = 190
-"""Equal vectors that are not yet crowded (`store.index.synonyms.crowding`)."""
+"""Number of equal vectors that are not yet crowded (`store.index.synonyms.crowding`)."""
 
 WIDE_CONE_PHRASES, WIDE_CONE_COSINE = 10_000, 0.82
-"""The same of a cone that is nearly as wide as a pair of synonyms may be apart."""
+"""Phrases and cosine of a cone nearly as wide as the synonym threshold allows."""
 
 PASSAGE_TRIPLES = 50
-"""Statements of a passage, each about two phrases of its own."""
+"""Statements of a passage, each about two phrases that occur nowhere else."""
 
 COMMIT_PASSAGES = 20
 LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def vectors(name: str, count: int) -> NDArray[np.float32]:
-    """Shape (count, DIM), rows L2-normalised."""
+    """Returns vectors of shape (count, DIM), rows L2-normalised."""
     random = np.random.default_rng(7)
     found = random.standard_normal((count, DIM)).astype(np.float32)
     if name == "equal":
@@ -56,7 +56,7 @@ def vectors(name: str, count: int) -> NDArray[np.float32]:
 
 
 def _bend(found: NDArray[np.float32], axis: NDArray[np.float64], cosine: float) -> NDArray[np.float32]:
-    """Turns vectors, in place, towards `axis`, so that about `cosine` is between any two of them."""
+    """Turns vectors, in place, towards `axis`, so that any two of them have a cosine of about `cosine`."""
     found -= np.outer(found @ axis, axis / (axis @ axis)).astype(np.float32)
     found *= (np.sqrt(1 - cosine) / np.linalg.norm(found, axis=1))[:, None]
     found += (np.sqrt(cosine) * axis / np.linalg.norm(axis)).astype(np.float32)
@@ -68,12 +68,12 @@ def _open(folder: Path) -> Store:
 
 
 def in_letters(number: int | str) -> str:
-    """Its digits as letters: phrases that differ in numbers alone are no synonyms."""
+    """Returns a number's digits as letters, because phrases that differ only in numbers are not synonyms."""
     return str(number).translate(LETTERS)
 
 
 def row_of(phrase: str) -> int:
-    """The number that `in_letters` wrote as the second word of a phrase."""
+    """Returns the number that `in_letters` wrote as the second word of a phrase."""
     return int("".join(str(ord(letter) - ord("a")) for letter in phrase.split()[1]))
 
 
@@ -120,7 +120,7 @@ def rebuild(_name: str, _count: int, folder: Path) -> dict[str, Any]:
 
 
 def halve(_name: str, count: int, folder: Path) -> dict[str, Any]:
-    """Removes every other document, some at a time."""
+    """Removes every other document, several at a time."""
     before = _resident()
     with _open(folder) as store:
         began = time.process_time()
@@ -142,7 +142,7 @@ def _found(store: Store, began: float, before: int) -> dict[str, Any]:
 
 
 def _status(name: str) -> int:
-    """Kilobytes."""
+    """Returns a value of /proc/self/status in kilobytes."""
     lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 

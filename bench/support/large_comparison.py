@@ -1,4 +1,4 @@
-"""What a large memory computes otherwise, asked of a small one whose questions have answers: recall beside the exact one."""
+"""The approximate computations of a large memory, applied to a small one with known answers: recall compared with exact."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +23,10 @@ MOST_DIFFERENCE = 0.005
 
 
 def compare_as_large(folder: Path, name: str, questions: Sequence[Question], results: dict[str, Any]) -> str:
-    """Asks the store in `folder`, which nobody has open, as if it were large, and exactly; a Markdown table.
+    """Queries the store in `folder`, which must not be open, as if it were large, and exactly; returns a Markdown table.
 
-    `name` is that of the set. A mode whose recall differs by more than `MOST_DIFFERENCE` is left in `results["violations"]`.
+    `name` is the name of the question set. A mode whose recall differs by more than `MOST_DIFFERENCE` is added to
+    `results["violations"]`.
     """
     encoder = make_encoder("sentence-transformers", MODEL, 64, "cpu")
     lines = [

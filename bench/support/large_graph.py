@@ -1,9 +1,9 @@
 """A memory of the size of the HippoRAG 2 paper's MuSiQue graph: 97 thousand nodes, 1.4 million edges.
 
-Passages, triples and how often a phrase occurs are those of the recorded extraction of 1,890 passages, several times over:
-phrases that several passages hold, and a tenth of the others, are the same in every copy; the rest belongs to one. Synonym
-edges are drawn with the real set's degrees as weights until there are as many edges as in the paper. Vectors are random:
-what a query costs does not depend on them.
+Passages, triples and phrase frequencies are those of the recorded extraction of 1,890 passages, repeated several times. Phrases
+in several passages, and a tenth of the others, are the same in every copy; the remaining phrases differ. Synonym edges are
+drawn with the real set's degrees as weights until there are as many edges as in the paper. Vectors are random, because the cost
+of a query does not depend on them.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ DIM = 384
 
 
 def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
-    """The snapshot; `recorded` is a HippoRAG OpenIE results file."""
+    """Returns the snapshot. `recorded` is a HippoRAG OpenIE results file."""
     image = LiveIndex(DIM)
     random = np.random.default_rng(seed)
     stated = _passages(image, recorded)
@@ -62,7 +62,7 @@ def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
 
 
 def _passages(image: LiveIndex, recorded: Path) -> list[np.ndarray]:
-    """Adds passages, phrases and triples; the triples' rows by passage."""
+    """Adds passages, phrases and triples; returns the triples' rows by passage."""
     docs = list(read_hipporag_file(recorded))
     held = Counter(phrase for doc in docs for phrase in {end for s, _, o in doc.triples for end in (s, o)})
 
@@ -84,7 +84,7 @@ def _passages(image: LiveIndex, recorded: Path) -> list[np.ndarray]:
 
 
 def _synonyms(random: np.random.Generator, degrees: Any, count: int) -> Any:
-    """`count` edges between phrases, drawn with weights that grow with `degrees`."""
+    """Returns `count` edges between phrases, drawn with weights that grow with `degrees`."""
     weights = np.cumsum(degrees + 1.0)
     pairs = np.searchsorted(weights, random.random((int(count * 1.25), 2)) * weights[-1])
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)

@@ -1,4 +1,4 @@
-"""From an `add` to the commit that makes it visible, one passage at a time, with the real daemon and the packaged encoder."""
+"""The time from an `add` to its commit, one passage at a time, with the real daemon and the packaged encoder."""
 
 import json
 import tempfile
@@ -18,12 +18,14 @@ RECORDED = DATA / "musique" / "openie.json"
 CORPUS = DATA / "2wiki" / "corpus.json"
 ADDS = 100
 BETWEEN_S = 0.1
-"""The daemon rests this long between two adds."""
+"""Pause in seconds between two adds."""
 
 
 def live_adds() -> dict[str, Any] | None:
-    """Imports MuSiQue's passages with their recorded triples, then adds passages of another set, which are extracted from
-    and encoded. None where the sets are absent."""
+    """Imports MuSiQue's passages with recorded triples, then adds passages of another set, which are extracted and encoded.
+
+    Returns None if the sets are absent.
+    """
     if not (RECORDED.exists() and CORPUS.exists()):
         return None
     corpus = json.loads(CORPUS.read_text())[-ADDS - 5 :]
@@ -72,7 +74,7 @@ def _listen(daemon: Daemon, seen: dict[str, float], arrived: threading.Condition
 def _add(
     daemon: Daemon, number: int, document: dict[str, Any], seen: dict[str, float], arrived: threading.Condition
 ) -> tuple[float, float]:
-    """Milliseconds until the commit was told of: from the answer to the add, and from its request."""
+    """Returns the milliseconds until the commit's event: from the response to the add, and from its request."""
     time.sleep(BETWEEN_S)
     body = {"documents": [{"id": f"live-{number}", "title": document["title"], "text": document["text"]}]}
     sent = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Documents written to push others out of answers: floods of near-duplicates, and magnets that are near to every question.
+"""Documents that displace others from answers: floods of near-duplicates, and magnets that are near to every question.
 
-Each attack knows the questions, which an attacker can only guess, so it does more harm than a real one.
+Each attack knows the questions, which a real attacker can only guess, so it does more harm than a real one.
 """
 
 import re
@@ -15,7 +15,7 @@ Document = dict[str, Any]
 
 
 def flood(question: str, copies: int = COPIES) -> Iterator[Document]:
-    """Near-duplicates that repeat `question` and give a false answer; each has a number and a date of its own."""
+    """Yields near-duplicates that repeat `question` and give a false answer; each has its own number and date."""
     asked = question.rstrip("?")
     for number in range(copies):
         yield {
@@ -28,30 +28,30 @@ def flood(question: str, copies: int = COPIES) -> Iterator[Document]:
 
 
 def altered_copies(title: str, text: str, copies: int = COPIES) -> Iterator[Document]:
-    """Near-duplicates of a passage: its own title and text, and a short remark with a number of its own."""
+    """Yields near-duplicates of a passage: its title and text, and a short remark with its own number."""
     for number in range(copies):
         yield {"id": f"copy/{number}", "title": title, "text": f"{text} Copied by hand, sheet {number}."}
 
 
 def question_magnet(questions: Sequence[str]) -> Document:
-    """One document that consists of all questions."""
+    """Returns one document that consists of all questions."""
     return {"id": "magnet/questions", "title": "Everything that is asked", "text": "\n\n".join(questions)}
 
 
 def name_magnet(names: Sequence[str]) -> Document:
-    """One document that says something about every name."""
+    """Returns one document with a statement about every name."""
     sentences = [f"{name} is described by the almanac of Osric Pangbourne." for name in names]
     return {"id": "magnet/names", "title": "Almanac", "text": " ".join(sentences)}
 
 
 def triple_magnet(names: Sequence[str]) -> Document:
-    """One short document that brings a triple about every name along."""
+    """Returns one short document that supplies a triple about every name."""
     triples = [[name, "is described by", "the almanac"] for name in names]
     return {"id": "magnet/triples", "title": "Almanac", "text": "The almanac describes everything.", "triples": triples}
 
 
 def word_magnet(questions: Sequence[str], words: int = 220) -> Document:
-    """One passage of the words that most questions have, each once."""
+    """Returns one passage of the words that occur in most questions, each once."""
     counts = Counter(word for question in questions for word in set(re.findall(r"\w+", question)))
     common = sorted(counts, key=lambda word: (-counts[word], word))[:words]
     return {"id": "magnet/words", "title": "Words", "text": " ".join(common) + "."}

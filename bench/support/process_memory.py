@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Seconds since the beginning; resident memory of the daemon alone, and of it with its children, in MiB."""
+    """Seconds since the beginning; resident memory of the daemon alone, and with its children, in MiB."""
 
     at_s: float
     daemon_mib: int
@@ -24,7 +24,8 @@ class Sample:
 
 
 class MemoryOverTime:
-    """Looks at the process `pid` and its children twice a second while it lasts. Pages that they share are counted for each."""
+    """Samples the process `pid` and its children twice a second inside the `with` block. Shared pages count for each
+    process."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -54,7 +55,7 @@ class MemoryOverTime:
 
     @property
     def points(self) -> list[Sample]:
-        """The highest sample of each of `POINTS` stretches of equal length."""
+        """Returns the highest sample of each of `POINTS` intervals of equal length."""
         stretch = -(-len(self.samples) // POINTS)
         parts = [self.samples[start : start + stretch] for start in range(0, len(self.samples), stretch or 1)]
         return [max(part, key=lambda sample: sample.all_mib) for part in parts]
@@ -68,6 +69,6 @@ def _resident(process: psutil.Process) -> int:
 
 
 def peak_mib(pid: int) -> int:
-    """The most memory that the process was ever resident with."""
+    """Returns the peak resident memory of the process."""
     lines = Path(f"/proc/{pid}/status").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024

@@ -1,4 +1,4 @@
-"""A scripted model's server in a process of its own, so that it takes no time from what is measured."""
+"""A scripted model server in a separate process, so that it uses no time of the measured process."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator
@@ -9,8 +9,10 @@ from typing import Any
 
 @contextmanager
 def model_process(serve: Callable[..., None], *given: Any) -> Iterator[tuple[str, Connection]]:
-    """The server's URL, which `serve(*given, pipe)` sends first, and the other end of the pipe; the process ends with the
-    block. `serve` is a module's function: the process is a new interpreter, which imports it."""
+    """Yields the server's URL, which `serve(*given, pipe)` sends first, and the other end of the pipe.
+
+    The process ends with the `with` block. `serve` must be a module's function, because the new interpreter imports it.
+    """
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(*given, theirs), daemon=True)
     process.start()

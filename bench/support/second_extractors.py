@@ -1,7 +1,7 @@
-"""Texts of documents by other programs and libraries, for comparison with hippod's.
+"""Extracts the text of documents with other programs and libraries, for comparison with hippod's parsers.
 
-Runs in an environment of its own (`python second_extractors.py`), as none of these libraries is a dependency of hippod: reads
-paths from standard input, one a line, and writes a JSON object for each: `path`, `by`, and `text` or `error`.
+Runs in its own environment (`python second_extractors.py`), because hippod does not depend on these libraries. Reads paths from
+standard input, one a line, and writes a JSON object for each: `path`, `by`, and `text` or `error`.
 """
 
 import json
@@ -51,7 +51,7 @@ def docx2python(path: Path) -> str:
 
 
 def slide_texts(path: Path) -> str:
-    """python-pptx: every text frame, table and chart title that it knows."""
+    """Returns every text frame, table and chart title that python-pptx finds."""
     from pptx import Presentation
 
     def shapes(found: Any) -> Iterator[str]:
@@ -147,7 +147,7 @@ def book(path: Path) -> str:
 
 
 def table(path: Path) -> str:
-    """The standard library's reader, told only which mark is the most frequent."""
+    """Reads a table with the standard library, given only the most frequent delimiter."""
     import csv
 
     text = path.read_bytes().decode("utf-8-sig", "replace")
@@ -169,7 +169,7 @@ EXTRACTORS: dict[str, tuple[tuple[str, str, Callable[[Path], str]], ...]] = {
     "epub": (("ebook-convert", "ebook-convert", ebook_convert), ("", "EbookLib", book)),
     "csv": (("", "csv of Python", table),),
 }
-"""By ending: the command that must be installed ("" for none), a name, and the function; the first possible one is used."""
+"""By file extension: the required command ("" for none), a name, and the function; the first available one is used."""
 
 
 def extractor(path: Path) -> tuple[str, Callable[[Path], str]]:
@@ -185,7 +185,7 @@ def main() -> None:
         name, function = extractor(path)
         try:
             found = {"text": function(path)}
-        except Exception as error:  # noqa: BLE001 - a library's opinion of a damaged file is a result too
+        except Exception as error:  # noqa: BLE001 - a library's error for a damaged file is a result too
             found = {"error": f"{type(error).__name__}: {error}"[:300]}
         print(json.dumps({"path": str(path), "by": name, **found}), flush=True)
 

@@ -1,8 +1,8 @@
-"""Synthetic documents whose phrases are spread like those of a real extraction.
+"""Synthetic documents with the phrase distribution of a real extraction.
 
-Measured on 1,890 MuSiQue passages with GPT-3.5's triples: 9.0 triples and 10.5 phrases a passage, of which 8.6 occur
-nowhere else before; 0.44 synonym edges a phrase. Phrases are two to four words of a Zipf-distributed vocabulary; some are
-spelled almost like an earlier one, and those are the synonyms.
+Measured on 1,890 MuSiQue passages with GPT-3.5's triples: 9.0 triples and 10.5 phrases a passage, of which 8.6 occur in no
+earlier passage; 0.44 synonym edges a phrase. Phrases are two to four words of a Zipf-distributed vocabulary; some are spelled
+almost like an earlier phrase, and these pairs are the synonyms.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ABOUT_TITLE = 0.88
 REUSED = 0.1
 """Share of a passage's phrases that occurred before."""
 RESPELLED = 0.5
-"""Share of new phrases that are an earlier one in another spelling."""
+"""Share of new phrases that are a respelling of an earlier one."""
 
 
 class World:
@@ -40,7 +40,7 @@ class World:
         ]
 
     def _earlier(self) -> str:
-        # Early phrases are the frequent ones, as names of countries and years are.
+        # Early phrases are the frequent ones, like names of countries and years.
         return self._known[int(len(self._known) * self._random.random() ** 2)]
 
     def _phrase(self) -> str:
@@ -58,7 +58,7 @@ class World:
         return phrase
 
     def passages(self, count: int) -> Iterator[tuple[str, str, tuple[Triple, ...]]]:
-        """`count` times (title, text, triples)."""
+        """Yields (title, text, triples) `count` times."""
         for _ in range(count):
             title = self._phrase()
             triples = []
@@ -71,7 +71,7 @@ class World:
 
 
 def document(number: int, title: str, text: str, triples: tuple[Triple, ...]) -> tuple[Document, PassageText]:
-    """A document of one passage that brings its triples."""
+    """Returns a document of one passage that supplies its triples."""
     id = passage_id(title, text)
     ref = PassageRef(id, {}, triples)
     return Document(f"added:{number}", "bench", title=title, passages=(ref,)), PassageText(id, title, text)

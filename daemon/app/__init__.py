@@ -1,1 +1,2 @@
-"""One life of the daemon: `lifecycle` listens, opens the memory (`open_memory`), serves and stops; the rest looks at it."""
+"""A run of the daemon: `lifecycle` listens, opens the memory (`open_memory`), serves and stops; the other modules report on
+it."""

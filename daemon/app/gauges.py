@@ -1,4 +1,4 @@
-"""Gauges that are read when Prometheus asks: queues, sizes on disk, ages. Nothing here is counted as it happens."""
+"""Gauges computed when Prometheus scrapes: queues, sizes on disk, ages. Counters are elsewhere."""
 
 import os
 import threading
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from daemon.sources.base import Source
 
 SIZE_INTERVAL_S = 30.0
-"""Sizes on disk are measured anew after this time: a large store has thousands of files."""
+"""Seconds for which measured disk sizes are reused: a large store has thousands of files."""
 
 STORE_PARTS = {"inbox": "inbox", "openie.jsonl": "paid answers", "lock": "other", "head": "other"}
 
 
 class Gauges:
-    """Called at each scrape, in any thread."""
+    """Updates the gauges. Called at each scrape, in any thread."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Gauges:
         metrics.QUEUE.labels("intake").set(len(self._pipeline.intake))
         metrics.QUEUE.labels("extraction").set(len(self._extraction_queue))
         metrics.WAITING.set(len(self._extraction_queue))
-        # Trouble that nothing waits for is over, or was a passage's own.
+        # An outage with an empty queue is over, or concerned a single passage.
         metrics.MODEL_DOWN.set(self._extraction_queue.outage is not None and len(self._extraction_queue) > 0)
         metrics.SCOPES.set(self._store.scopes.count)
         metrics.SCOPE_BYTES.set(self._store.scopes.bytes)
@@ -91,7 +91,7 @@ class Gauges:
             return
         try:
             metrics.CHECKPOINT_TIME.set(place.stat().st_mtime)
-        except OSError:  # replaced by a newer one just now
+        except OSError:  # a newer checkpoint has just replaced it
             return
         metrics.CHECKPOINT_COMMIT.set(int(place.name[len(PREFIX) :]))
 
@@ -119,7 +119,7 @@ class Gauges:
 
 
 def bytes_below(path: Path) -> int:
-    """Bytes of a file, or of all files below a directory, as far as they can be seen."""
+    """Returns the bytes of a file, or of all readable files below a directory."""
     try:
         if not path.is_dir():
             return path.stat().st_size
@@ -130,6 +130,6 @@ def bytes_below(path: Path) -> int:
         for name in names:
             try:
                 total += (Path(folder) / name).stat().st_size
-            except OSError:  # replaced just now
+            except OSError:  # replaced a moment ago
                 continue
     return total

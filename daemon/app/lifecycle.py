@@ -1,6 +1,6 @@
-"""One life of the daemon: listen, open the memory, follow the sources, serve, stop.
+"""A run of the daemon: listen, open the memory, follow the sources, serve, stop.
 
-`run` builds everything in order; each part is complete once it is made, and an exit stack takes the parts down in reverse.
+`run` builds all parts in order. Each part is complete once it is built; an exit stack takes the parts down in reverse order.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from daemon.mcp.http import McpApp
 
 API_STOP_SHARE = 0.3
-"""Of `[daemon] stop_timeout_s`, the most that the API may take to stop."""
+"""Maximum share of `[daemon] stop_timeout_s` for stopping the API."""
 
 log = structlog.get_logger()
 
 
 async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
-    """Returns after a clean stop. Raises StoreError or ListenError where it cannot start."""
+    """Runs the daemon; returns after a clean stop. Raises StoreError or ListenError if it cannot start."""
     began = time.monotonic()
     requests = signals.handle()
     notifier = Notifier()
@@ -68,7 +68,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             memory = await unless_stopped(open_memory(stack, active, lock, front.events, opening), opening, stop)
             if memory is None:
                 return
-            # First: what comes in while the inbox is taken up would be taken up twice.
+            # Start the pipeline before requests: documents that arrive while the inbox is read would be processed twice.
             memory.pipeline.start()
             memory.extraction_queue.start(memory.pipeline.commit_extractions)
             front.gate.open(memory.ports)
@@ -93,12 +93,12 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             await watch(stop, memory.pipeline, memory.ended_tasks, [commits, *probes], notifier, status)
 
 
-# What listens before the memory is open.
+# The part that listens before the memory is open.
 
 
 @dataclass(frozen=True, slots=True)
 class _Front:
-    """What answers from the first moment."""
+    """The parts that answer requests from the beginning."""
 
     api: ApiServer
     gate: StartupGate
@@ -108,14 +108,14 @@ class _Front:
     tcp_apps: "dict[str, McpApp]"
 
     async def stop(self, timeout_s: float) -> None:
-        """Accepts nothing new and answers what was asked, while the memory is still open."""
+        """Refuses new requests and finishes accepted ones while the memory is still open."""
         for app in self.tcp_apps.values():
             await app.stop()
         await self.api.stop(timeout_s)
 
 
 async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> _Front:
-    """Makes the socket (and the TCP side): `status` and events are answered at once, what needs the memory waits."""
+    """Opens the socket (and TCP). `status` and events are answered at once; other requests wait for the memory."""
     config = active.config
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
@@ -140,10 +140,10 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
-    """The MCP server for agents, by its path on TCP; none where TCP is not configured. It calls hippod's own `socket`."""
+    """Returns the MCP server for agents, by its path on TCP; empty without TCP. It calls hippod's own `socket`."""
     if config.api.tcp is None:
         return {}
-    from daemon.mcp.http import PATH, McpApp  # the SDK takes 30 MB: it is loaded only where it is used
+    from daemon.mcp.http import PATH, McpApp  # the SDK takes 30 MB, so it is loaded only if used
 
     app = McpApp(socket, write=config.mcp.write)
     await app.start()
@@ -152,7 +152,7 @@ async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
 
 @asynccontextmanager
 async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
-    """At its end, whatever ends it, clients and the service manager learn that hippod stops, and the stop's time begins."""
+    """At its end, for any reason, announces the stop to clients and the service manager, and starts the stop timer."""
     code = 1
     try:
         yield
@@ -165,11 +165,11 @@ async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifie
         log.info("stopping", timeout_s=timeout_s)
         start_exit_timer(timeout_s, code)
         front.gate.give_up()
-        # Before anything that a request needs is closed: a query that is under way would find its threads gone.
+        # Stop requests before closing what they need: a running query would lose its threads.
         await front.stop(timeout_s * API_STOP_SHARE)
 
 
-# What runs.
+# The part that runs.
 
 
 def _begin_following(memory: Memory) -> None:
@@ -184,7 +184,7 @@ def _run_beside(stack: AsyncExitStack, work: Coroutine[object, object, None]) ->
 
 
 def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -> list[ProbeCheck]:
-    """The socket and the query threads. Threads that wait for a server's embeddings prove nothing, so they are not probed."""
+    """Returns probes of the socket and the query threads. Threads that wait for an embedding server cannot be probed."""
     probes = [ProbeCheck("api", partial(send, HEALTH_REQUEST), pause_s)]
     if not ENCODER_BACKENDS[config.encoder.backend].needs_server:
         probes.append(ProbeCheck("queries", queries.moves, pause_s))
@@ -192,7 +192,7 @@ def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -
 
 
 def _commit_step(committer: Committer, config: Config) -> object | None:
-    """What the commit thread works at; None while it rests, or waits for a server, which has a time limit of its own."""
+    """Returns the commit thread's step; None while it is idle or waits for a server, which has its own time limit."""
     step = committer.step
     return (
         None

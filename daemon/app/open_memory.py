@@ -1,4 +1,4 @@
-"""Opens the memory and puts together all that works on it, each part registered to be taken down in reverse."""
+"""Opens the memory and builds all parts that use it, each registered to be taken down in reverse order."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ from store.store import Store
 from store.types import SynonymRule
 
 PIPELINE_STOP_SHARE, SNAPSHOT_STOP_SHARE, SCHEDULE_STOP_SHARE = 0.6, 0.6, 0.2
-"""Of `[daemon] stop_timeout_s`, the most that each may take to stop; seldom does one take all of it."""
+"""Maximum shares of `[daemon] stop_timeout_s` for each part; a part rarely takes its full share."""
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The memory and all that works on it. Nothing runs yet."""
+    """The memory and all parts that use it. Nothing runs yet."""
 
     store: Store
     pool: WorkerPool
@@ -79,12 +79,12 @@ class Memory:
     memory_watch: MemoryWatch
 
     def ended_tasks(self) -> list["asyncio.Task[None]"]:
-        """Those of the pipeline and of the extraction queue that run no more; none of them ends by itself."""
+        """Returns the ended tasks of the pipeline and the extraction queue. None of them should end by itself."""
         return [*self.pipeline.ended_tasks(), *self.extraction_queue.ended_tasks()]
 
 
 class OpeningStep:
-    """The present step of opening; each is shown by the service manager."""
+    """The present step of opening, which the service manager shows."""
 
     def __init__(self, notifier: Notifier) -> None:
         self.notifier = notifier
@@ -97,7 +97,7 @@ class OpeningStep:
 
 
 class StopClock:
-    """When the stop began, and what is left of its time."""
+    """The time at which the stop began, and the remaining time."""
 
     def __init__(self, active: ActiveConfig) -> None:
         self._active = active
@@ -107,7 +107,7 @@ class StopClock:
         self._began = time.monotonic()
 
     def until(self, share: float) -> float:
-        """The moment (monotonic) at which `share` of `[daemon] stop_timeout_s` will have passed."""
+        """Returns the moment (monotonic) at which `share` of `[daemon] stop_timeout_s` has passed."""
         began = time.monotonic() if self._began is None else self._began
         return began + self._active.stop_timeout_s * share
 
@@ -118,7 +118,7 @@ class StopClock:
 async def unless_stopped(
     work: Coroutine[object, object, T], opening: OpeningStep, stop: asyncio.Task[bool]
 ) -> T | None:
-    """Returns what `work` returns, None where `stop` came first. The service manager is asked for more time meanwhile."""
+    """Returns the result of `work`, or None if `stop` came first. Extends the service manager's start timeout meanwhile."""
     task = asyncio.create_task(work)
     extending = asyncio.create_task(extend_start(opening.notifier, ThreadCheck("open", "open", lambda: opening.step)))
     await asyncio.wait([task, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -133,7 +133,7 @@ async def unless_stopped(
 async def open_memory(
     stack: AsyncExitStack, active: ActiveConfig, lock: StoreLock, events: EventHub, opening: OpeningStep
 ) -> Memory:
-    """Loads the model, opens the store, and puts the parts together."""
+    """Loads the model, opens the store, and builds the parts."""
     config = active.config
     pool = WorkerPool(config.parsing.workers, config.parsing.memory_bytes, config.parsing.time_limit_s, limits=Limits())
     stack.push_async_callback(pool.close)
@@ -184,7 +184,7 @@ async def open_memory(
         owners=owners(config.tables),
     )
     memory_watch = MemoryWatch(active.memory_limit, before, lambda: store.snapshot().living_passages, pipeline.intake)
-    await memory_watch.check()  # what the store takes may be too much from the start
+    await memory_watch.check()  # the store alone may exceed the limit from the start
     parts = SourceParts(store, pipeline, pool, split)
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)
@@ -209,7 +209,7 @@ async def open_memory(
     backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)
     scheduler.add("backup", backups.run, backups.last_run())
 
-    # In the order opposite to that of stopping: sources are closed once nothing is committed any more.
+    # Registered in the opposite order of stopping: sources are closed when nothing is committed any more.
     stack.push_async_callback(lambda: asyncio.to_thread(scheduler.stop, active.stop_timeout_s * SCHEDULE_STOP_SHARE))
     stack.push_async_callback(_together, [source.close for source in sources])
     stack.push_async_callback(lambda: pipeline.stop(clock.left_s(PIPELINE_STOP_SHARE)))
@@ -249,9 +249,9 @@ async def open_memory(
 async def _open_store(
     stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock
 ) -> tuple[Encoder, Store, int]:
-    """The encoder, the store, and how many bytes were held between the two.
+    """Returns the encoder, the store, and the bytes in use after loading the encoder and before opening the store.
 
-    In a thread: loading a model and reading a store take seconds to minutes.
+    Runs in a thread, because loading a model and reading a store take seconds to minutes.
     """
     loop = asyncio.get_running_loop()
     opener = ThreadPoolExecutor(1, thread_name_prefix="open")
@@ -282,7 +282,7 @@ async def _open_store(
 
 
 def leave_snapshot(store: Store, until: float) -> None:
-    """Writes down what the next start would have to work out. It must be done by `until` (monotonic), or not at all."""
+    """Writes a checkpoint for the next start, unless it takes longer than `until` (monotonic)."""
     began = time.monotonic()
     try:
         if store.write_checkpoint(lambda: time.monotonic() > until):
@@ -290,7 +290,7 @@ def leave_snapshot(store: Store, until: float) -> None:
     except CheckpointTimeout:
         log.info("checkpoint_given_up", took_ms=round((time.monotonic() - began) * 1000))
     except (OSError, RuntimeError) as error:
-        # A full disk, say. The tables have everything; the next start takes longer.
+        # For example a full disk. The tables are complete; the next start takes longer.
         log.warning("checkpoint_failed", error=error)
 
 

@@ -1,13 +1,16 @@
-"""One line on what the daemon is doing: `STATUS=`, which `systemctl status` shows."""
+"""The line about the daemon's present work: `STATUS=`, which `systemctl status` shows."""
 
 from daemon.services.status import OpenMemory
 
 WELL = ("starting", "scanning", "watching", "joining", "following")
-"""States of a source that need no attention; `polling` too, where it is configured."""
+"""States of a source that need no attention; also `polling`, if configured."""
 
 
 def status_line(memory: OpenMemory) -> str:
-    """What it does now, most pressing first, without content, as in the log. From counters: it is asked every few seconds."""
+    """Returns the present work, most urgent first, without content of documents.
+
+    Uses counters only, because it is called every few seconds.
+    """
     committer, extraction_queue = memory.pipeline.committer, memory.extraction_queue
     waiting = len(memory.pipeline.intake)
     parts = []
@@ -37,5 +40,5 @@ def status_line(memory: OpenMemory) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """`1 passage`, `2 passages`."""
+    """Formats a count: `1 passage`, `2 passages`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

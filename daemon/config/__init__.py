@@ -1,4 +1,4 @@
-"""Configuration: what the file and the environment say, checked and resolved, or every reason why it cannot be used."""
+"""Configuration: the file and the environment, validated and resolved, or all reasons why they cannot be used."""
 
 from daemon.config.api_key import model_key
 from daemon.config.config import Config

@@ -8,7 +8,7 @@ from daemon.config_types.path_validators import ABSENT
 
 
 def model_key(server: ModelServer) -> str | None:
-    """The key, None where none is configured. ValueError says what is wrong without repeating anything secret."""
+    """Returns the key; None if none is configured. Raises ValueError, whose message contains no secret."""
     if server.api_key_env is not None:
         key = os.environ.get(server.api_key_env, "").strip()
         if not key:
@@ -31,7 +31,7 @@ def _usable(key: str) -> str:
 
 
 def key_problem(llm: LLM) -> str | None:
-    """One sentence about a key that cannot be had, key of the configuration first."""
+    """Returns one sentence about a missing or unusable key, with the configuration key first."""
     for name, server in (("llm", llm), ("llm.judge", llm.judge)):
         try:
             model_key(server)

@@ -1,4 +1,4 @@
-"""`[[client]]`: who may see and do what."""
+"""`[[client]]`: the clients, the documents that they see, and what they may do."""
 
 import grp
 import pwd
@@ -30,7 +30,7 @@ def _group(name: str | None) -> str | None:
 
 
 def user_id(name: str) -> int | None:
-    """The number of a user who is named, or given as a number; None where there is no such user."""
+    """Returns the number of a user given by name or number; None if there is no such user."""
     try:
         return int(name) if name.isascii() and name.isdigit() else pwd.getpwnam(name).pw_uid
     except (KeyError, ValueError):
@@ -38,7 +38,7 @@ def user_id(name: str) -> int | None:
 
 
 def group_id(name: str) -> int | None:
-    """As `user_id`, of a group."""
+    """Returns the number of a group given by name or number; None if there is no such group."""
     try:
         return int(name) if name.isascii() and name.isdigit() else grp.getgrnam(name).gr_gid
     except (KeyError, ValueError):

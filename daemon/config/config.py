@@ -1,4 +1,4 @@
-"""The configuration as a whole."""
+"""The whole configuration."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,11 +65,11 @@ class Config(_WithSources):
     _file: Path | None = PrivateAttr(None)
 
     def tables(self, kind: "SourceKind[Any]") -> tuple[Any, ...]:
-        """The tables of one kind of source, in the file's order."""
+        """Returns the tables of one kind of source, in the file's order."""
         tables: tuple[Any, ...] = getattr(self, kind.table)
         return tables
 
     @property
     def file(self) -> Path | None:
-        """The file that this was read from."""
+        """The file that the configuration was read from."""
         return self._file

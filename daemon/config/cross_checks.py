@@ -10,7 +10,7 @@ from memory.openie.registry import OPENIE_BACKENDS
 
 
 def disagreements(config: Config) -> list[str]:
-    """One sentence for each pair of settings that contradict each other, key first."""
+    """Returns one sentence for each contradiction between settings, key first."""
     own_paths = {"store.path": config.store.path}
     if (url := config.schedule.backup_to) is not None and url.startswith("file://"):
         own_paths["schedule.backup_to"] = Path(url.removeprefix("file://"))
@@ -28,7 +28,7 @@ def _token_needed(config: Config) -> list[str]:
 
 
 def _clients(config: Config) -> list[str]:
-    """Two clients of one name share what is kept for it; of two with one token it is not known who asks."""
+    """Checks clients for duplicates: clients with one name would share stored data, and one token must identify one client."""
     problems = []
     names: dict[str, int] = {}
     tokens: dict[str, int] = {}
@@ -42,7 +42,7 @@ def _clients(config: Config) -> list[str]:
             continue
         try:
             first = tokens.setdefault(read_token(each.token_file), number)
-        except ValueError:  # said of the key itself
+        except ValueError:  # reported for the key itself
             continue
         if first != number:
             problems.append(
@@ -77,6 +77,6 @@ def _model_needed(config: Config) -> list[str]:
 
 
 def _value(config: Config, key: str) -> object:
-    """The value of a key such as "llm.model"."""
+    """Returns the value of a key such as "llm.model"."""
     section, _, name = key.partition(".")
     return getattr(getattr(config, section), name)

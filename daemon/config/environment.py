@@ -1,7 +1,7 @@
 """Overrides from the environment: `HIPPOD_<SECTION>__<KEY>`.
 
-pydantic-settings could read these, but it passes over names it does not know, cannot say which variable a bad value
-came from, and would own the file's search order; thirty lines here do what the contract asks.
+pydantic-settings could read these, but it ignores unknown names, cannot say which variable a bad value came from, and would
+control the file's search order. Thirty lines here fulfil the contract.
 """
 
 import tomllib
@@ -17,7 +17,7 @@ _TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:
-    """Values by section and key, the variable that each dotted key came from, and what is wrong with the names."""
+    """Returns values by section and key, the variable of each dotted key, and errors in the variables' names."""
     values: dict[str, dict[str, Any]] = {}
     sources: dict[str, str] = {}
     problems: list[str] = []
@@ -42,7 +42,7 @@ def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], di
 
 
 def _single_underscore(name: str, rest: str) -> list[str]:
-    """A name that would set something, had it been written with two underscores. Other names are somebody else's."""
+    """Returns errors for names that would be settings if written with two underscores. Other names belong to other programs."""
     section, _, key = rest.partition("_")
     if section in Config.model_fields and key and field_at([section, key])[1] is not None:
         wanted = f"{PREFIX}{section.upper()}__{key.upper()}"
@@ -51,7 +51,7 @@ def _single_underscore(name: str, rest: str) -> list[str]:
 
 
 def _value(text: str, annotation: Any) -> Any:
-    """Text for a setting that is text; else what TOML makes of it, so that numbers, booleans and lists can be given."""
+    """Converts a variable's text: text settings take it as it is, others parse it as TOML (numbers, booleans, lists)."""
     if annotation in (int, float, bool) or (get_args(annotation) and text.lstrip().startswith("[")):
         try:
             parsed = tomllib.loads(f"value = {text}")

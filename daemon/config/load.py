@@ -1,4 +1,4 @@
-"""From a file and the environment to a checked `Config`, or to everything that is wrong with them."""
+"""Loads a file and the environment into a validated `Config`, or reports all errors in them."""
 
 import os
 import tomllib
@@ -23,7 +23,7 @@ _LARGEST_FILE = 1024 * 1024
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used. `problems` has one sentence for each thing to put right, at least one."""
+    """The configuration cannot be used. `problems` has at least one sentence, one for each error."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(_one_line(problem) for problem in problems)
@@ -31,16 +31,16 @@ class ConfigError(Exception):
 
 
 class NoConfigFile(ConfigError):
-    """There is none at the usual places."""
+    """There is no configuration file at the usual places."""
 
 
 def _one_line(text: str) -> str:
-    """Without control characters and what no terminal can show: values and names come from outside."""
+    """Removes control characters and undisplayable characters, because values and names are untrusted."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 CREDENTIALS = "CREDENTIALS_DIRECTORY"
-"""Variable with the folder in which systemd shows secrets to a service."""
+"""Loads `path`, or the first file of the search order. Raises ConfigError with all errors."""
 
 
 def load_config(
@@ -61,9 +61,7 @@ def load_config(
         if isinstance(table, dict):
             table.update(keys)
     for section, field in Config.model_fields.items():
-        if (
-            field.default_factory is not None
-        ):  # Present, though empty: a default is resolved only where it is validated.
+        if field.default_factory is not None:  # Present, though empty: a default is resolved only if it is validated.
             values.setdefault(section, {})
     config = None
     base = (file.resolve() if ".." in file.parts else file.absolute()).parent
@@ -155,7 +153,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
 
 
 def unsupported(config: Config, *, read_secrets: bool = True) -> list[str]:
-    """One sentence for each setting that cannot be followed here: key, value, and what to do instead."""
+    """Returns one sentence for each setting that this machine cannot support: key, value, and what to do instead."""
     problems = []
     backend = OPENIE_BACKENDS[config.openie.backend]
     if backend.package is not None and find_spec(backend.package) is None:

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, in sentences: file, key, the value given, what is allowed."""
+"""pydantic's errors as sentences: file, key, given value, allowed values."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _EXAMPLES = {"device": 'one of "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1",
 
 
 def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
-    """One problem. `sources` names the environment variable of each key that was set there, by dotted key."""
+    """Returns one error as a sentence. `sources`: the environment variable of each key set there, by dotted key."""
     path = list(error["loc"])
     message, found = error["msg"], error["input"]
     if error["type"] == "at_key":
@@ -43,7 +43,7 @@ def sentence(error: ErrorDetails, file: str, sources: Mapping[str, str]) -> str:
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """`("folder", 0, "path")` as `folder[0].path`."""
+    """Formats `("folder", 0, "path")` as `folder[0].path`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -51,7 +51,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def field_at(path: Sequence[str | int]) -> tuple[type[BaseModel], FieldInfo | None]:
-    """The model that has a key, and the key's field; `None` where the path is no field of it."""
+    """Returns the model that has a key, and the key's field; `None` if the path is no field of the model."""
     model: type[BaseModel] = Config
     field: FieldInfo | None = None
     for part in path:
@@ -81,7 +81,7 @@ def did_you_mean(word: str, words: Sequence[str]) -> str:
 
 
 def unknown_key(section: str, key: str, model: type[BaseModel]) -> str:
-    """What to write instead of a key that its section does not have."""
+    """Returns the message for a key that its section does not have, with a suggestion."""
     known = list(model.model_fields)
     hint = did_you_mean(key, known)
     elsewhere = [
@@ -93,7 +93,7 @@ def unknown_key(section: str, key: str, model: type[BaseModel]) -> str:
 
 
 def unknown_section(name: str) -> str:
-    """What to write instead of a section that does not exist."""
+    """Returns the message for a section that does not exist, with a suggestion."""
     known = list(Config.model_fields)
     return f"{did_you_mean(name, known)}; known are {', '.join(known)}"
 

@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     EncoderBackendName = str
     OpenIEBackendName = str
     FallbackName = str
-else:  # a type checker cannot read names that are known only at run time
+else:  # type checkers cannot use names that are computed at run time
     EncoderBackendName = Literal[tuple(ENCODER_BACKENDS)]
     OpenIEBackendName = Literal[tuple(OPENIE_BACKENDS)]
     FallbackName = Literal[("none", *WORKER_BACKENDS)]
 
-_SOCKET_BYTES = 107  # sun_path of sockaddr_un holds 108, the last one a NUL.
+_SOCKET_BYTES = 107  # sun_path of sockaddr_un has 108 bytes, the last one a NUL.
 _TCP = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 def at(key: str, message: str) -> PydanticCustomError:
-    """An error of a whole section that is about one of its keys."""
+    """Returns an error about one key for a validator of the whole section."""
     return PydanticCustomError("at_key", "{message}", {"key": key, "message": message})
 
 

@@ -8,9 +8,10 @@ __all__ = ["LabelsBySource", "source_labels"]
 
 
 def source_labels(config: Config) -> LabelsBySource:
-    """The labels of every configured source.
+    """Returns the labels of every configured source.
 
-    Sections with one name are one source: their labels add up, and the documents' own count if every section says so.
+    Sections with one name are one source: their labels are united, and the documents' own labels count if every section allows
+    them.
     """
     found: dict[str, SourceLabels] = {}
     for kind in SOURCE_KINDS:

@@ -1,4 +1,4 @@
-"""The resolved configuration as TOML: what `--check` prints."""
+"""The resolved configuration as TOML, which `--check` prints."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from daemon.contract.durations import duration_text
 
 
 def render(config: Config) -> str:
-    """Every key with the value in force, secrets masked; reading it back gives the same configuration."""
+    """Returns every key with its present value, secrets masked. Parsing it gives the same configuration."""
     lines = [f"# {config.file or 'defaults'}, with defaults and environment filled in"]
     for name in Config.model_fields:
         value = getattr(config, name)

@@ -1,1 +1,1 @@
-"""What sections of the configuration are made of: their base class, kinds of value, and checks against the machine."""
+"""The parts of configuration sections: base class, kinds of values, and checks against the machine."""

@@ -1,4 +1,4 @@
-"""Checks of a configuration against the machine: files that must be readable, directories that must exist."""
+"""Checks of configured paths on this machine: files must be readable, directories must exist."""
 
 import os
 import re
@@ -15,11 +15,11 @@ from memory.llm.prompt_texts import BadPromptFile, read_prompt_files
 
 _TOKEN_BYTES = 4096
 ABSENT = "absent: "
-"""Begins what the units of systemd give in place of a credential that nobody has written; the rest says what to do."""
+"""Prefix of the text that the systemd units provide in place of a missing credential; the rest says what to do."""
 
 
 def existing_directory(path: Path) -> Path:
-    """`path`, when it is a directory that can be listed; else `ValueError`."""
+    """Returns `path` if it is a directory that can be listed; else raises `ValueError`."""
     if "s3:" in path.parts:
         raise ValueError(
             "a directory; hippod follows no object store: mount it and set `polling`, or read it by hippod-backfill "
@@ -41,7 +41,7 @@ def existing_directory(path: Path) -> Path:
 
 
 def directory_to_be(path: Path) -> Path:
-    """`path`, when it is a directory or one can be made there with its parents, and it will last; else `ValueError`."""
+    """Returns `path` if it is a directory, or one can be created with its parents; else raises `ValueError`."""
     allowed = "a directory, which is made when absent"
     if problem := private_tmp_problem(path):
         raise ValueError(f"{allowed}; {problem}")
@@ -50,7 +50,7 @@ def directory_to_be(path: Path) -> Path:
         is_directory = stat.S_ISDIR(nearest.stat().st_mode)
     except FileNotFoundError:
         raise ValueError(f"{allowed}; {nearest} is a link to {nearest.readlink()}, which is not there") from None
-    except OSError:  # whoever checks may see less than hippod
+    except OSError:  # the user of `--check` may have fewer rights than hippod
         return path
     if not is_directory:
         raise ValueError(f"{allowed}; {nearest} is a file")
@@ -58,14 +58,14 @@ def directory_to_be(path: Path) -> Path:
 
 
 def readable_secret(path: Path | None, info: ValidationInfo) -> Path | None:
-    """`path`, when it is a regular file that can be opened, or secrets are not read; else `ValueError`."""
+    """Returns `path` if it is a regular file that can be opened; else raises `ValueError`."""
     if path is not None and context_of(info).read_secrets:
         _head(path)
     return path
 
 
 def usable_prompts(folder: Path | None) -> Path | None:
-    """`folder`, when each prompt in it can be used; else `ValueError`."""
+    """Returns `folder` if each prompt in it is usable; else raises `ValueError`."""
     if folder is not None:
         try:
             read_prompt_files(folder)
@@ -75,14 +75,14 @@ def usable_prompts(folder: Path | None) -> Path | None:
 
 
 def token_in(path: Path | None, info: ValidationInfo) -> Path | None:
-    """`path`, when it has a usable bearer token in it, or secrets are not read; else `ValueError`."""
+    """Returns `path` if it contains a usable bearer token; else raises `ValueError`."""
     if path is not None and context_of(info).read_secrets:
         read_token(path)
     return path
 
 
 def read_token(path: Path) -> str:
-    """The bearer token in the file, without the white space around it. `ValueError` says what is wrong."""
+    """Returns the bearer token in the file, without surrounding white space. Raises `ValueError` with the reason."""
     try:
         token = _head(path).strip()
     except _NoSuchFile as error:
@@ -91,7 +91,7 @@ def read_token(path: Path) -> str:
         raise ValueError(f"a file with the token; {path} is empty; {make_token(path)}")
     if token.startswith(ABSENT):
         raise ValueError(f"a file with the token; systemd provides none: {token.removeprefix(ABSENT)}")
-    # RFC 6750, section 2.1: what can stand in an Authorization header after "Bearer".
+    # RFC 6750, section 2.1: the characters allowed after "Bearer" in an Authorization header.
     if not re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", token, re.ASCII):
         raise ValueError(
             f"a file with one token of letters, digits and -._~+/; {path} contains something else; {make_token(path)}"
@@ -100,18 +100,18 @@ def read_token(path: Path) -> str:
 
 
 def make_token(path: Path | str) -> str:
-    """How to make a file with a token."""
+    """Returns instructions for creating a file with a token."""
     return f"this makes one: (umask 077; openssl rand -hex 32 > {shlex.quote(str(path))})"
 
 
 class _NoSuchFile(ValueError):
-    """There is no file of that name."""
+    """There is no file with this name."""
 
 
 def _head(path: Path) -> str:
     what = "a file that hippod can read"
     try:
-        # Opened without waiting, and then looked at: a pipe, put there meanwhile, would never be opened by reading it.
+        # Opened without blocking and checked afterwards: reading a named pipe that replaced the file would block forever.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -129,7 +129,7 @@ def _head(path: Path) -> str:
 
 
 def _similar(path: Path) -> str:
-    """A did-you-mean from the names beside `path`."""
+    """Returns a did-you-mean from the names in the same folder."""
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:

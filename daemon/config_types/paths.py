@@ -1,6 +1,6 @@
-"""Where things lie: the configuration file's search order, and how a path is written.
+"""File locations: the configuration file's search order, and the syntax of paths.
 
-Only the standard library is used here, so that whoever needs no more than the socket's place can ask for it quickly.
+Only the standard library is imported, so that programs that need only the socket's path start quickly.
 """
 
 import os
@@ -17,7 +17,7 @@ SYSTEM_CONFIG = Path("/etc/hippod/config.toml")
 
 
 def candidates(environ: Mapping[str, str]) -> list[tuple[Path, str]]:
-    """The files that are looked for without `--config`, in order, each with how it came about."""
+    """Returns the files that are tried without `--config`, in order, each with its origin."""
     if environ.get("HIPPOD_CONFIG"):
         return [(Path(environ["HIPPOD_CONFIG"]).expanduser(), "$HIPPOD_CONFIG")]
     return [
@@ -27,7 +27,7 @@ def candidates(environ: Mapping[str, str]) -> list[tuple[Path, str]]:
 
 
 def expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
-    """`text` as an absolute path: `~` and `$VAR` expanded, relative to `base`. `ValueError` says what cannot be."""
+    """Returns `text` as an absolute path: expands `~` and `$VAR`, relative to `base`. Raises `ValueError` if it is invalid."""
     if not text.strip():
         raise ValueError('a path, such as "/srv/notes"; it is empty')
     if "\0" in text:
@@ -41,7 +41,7 @@ def expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
         except RuntimeError:
             raise ValueError("a path whose ~user exists on this machine") from None
     path = base / expanded
-    # Only "..", which must follow symbolic links as the system does, needs more than joining the two.
+    # Only ".." needs `resolve`, because it must follow symbolic links as the system does.
     return path.resolve() if ".." in path.parts else path.absolute()
 
 

@@ -1,7 +1,7 @@
-"""What hippod writes is its user's alone: mode 0600, folders 0700, whatever the umask was that it was started with.
+"""Files of hippod are accessible to its user only: mode 0600, folders 0700, whatever umask it was started with.
 
-The process's umask is the one place that everything obeys which makes files: Lance, pyarrow, tempfile, and the processes that
-parse. What others must reach, the socket and the folders above it, gets its mode explicitly.
+The process's umask applies to every writer: Lance, pyarrow, tempfile, and the parsing processes. The socket and the folders
+above it, which others must reach, get their modes explicitly.
 """
 
 import os
@@ -16,13 +16,13 @@ _inherited_umask = 0
 
 
 def use_private_umask() -> None:
-    """From now on this process, and those that it starts, make files that only their user can read."""
+    """Sets the umask so that this process and its children create files that only their user can read."""
     global _inherited_umask
     _inherited_umask = os.umask(PRIVATE_UMASK)
 
 
 def make_shared_folder(folder: Path) -> None:
-    """Makes a folder that others may have to reach, and those above it: 0755 less the umask of the start. Raises OSError."""
+    """Creates a folder, with parents, that others may access: 0755 minus the inherited umask. Raises OSError."""
     if folder.is_dir():
         return
     make_shared_folder(folder.parent)

@@ -1,7 +1,7 @@
-"""The kinds of value a setting can have beyond TOML's own: paths, durations, sizes, lists, addresses.
+"""Kinds of values beyond those of TOML: paths, durations, sizes, lists, addresses.
 
-Each validator raises `ValueError` with the end of a sentence that says what is allowed; `problems` puts file, key and
-value in front of it.
+Each validator raises `ValueError` with the end of a sentence that says what is allowed; `problems` adds file, key and value
+before it.
 """
 
 import os
@@ -26,8 +26,10 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a value is read against: the directory that relative paths start from, and the environment. `read_secrets`: files
-    of tokens and keys must be readable."""
+    """The context of a value: the directory that relative paths start from, and the environment.
+
+    `read_secrets`: files of tokens and keys must be readable.
+    """
 
     base: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -131,7 +133,7 @@ def _globs(value: Any) -> Any:
 
 
 def size_text(size: int) -> str:
-    """A size as it would be written: 33554432 gives "32 MiB". Reading it back gives the same number."""
+    """Formats a size as in the file: 33554432 gives "32 MiB". Parsing it gives the same number."""
     for unit in ("GiB", "MiB", "KiB"):
         if size % _BYTES[unit.lower()] == 0:
             return f"{size // _BYTES[unit.lower()]} {unit}"
@@ -139,7 +141,7 @@ def size_text(size: int) -> str:
 
 
 AnyPath = Annotated[Path, BeforeValidator(_path)]
-"""A path, absolute once read: `~` and `$VAR` expanded, relative ones taken from the configuration file's directory."""
+"""An absolute path: `~` and `$VAR` are expanded, relative paths start from the configuration file's directory."""
 
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds."""
@@ -151,23 +153,23 @@ Size = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
 
 MemoryLimit = Annotated[int | Literal["auto", "off"], BeforeValidator(_memory_limit)]
-"""Bytes; "auto" stands for a share of what the machine has."""
+"""Bytes; "auto" is a share of the machine's memory."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 OptionalNames = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
 OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
-"""Text, `None` when empty: an empty string switches an optional setting off."""
+"""Text; an empty string is `None` and disables an optional setting."""
 
 
 def optional_number(**bounds: Any) -> Any:
-    """A number within `bounds`, `None` when it is an empty text: that stands for the default that another setting gives."""
+    """Returns the type of a number within `bounds`; an empty string is `None`, which means the default from another setting."""
     return Annotated[Annotated[float, Field(**bounds)] | None, BeforeValidator(_or_none)]
 
 
 OptionalPath = Annotated[AnyPath | None, BeforeValidator(_or_none)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
-"""A time limit in seconds, written as a plain number because its key ends in `_s`."""
+"""A time limit in seconds, a plain number because its key ends in `_s`."""
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -1,7 +1,7 @@
 """Publishes JSON lines to a topic, as a team that writes articles would: `python examples/kafka/publish.py`.
 
-Each line is one document, `{"id", "title", "text", …}`; its id is the message's key, so that all that happens to a document
-stays in one partition, in order. `--remove ID` publishes a null value, which removes the document.
+Each line is one document, `{"id", "title", "text", …}`. Its id is the message's key, so that all changes of a document stay in
+one partition, in order. `--remove ID` publishes a null value, which removes the document.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def documents(files: list[Path]) -> Iterator[tuple[str, bytes]]:
-    """Id and content of each line, as JSON."""
+    """Yields id and content of each line, as JSON."""
     for file in files:
         for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             if line.strip():

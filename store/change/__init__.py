@@ -1,1 +1,1 @@
-"""From a batch to the exact change that it makes, and to the rows that write it down."""
+"""Plans the exact change that a batch makes, and the table rows that record it."""

@@ -1,4 +1,4 @@
-"""Which documents hold a passage once a batch is committed."""
+"""The documents that contain each passage after a batch was committed."""
 
 from store.index.effective_triples import UpstreamTriples, upstream_triples
 from store.index.live_index import LiveIndex
@@ -6,7 +6,7 @@ from store.types import Batch, Document, State
 
 
 def holders_after(index: LiveIndex, batch: Batch) -> dict[str, dict[str, UpstreamTriples]]:
-    """By id, each passage that the batch touches: the documents that hold it afterwards, with the triples they brought."""
+    """Returns, by id of each passage that the batch touches, the documents that contain it afterwards, with their triples."""
     found: dict[str, dict[str, UpstreamTriples]] = {}
 
     def holders(passage: str) -> dict[str, UpstreamTriples]:

@@ -1,4 +1,4 @@
-"""What a batch still lacks before it can be committed: extractions, then vectors."""
+"""The inputs that a batch lacks before it can be committed: extractions, then vectors."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from store.types import Batch, PassageText, Triple, is_statement
 
 @dataclass(frozen=True, slots=True)
 class MissingVectors:
-    """What has to be encoded before a batch can be committed."""
+    """The texts to encode before a batch can be committed."""
 
     passages: tuple[PassageText, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class MissingVectors:
 
 
 def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
-    """Passages of which one of their documents brings no extraction, and that have none yet; in first-seen order."""
+    """Returns the passages that need the local extractor and have no extraction yet, in first-seen order."""
     texts = {passage.id: passage for passage in batch.passages}
     done = {extraction.passage for extraction in batch.extractions}
     out: list[PassageText] = []
@@ -35,7 +35,7 @@ def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
 
 
 def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
-    """What of the batch the store has no vector for. Run it when `batch.extractions` are complete."""
+    """Returns the texts of the batch without a vector in the store. `batch.extractions` must be complete."""
     numbers = RowNumbers(index)
     extracted = {extraction.passage: extraction.triples for extraction in batch.extractions}
     texts = {passage.id: passage for passage in batch.passages}

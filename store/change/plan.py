@@ -1,7 +1,8 @@
-"""From a batch to the exact change it makes: pure, so that what cannot be written is never half applied.
+"""Plans the exact change that a batch makes, without side effects: a change that cannot be written is never half applied.
 
-A passage's *effective* triples follow from the documents that hold it (`store.index.effective_triples`), and every count and
-edge from the effective triples before and after. So the end state depends on the documents alone, in whatever order they came.
+A passage's *effective* triples follow from the documents that contain it (`store.index.effective_triples`); every count and
+edge follows from the effective triples before and after. The end state therefore depends on the documents alone, not on their
+order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,22 +24,24 @@ from store.types import Batch, Document, PassageText, State, SynonymRule, Vector
 
 
 def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
-    """The change that `batch` makes to `index`. Raises IncompleteBatch where the batch lacks a text or a vector."""
+    """Returns the change that `batch` makes to `index`. Raises IncompleteBatch if the batch lacks a text or a vector."""
     delta, numbers = plan_statements(index, batch, now)
     plan_synonyms(index, delta, numbers, rule)
     return delta
 
 
 def plan_without_synonyms(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
-    """The same but for the synonym edges, for a batch of which they are known."""
+    """Returns the change without its synonym edges, for a batch whose synonym edges are known."""
     delta, _ = plan_statements(index, batch, now)
     plan_crowding(index, delta)
     return delta
 
 
 def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDelta, RowNumbers]:
-    """Everything that follows from the texts and the triples alone, and the rows that these have: what `plan_synonyms` goes on
-    from. Raises IncompleteBatch."""
+    """Returns the change without synonyms, and the rows of its phrases and triples; `plan_synonyms` completes it.
+
+    Raises IncompleteBatch.
+    """
     delta = IndexDelta()
     after = holders_after(index, batch)
     texts = {passage.id: passage for passage in batch.passages}
@@ -49,7 +52,7 @@ def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDe
         if row is not None:
             delta.extractions.append(extraction)
             delta.extracted[row] = numbers.rows(extraction.triples)
-    # A new extraction changes passages that no document of this batch touches, too.
+    # A new extraction also changes passages without a document in this batch.
     for extraction in delta.extractions:
         known = index.passage_rows.get(extraction.passage)
         if extraction.passage not in after and known is not None:
@@ -87,7 +90,7 @@ def _add_passages(
 
 
 def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
-    """Vectors as the memory keeps them, shape (len(vectors), dim)."""
+    """Returns the vectors in fixed point, shape (len(vectors), dim + 1)."""
     return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
 
@@ -136,7 +139,7 @@ def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) ->
 
 
 def _names(index: LiveIndex, delta: IndexDelta, new_rows: Mapping[str, int]) -> None:
-    """Which names come, and which passages have other names than before."""
+    """Adds new names to the delta, and the changed names of passages."""
     added: dict[str, int] = {}
     entries: dict[tuple[int, int], float] = {}
 

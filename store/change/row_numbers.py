@@ -1,4 +1,4 @@
-"""Rows for the phrases and triples of a batch: those that the index has, and the next ones for those that are new."""
+"""Row numbers for the phrases and triples of a batch: existing rows, and the next rows for new ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from store.types import MENTION, Triple
 
 @dataclass(slots=True)
 class RowNumbers:
-    """Rows for texts that the batch brings, following those that exist."""
+    """Row numbers for the phrases and triples of a batch. New rows follow the existing ones."""
 
     index: LiveIndex
     phrases: dict[str, int] = field(default_factory=dict)
     triples: dict[TripleKey, int] = field(default_factory=dict)
     _new_keys: dict[int, TripleKey] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
-    """The row of every phrase so far: most triples of a passage are about one."""
+    """The row of every phrase so far: most triples of a passage share a phrase."""
 
     def phrase(self, text: str) -> int:
         row = self._seen.get(text)
@@ -40,14 +40,14 @@ class RowNumbers:
         return row
 
     def ends(self, triple: int) -> tuple[int, int]:
-        """Subject's and object's phrase rows of a triple row."""
+        """Returns the subject's and the object's phrase row of a triple."""
         if (key := self._new_keys.get(triple)) is not None:
             return key[0], key[2]
         subject, object_ = self.index.triple_ends.view()[triple]
         return int(subject), int(object_)
 
     def is_statement(self, triple: int) -> bool:
-        """Whether a triple row has a statement and not a mention edge."""
+        """Whether the triple in a row is a statement rather than a mention edge."""
         if (key := self._new_keys.get(triple)) is not None:
             return key[1] != MENTION
         return bool(self.index.statements.view()[triple])

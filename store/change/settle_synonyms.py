@@ -1,4 +1,4 @@
-"""Brings the synonym edges that an earlier release's rules made to those of this one, as a store is opened."""
+"""Updates synonym edges made by an earlier release's rules to the rules of this release, when a store is opened."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from store.types import SynonymRule
 
 
 def settle_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta:
-    """The change after which the edges are those of a fresh build. Every phrase is searched for, as if it came now."""
+    """Returns the change that gives the edges of a fresh build. Searches for every phrase as if it were new."""
     able = index.synonym_candidates() & ~index.crowding.rows.view().positive()
     planner = SynonymPlanner(
         rule.cap,

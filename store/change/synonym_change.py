@@ -1,4 +1,4 @@
-"""Which synonym edges a commit makes and takes away, and which phrases become crowded."""
+"""The synonym edges that a commit adds and removes, and the phrases that become crowded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ from store.types import SynonymRule
 
 
 def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Rows]:
-    """Works out which phrases become crowded and cease to be, for `delta`, as phrases come and go.
+    """Computes, for `delta`, which phrases become crowded and which cease to be, as phrases are added and removed.
 
-    Returns which can have synonyms after the change, and the rows that can no longer and that can from now on, each in order.
+    Returns the phrases that can have synonyms after the change, the rows that lose this ability and the rows that gain it, each
+    ascending.
     """
     known = len(index.phrases)
     delta.phrase_sketches = sketch(floats(delta.phrase_vectors))
@@ -57,7 +58,10 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
 
 
 def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule: SynonymRule) -> None:
-    """The edges that come and go as phrases come to have synonyms or cease to, and as the places about them fill."""
+    """Adds the changed synonym edges to `delta`, for phrases that gain or lose synonyms and for their neighbours.
+
+    A neighbour changes because its number of nearest phrases is limited by `rule.cap`.
+    """
     can, died, born = plan_crowding(index, delta)
     if not len(died) and not len(born):
         return
@@ -95,7 +99,7 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
 
 @dataclass(frozen=True, slots=True)
 class _NeedsAfter:
-    """`store.index.synonyms.edge_maintenance.SynonymPlanner.needs` of known phrases, and 0 for the new ones behind them."""
+    """`SynonymPlanner.needs` (`store.index.synonyms.edge_maintenance`) of known phrases, and 0 for new phrases after them."""
 
     known: NDArray[np.float32]
 
@@ -107,7 +111,7 @@ class _NeedsAfter:
 
 
 def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:
-    """All synonym edges of `rows`; those that are new have none."""
+    """Returns all synonym edges of `rows`. New rows have none."""
     view = index.synonym.view(index.shape("synonym"))
     a, b, weights = view.entries(rows[rows < len(index.phrases)])
     return a.astype(np.int64), b.astype(np.int64), weights

@@ -1,4 +1,4 @@
-"""The search for the synonyms of phrases that have their rows already: as a scope is built, or edges are made anew."""
+"""The synonym search for phrases with rows in the index: for building a scope or recomputing edges."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ from store.types import SynonymRule
 
 
 def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Callable[[Rows, Wanted], Iterator[Scored]]:
-    """The `search` of a `SynonymPlanner`. `can`: which phrases can have synonyms."""
+    """Returns the `search` of a `SynonymPlanner`. `can`: the phrases that can have synonyms."""
     wordings, nothing = index.wordings.view(), no_vectors(index.dim)
 
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:

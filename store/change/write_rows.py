@@ -1,4 +1,4 @@
-"""Appends what a commit changes to the tables. It is committed by its row in the log alone: `store.log.commits`."""
+"""Appends the rows of a commit to the tables. The commit takes effect only with its row in the log: `store.log.commits`."""
 
 import time
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ Rows = dict[str, Mapping[str, Any]]
 
 
 def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) -> None:
-    """Appends what `delta` brings to `index`, as commit `seq`."""
+    """Appends the rows of `delta` as commit `seq`. `index` is in the state before the change."""
     tables.append_to(statement_rows(index, delta, seq) | synonym_rows(index, delta, seq))
 
 
 def statement_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
-    """What the same appends but for synonyms."""
+    """Returns the rows that `write_rows` appends, except synonyms."""
     first = index.next_id
 
     def rows(name: str, count: int) -> NDArray[np.int32]:
@@ -52,13 +52,13 @@ def statement_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
 
 
 def _removal(last: Document) -> Document:
-    """The row that ends a document: its source and labels, by which an earlier commit is still shown or not, and no content."""
+    """Returns the row that removes a document. It keeps source and labels, which decide who may see earlier commits."""
     labels = {LABELS: last.metadata[LABELS]} if LABELS in last.metadata else {}
     return Document(last.uri, last.source, state=State.REMOVED, committed_at=time.time(), metadata=labels)
 
 
 def synonym_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
-    """What the same appends for synonyms."""
+    """Returns the rows that `write_rows` appends to `synonyms`."""
     edges = delta.synonyms
     if not len(edges.a):
         return {}
@@ -67,7 +67,7 @@ def synonym_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
 
 
 def _phrase_ids(index: LiveIndex, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The numbers that phrases have in the tables, for rows of the index and such as come behind them; shape of `rows`."""
+    """Returns the table numbers of phrase rows, shape of `rows`. Rows after the end of the index are new phrases."""
     known = len(index.phrases)
     ids = index.next_id["phrases"] + rows - known
     old = rows < known

@@ -1,7 +1,7 @@
-"""The derived part of the memory written down, so that a start reads it instead of working it out again.
+"""Checkpoints: the derived part of the memory in files, so that a start loads it instead of deriving it.
 
-`snapshot-<commit>/` beside the tables holds what follows from them and takes long to derive: vectors (mapped into memory, not
-read), postings, sketches, edges, counts. Texts and documents are read from the tables, and the commits after the checkpoint's
-are applied on top. A folder is complete or absent: it is written under another name, synced, and renamed. `manifest.json` has
-the checksum of every file; nothing in it is ever executed.
+`snapshot-<commit>/` next to the tables holds derived data that takes long to compute: vectors (mapped into memory), postings,
+sketches, edges, counts. A start maps these files, then applies the commits after the checkpoint. A folder is complete or
+absent: it is written under another name, synced, and renamed. `manifest.json` has the checksum of every file. Nothing in a
+checkpoint is ever executed.
 """

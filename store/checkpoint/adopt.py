@@ -1,4 +1,4 @@
-"""Puts what a checkpoint has just written in the place of what the live index filled: equal, and mapped from its files."""
+"""Replaces data of the live index with the equal data that a checkpoint has just written, mapped from its files."""
 
 from pathlib import Path
 
@@ -11,15 +11,18 @@ from store.index.vectors.matrix import BLOCK_VECTORS
 
 
 def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:
-    """Takes whole blocks of vectors, bands, texts, hashes and lists from the files at `place`, where `captured` of `index` was
-    written: the disk holds them once, and the next checkpoint links them. The caller holds the write lock. Raises OSError."""
+    """Replaces full blocks of vectors, bands, texts, hashes and lists with the files at `place`, written from `captured`.
+
+    The disk then holds the data once, and the next checkpoint can link the files. The caller holds the write lock. Raises
+    OSError.
+    """
     for name, view in captured.vectors.items():
         for start, block in view.blocks():
             if len(block) == BLOCK_VECTORS and mapped_inode(block) is None:
                 number = start // BLOCK_VECTORS
                 index.vectors[name].adopt(number, map_vectors(place, name, number), map_codes(place, name, number))
     if index.sketches.runs is captured.runs:
-        # What is mapped already stays: mapped anew, its pages would have to be found again one by one.
+        # Keep existing mappings: a new mapping would have to fault in each page again.
         both = zip(captured.runs, map_runs(place), strict=True)
         index.sketches.adopt([there if mapped_inode(run.buckets.indices) is None else run for run, there in both])
     for name, texts in texts_of(index).items():

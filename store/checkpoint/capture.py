@@ -1,4 +1,4 @@
-"""Takes the parts of the live index that a checkpoint writes, between two commits."""
+"""Captures the parts of the live index that a checkpoint writes, between two commits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from store.index.vectors.matrix import VectorsView
 from store.types import Document, ExtractionState
 
 MAX_PURGED_SHARE = 0.25
-"""Share of purged rows from which a checkpoint is not worth their places: the index is rebuilt first."""
+"""Share of purged rows above which no checkpoint is written: the index is rebuilt first."""
 
 
 KIND_OF_TEXTS = {
@@ -29,12 +29,12 @@ KIND_OF_TEXTS = {
     "predicates": "triples",
     "names": "names",
 }
-"""What the rows of each column of texts are."""
+"""By column of texts: the kind of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCapture:
-    """What a checkpoint has, as of one commit: views and shallow copies."""
+    """The content of a checkpoint as of one commit: views and shallow copies."""
 
     commit: int
     time: float
@@ -48,7 +48,7 @@ class CheckpointCapture:
     matrices: Mapping[str, Any]
     texts: Mapping[str, Texts]
     hashed_rows: Mapping[str, tuple[HashedRows[Any], Any]]
-    """By kind: the rows, and what `HashedRows.folded` makes arrays of."""
+    """By kind: the map, and the arguments of `HashedRows.folded`."""
     lists: Mapping[str, RowLists[Any]]
     documents: Mapping[str, Document]
     holders: Holders
@@ -60,15 +60,17 @@ class CheckpointCapture:
 
 
 def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | None:
-    """The index as it is, or None where too much of it was purged. The caller holds the write lock, 50 ms a million
-    phrases, and sees to it that nothing is folded until `adopt_files`."""
+    """Captures the present index. Returns None if too many of its rows were purged.
+
+    The caller holds the write lock, 50 ms for a million phrases, and prevents folding until `adopt_files`.
+    """
     rows = {"passages": len(index.passages), "phrases": len(index.phrases), "triples": len(index.predicates)}
     if index.purged_rows > MAX_PURGED_SHARE * sum(rows.values()):
         return None
     arrays: dict[str, NDArray[Any]] = {f"{name}-ids": index.ids[name].view() for name in KINDS}
     arrays["phrases-signs"], arrays["phrases-sketches"] = index.sketches.signs(), index.sketches.tail.rows.view()
     arrays["phrases-linkable"], arrays["phrases-wordings"] = index.linkable.view(), index.wordings.view()
-    arrays["phrases-needs"] = index.synonym_needs.view().copy()  # changes in place
+    arrays["phrases-needs"] = index.synonym_needs.view().copy()  # changed in place by commits
     arrays["phrases-crowded"] = index.crowding.rows.view().array()
     arrays["crowding-counts"] = index.crowding.counts.copy()
     arrays["triples-ends"], arrays["triples-statements"] = index.triple_ends.view(), index.statements.view()
@@ -98,7 +100,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
 
 
 def texts_of(index: LiveIndex) -> dict[str, Texts]:
-    """The columns of texts, by the name that their files have."""
+    """Returns the columns of texts by the name of their files."""
     passages = index.passages
     columns = passages.ids, passages.titles, passages.texts, index.phrases, index.predicates, index.names
     return dict(zip(KIND_OF_TEXTS, columns, strict=True))

@@ -1,4 +1,4 @@
-"""The folders of checkpoints in a store, and what their files have in common: names, format, checksums."""
+"""The folders of checkpoints in a store, and the common parts of their files: names, format, checksums."""
 
 import json
 import shutil
@@ -17,18 +17,18 @@ from store.untrusted_names import inside
 
 FORMAT = 15
 PREFIX = "snapshot-"
-"""Begins the name of a checkpoint's folder; the number of its commit follows."""
+"""Prefix of a checkpoint's folder name; the number of its commit follows."""
 
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
 KINDS = ("passages", "phrases", "triples")
 CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-signs")
-"""In the names of the files that hold most of the bytes: a start looks at their size alone, `damaged_file` reads them."""
+"""Parts of the names of the files with most of the bytes. A start checks only their size; `damaged_file` reads them."""
 
 HASH_ARRAYS = ("hashes", "hashed")
 """The two arrays of `store.index.columns.hashed_rows.SortedHashes`."""
 LIST_ARRAYS = ("starts", "rows", "none")
-"""Those of `store.index.columns.row_lists.ListArrays`."""
+"""The three arrays of `store.index.columns.row_lists.ListArrays`."""
 
 TERMS_PROBE = (
     "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー",
@@ -36,7 +36,7 @@ TERMS_PROBE = (
     "Que faire quand on a oublié le mot de passe root ?",
     "Les bibliothèques de la ville sont fermées, et nous avons oublié les livres.",
 )
-"""Their index terms stand in the manifest: postings are of use only where texts are still cut into terms in the same way."""
+"""The manifest stores the index terms of these texts. Saved postings are usable only if texts still give the same terms."""
 
 
 NAMES_PROBE = (
@@ -47,10 +47,10 @@ NAMES_PROBE = (
     Document("file:///a/mail.eml#1/Offer%201.pdf", "files", "T", metadata={"author": "Ann"}),
     Document("kafka://t/1", "t", "T"),
 )
-"""The same for the names of documents."""
+"""The manifest stores the names of these documents, for the same check."""
 
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
-"""The same for which phrases can have synonyms, and which differ in numbers alone."""
+"""The manifest stores which of these phrases can have synonyms and which differ only in numbers, for the same check."""
 
 
 def terms_of_probe() -> list[Any]:
@@ -66,28 +66,31 @@ def terms_of_probe() -> list[Any]:
 
 
 class CheckpointUnusable(Exception):
-    """There is no checkpoint to start from; the message says why."""
+    """No checkpoint can be loaded; the message gives the reason."""
 
 
 class CheckpointTimeout(Exception):
-    """The time for writing a checkpoint was over before it was finished. Nothing of it stays; the one before does."""
+    """The time limit for writing a checkpoint was reached. The unfinished files are removed; the previous checkpoint stays."""
 
 
 def newest(folder: Path) -> Path | None:
-    """The folder of the newest checkpoint."""
+    """Returns the folder of the newest checkpoint."""
     found = [path for path in folder.glob(f"{PREFIX}*") if path.name[len(PREFIX) :].isdigit()]
     return max(found, key=lambda path: int(path.name[len(PREFIX) :]), default=None)
 
 
 def discard(folder: Path) -> None:
-    """Removes every checkpoint."""
+    """Removes all checkpoints."""
     for place in folder.glob(f"{PREFIX}*"):
         shutil.rmtree(place)
 
 
 def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
-    """The name of a damaged file of the checkpoint at `place`, None where there is none: among those of which a start looks at
-    the size alone, or among all. Raises OSError or ValueError, where the folder is gone, say."""
+    """Returns the name of a damaged file of the checkpoint at `place`, or None.
+
+    Checks the files of `CHECKED_LATER`, whose checksums a start skips, or `all_files`. Raises OSError or ValueError, for
+    example if the folder was removed.
+    """
     manifest = json.loads((place / MANIFEST).read_text())
     if all_files and manifest.pop("checksum") != manifest_checksum(manifest):
         return MANIFEST
@@ -99,5 +102,5 @@ def damaged_file(place: Path, *, all_files: bool = False) -> str | None:
 
 
 def manifest_checksum(manifest: Mapping[str, Any]) -> int:
-    """The CRC-32 of a manifest's content, which the manifest has as `checksum`."""
+    """Returns the CRC-32 of a manifest's content, which the manifest stores as `checksum`."""
     return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())

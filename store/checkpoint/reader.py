@@ -35,10 +35,10 @@ from store.untrusted_names import inside
 
 
 class SavedCheckpoint:
-    """A checkpoint whose files have their sizes, and but for `CHECKED_LATER` their checksums: mapped into memory."""
+    """A checkpoint mapped into memory. All sizes are checked, and the checksums of all files except `CHECKED_LATER`."""
 
     def __init__(self, place: Path, dim: int, rule: SynonymRule) -> None:
-        """Raises CheckpointUnusable where it cannot be started from."""
+        """Raises CheckpointUnusable if the store cannot be opened from the checkpoint."""
         self._place = place
         try:
             manifest = json.loads((place / MANIFEST).read_text())
@@ -85,11 +85,11 @@ class SavedCheckpoint:
         return [map_vectors(self._place, name, number) for number in range(count)]
 
     def runs(self) -> list[SortedBands]:
-        """The bands of the first sketches, as they were sorted."""
+        """Returns the bands of the first sketches, sorted."""
         return map_runs(self._place)
 
     def codes(self, name: str) -> list[CodedBlock]:
-        """Of whole blocks, where the checkpoint has them."""
+        """Returns the codes of full blocks, if the checkpoint has them."""
         count = sum(file.startswith(f"{name}-codes-") for file in self._files)
         found = (map_codes(self._place, name, number) for number in range(count))
         return [each for each in found if each is not None]
@@ -108,7 +108,7 @@ class SavedCheckpoint:
         return map_hashes(self._place, name)
 
     def documents(self) -> list[Document]:
-        """The documents, in the order in which `holders` numbers them."""
+        """Returns the documents in the order in which `holders` numbers them."""
         with pa.memory_map(str(self._place / "documents.arrow")) as source:
             return shells(pa.ipc.open_file(source).read_all(), self.texts("documents"))
 
@@ -122,19 +122,19 @@ class SavedCheckpoint:
         )
 
     def extraction_states(self) -> dict[int, ExtractionState]:
-        """The state of each passage's extraction, by row; one object for those that are equal."""
+        """Returns the state of each passage's extraction, by row. Equal states share one object."""
         states = [extraction_state(*json.loads(text)) for text in self.strings("extraction-states")]
         rows, numbers = self.array("extraction-rows").tolist(), self.array("extraction-numbers").tolist()
         return {row: states[number] for row, number in zip(rows, numbers, strict=True)}
 
 
 def map_vectors(place: Path, name: str, number: int) -> Fixed:
-    """A block of vectors of the checkpoint at `place`."""
+    """Maps a block of vectors of the checkpoint at `place`."""
     return map_scattered(place / f"{name}-vectors-{number:05d}.npy")
 
 
 def map_runs(place: Path) -> list[SortedBands]:
-    """The sorted bands of the checkpoint at `place`."""
+    """Maps the sorted bands of the checkpoint at `place`."""
     runs: list[SortedBands] = []
     for number in range(len(list(place.glob(f"bands-*-{BAND_ARRAYS[0]}.npy")))):
         arrays = (map_file(place / f"bands-{number:02d}-{name}.npy") for name in BAND_ARRAYS)
@@ -143,8 +143,10 @@ def map_runs(place: Path) -> list[SortedBands]:
 
 
 def map_texts(place: Path, name: str, before: SavedTexts | None = None) -> SavedTexts:
-    """A column of texts of the checkpoint at `place`. What `before` has mapped from these very files stays: mapped anew, its
-    pages would have to be found again one by one."""
+    """Maps a column of texts of the checkpoint at `place`.
+
+    Keeps the arrays of `before` that are mapped from the same files: a new mapping would have to fault in each page again.
+    """
     known = list(before.arrays) if before is not None else []
 
     def mapped(file: Path, number: int, part: int) -> NDArray[Any]:
@@ -158,17 +160,17 @@ def map_texts(place: Path, name: str, before: SavedTexts | None = None) -> Saved
 
 
 def map_hashes(place: Path, name: str) -> SortedHashes:
-    """The sorted hashes of the checkpoint at `place`."""
+    """Maps the sorted hashes of the checkpoint at `place`."""
     hashes, rows = (map_file(place / f"{name}-{part}.npy") for part in HASH_ARRAYS)
     return hashes, rows
 
 
 def map_lists(place: Path, name: str) -> ListArrays:
-    """Lists of rows of the checkpoint at `place`."""
+    """Maps lists of rows of the checkpoint at `place`."""
     return ListArrays(*(map_file(place / f"{name}-{part}.npy") for part in LIST_ARRAYS))
 
 
 def map_codes(place: Path, name: str, number: int) -> CodedBlock | None:
-    """The codes of a block of vectors in the checkpoint at `place`, None where it has none."""
+    """Maps the codes of a block of vectors of the checkpoint at `place`; returns None if it has none."""
     file = place / f"{name}-codes-{number:05d}.npy"
     return CodedBlock(map_file(file), map_file(place / f"{name}-units-{number:05d}.npy")) if file.exists() else None

@@ -1,4 +1,4 @@
-"""Applies the commits that came after a checkpoint, or after an index was loaded, as one change."""
+"""Applies the commits after a checkpoint, or after an index was loaded, as one change."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,39 +14,42 @@ from store.lance.tables import Tables
 from store.types import Batch, SynonymRule
 
 INTERN_MIN_ROWS = 1_000
-"""Rows of `documents` for which it pays to intern their texts."""
+"""Minimum rows of `documents` for which interning their texts pays."""
 
 
 def replay(index: LiveIndex, commit: int, tables: Tables, rule: SynonymRule, later: list[Mapping[str, Any]]) -> None:
-    """Applies the commits after `commit`, whose rows of `documents` are `later`.
+    """Applies the commits after `commit`, whose rows of `documents` are `later`, as one change.
 
-    As one change: the end state is a function of the documents alone. The caller holds the write lock, or opens the store.
+    One change suffices because the end state depends on the documents alone. The caller holds the write lock or is opening the
+    store.
     """
     after = f"commit > {commit}"
     rows = tables.read_where("extractions", None, after).sort_by("commit").to_pylist()
     found = [schema.extractions.from_row(row) for row in rows]
     last = {row["uri"]: row for row in later}
     removed = tuple(uri for uri, row in last.items() if schema.documents.removes(row))
-    # `str` returns a text as it is: a few copies cost less than going through all texts.
+    # `str` returns the text itself: a few duplicates cost less than collecting all texts.
     interned: Callable[[str], str] = index.interner() if len(later) > INTERN_MIN_ROWS else str
     rest = (row for row in last.values() if not schema.documents.removes(row))
     documents = tuple(schema.documents.from_row(row, interned) for row in rest)
     if found or removed or documents:
         batch = Batch(documents, removed, extractions=tuple({e.passage: e for e in found}.values()))
         delta = plan_without_synonyms(index, batch, 0.0)
-        # They keep the times of their own commits.
+        # Keep the times of the original commits.
         delta.documents = list(documents)
         index.apply(delta)
     _change_synonyms(index, rule, tables.read_where("synonyms", None, after).sort_by("commit"))
 
 
 def _change_synonyms(index: LiveIndex, rule: SynonymRule, edges: Any) -> None:
-    """Makes the edges those that the commits found: searching again would take as long as they did. `edges`: rows of
-    `synonyms` in the order of their commits."""
+    """Sets the edges that the commits found, because a new search would take as long as theirs did.
+
+    `edges`: rows of `synonyms` in commit order.
+    """
     a, b, scores = schema.synonyms.from_table(edges, index.ids["phrases"].view())
     if not len(a):
         return
-    # Of each pair the last row counts. The keys are in order then, as those of the present edges are.
+    # The last row of each pair counts. The keys are then sorted, as those of the present edges are.
     keys, from_the_end = np.unique((a * len(index.phrases) + b)[::-1], return_index=True)
     last = len(a) - 1 - from_the_end
     a, b, scores = a[last], b[last], scores[last]

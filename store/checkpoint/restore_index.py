@@ -1,4 +1,4 @@
-"""Builds the live index from a checkpoint, the texts in the tables, and the commits that came after the checkpoint."""
+"""Builds the live index from a checkpoint and the commits after it."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +23,10 @@ from store.types import SynonymRule
 def recover_index(
     folder: Path, tables: Tables, dim: int, rule: SynonymRule, times: Mapping[int, float], horizon: int
 ) -> tuple[LiveIndex, int]:
-    """The index of what the tables hold now, and the commit of the checkpoint.
+    """Returns the index of the present tables, and the commit of the checkpoint that it was built from.
 
-    `times` says when each commit was made, `horizon` is the earliest that is kept. Raises CheckpointUnusable where there is no
-    checkpoint to start from.
+    `times` gives the time of each commit; `horizon` is the earliest commit that is kept. Raises CheckpointUnusable if no
+    checkpoint can be used.
     """
     place = newest(folder)
     if place is None:
@@ -54,18 +54,20 @@ def recover_index(
 
 
 def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, NDArray[np.int32]]) -> None:
-    """Maps texts and the rows that they have. `there`: the numbers in the tables, in order. A row that was purged since stays,
-    and is found by its text no more."""
+    """Maps the texts and their rows. `there`: the row numbers in the tables, ascending.
+
+    A row that was purged after the checkpoint stays, but is removed from the map from texts to rows.
+    """
     for name in KINDS:
         ids, hashes = saved.array(f"{name}-ids"), saved.hashes(name)
         kept = there[name][: np.searchsorted(there[name], saved.next_id[name])]
         purged = np.ones(len(ids), np.bool_)
-        # Mostly nothing was purged since, and numbers are rows.
+        # Usually nothing was purged after the checkpoint, and numbers equal rows.
         rows = np.arange(len(ids)) if np.array_equal(ids, kept) else np.searchsorted(ids, kept)
         if len(rows) and (rows[-1] >= len(ids) or not np.array_equal(ids[rows], kept)):
             raise CheckpointUnusable(f"the table {name} has rows that the checkpoint lacks")
         purged[rows] = False
-        # What was purged from the table since was dead then, too.
+        # Rows purged after the checkpoint must have been dead at the checkpoint.
         if saved.array(f"{name[:-1]}-counts")[purged].any():
             raise CheckpointUnusable(f"the table {name} lacks rows that the checkpoint has")
         index.ids[name].load(ids)
@@ -105,6 +107,6 @@ def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
         matrix.adopt(saved.matrix(name), 0)
     index.effective, index.extracted = RowLists(saved.lists("effective")), RowLists(saved.lists("extracted"))
     index.extraction_states = saved.extraction_states()
-    for row in index.hashed_rows["passages"].gone:  # purged since, and its extraction with it
+    for row in index.hashed_rows["passages"].gone:  # purged after the checkpoint, together with its extraction
         index.extracted[row] = None
         index.extraction_states.pop(row, None)

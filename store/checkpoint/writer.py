@@ -43,9 +43,9 @@ def write(
     rule: SynonymRule,
     check_time: Callable[[], None],
 ) -> Path:
-    """Writes `captured`, with its matrices `folded` into one CSR each, and removes older checkpoints.
+    """Writes `captured`, with each matrix as one CSR in `folded`, and removes older checkpoints.
 
-    `check_time` is called before each file; what it raises is raised here. Raises OSError. Either way nothing unfinished stays.
+    Calls `check_time` before each file and lets its exception through. Raises OSError. An error leaves no unfinished files.
     """
     place = folder / UNFINISHED
     shutil.rmtree(place, ignore_errors=True)
@@ -71,7 +71,7 @@ def _write_folder(
     for name, view in captured.vectors.items():
         writer.array(f"{name}-encoded", view.known)
         for start, block in view.blocks():
-            # Whole blocks never change: those of the checkpoint before are linked, not written again.
+            # Full blocks never change: those in the previous checkpoint are linked, not rewritten.
             writer.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, linkable=len(block) == BLOCK_VECTORS)
         for start, coded in view.coded_blocks() if view.n >= GROUPED_MIN_ROWS else ():
             if len(coded.units) == BLOCK_VECTORS:
@@ -91,7 +91,7 @@ def _write_folder(
         forgotten[name] = np.ones(captured.names if name == "names" else len(captured.arrays[f"{name}-ids"]), np.bool_)
         forgotten[name][hashes[1]] = False
     for name, texts in captured.texts.items():
-        # What was purged is to leave the disk.
+        # Purged texts must leave the disk.
         writer.texts(name, texts.blocks(forgotten[KIND_OF_TEXTS[name]]))
     for name, lists in captured.lists.items():
         writer.lists(name, lists.arrays())
@@ -142,8 +142,10 @@ def _write_folder(
 
 
 class _Writer:
-    """Writes files and syncs each; keeps their checksums. A block that the checkpoint before has is linked from there, and one
-    that lies in a nameless file is given its name in this one."""
+    """Writes and syncs files, and collects their checksums.
+
+    A block that the previous checkpoint contains is hard-linked. A block in a nameless file is linked to its new name.
+    """
 
     def __init__(self, place: Path, before: Path | None, check_time: Callable[[], None]) -> None:
         self._place = place
@@ -156,12 +158,12 @@ class _Writer:
             except (OSError, ValueError, KeyError):
                 self._before = None
         self.files: dict[str, list[int]] = {}
-        """name: [bytes, crc32]"""
+        """By name: [bytes, CRC-32]."""
 
     def array(self, name: str, array: NDArray[Any], linkable: bool = False) -> None:
         self._check_time()
         file = self._place / f"{name}.npy"
-        # A block may have other rows if the checkpoint before was of another numbering: its content decides.
+        # The previous checkpoint may have numbered rows differently, so the content of the block decides.
         if linkable and self._before is not None and file.name in self._known and self._linked(file, array):
             return
         if not (linkable and link_file(array, file)):
@@ -173,7 +175,7 @@ class _Writer:
         assert self._before is not None
         old = self._before / file.name
         try:
-            # A start maps blocks, and later checkpoints link them: a block that is mapped from that very file is the same.
+            # A block that is mapped from this very file equals it, so its content need not be compared.
             if mapped_inode(array) != old.stat().st_ino and not np.array_equal(
                 np.load(old, mmap_mode="r", allow_pickle=False), array
             ):
@@ -185,7 +187,7 @@ class _Writer:
         return True
 
     def texts(self, name: str, blocks: Iterator[TextArrays]) -> None:
-        """Writes the texts in blocks; whole ones never change."""
+        """Writes the texts in blocks. Full blocks never change."""
         for number, (starts, octets) in enumerate(blocks):
             whole = len(starts) > BLOCK_TEXTS
             self.array(f"{name}-text-{number:05d}", octets, linkable=whole)

@@ -1,1 +1,1 @@
-"""The memory in memory: arrays, graph, vectors, postings and synonym search."""
+"""The live index: every array, matrix, posting list and vector that a query needs, in memory or mapped from files."""

@@ -1,7 +1,7 @@
-"""Arrays that one writer lengthens while readers hold views of their beginning.
+"""Arrays that one writer appends to while readers use views of their first rows.
 
-A reader's view never changes: what is appended lies behind it, and where values inside it change (`Counts`), the chunk
-is copied before the first change after a view was taken. So a snapshot costs what changed, not what is there.
+A view never changes. Appended values lie after its end; `Counts`, whose values do change, copies a chunk before the first
+change after a view was taken. A snapshot therefore costs as much as was changed, not as much as the array is long.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from store.index.file_arrays import IN_MEMORY, ArrayStorage
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 CHUNK_COUNTS = 4096
-"""Entries a chunk of `Counts`: 16 kB copied for each chunk that a commit touches."""
+"""Number of counts in one chunk of `Counts`. A commit copies 16 kB for each chunk that it changes."""
 
 SPARE_SHARE = 8
-"""Of loaded values this part again is left free behind them."""
+"""`load` reserves 1 / SPARE_SHARE of the number of loaded values as spare capacity."""
 
 
 class GrowableArray(Generic[Scalar]):
     """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
 
     def __init__(self, dtype: type[Scalar], width: int | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`storage`: where a long one lies."""
+        """`storage`: allocates large arrays in files or in memory."""
         self._width = width
         self._storage = storage
         self._data: NDArray[Scalar] = np.empty((64,) if width is None else (64, width), dtype)
@@ -38,7 +38,7 @@ class GrowableArray(Generic[Scalar]):
             added = added.reshape(-1, self._width)
         end = self.n + len(added)
         if end > len(self._data):
-            # Views keep the old buffer alive; they are never written through.
+            # Views keep the old buffer alive. Nothing is written to it any more.
             size = max(end, 2 * len(self._data)), *self._data.shape[1:]
             longer = self._storage.empty(size, self._data.dtype)
             longer[: self.n] = self._data[: self.n]
@@ -47,24 +47,24 @@ class GrowableArray(Generic[Scalar]):
         self.n = end
 
     def load(self, values: NDArray[Any]) -> None:
-        """Takes over saved values at opening, with room for more, so that the first that comes does not copy all."""
+        """Sets the saved values at opening and reserves spare capacity, so that the first append does not copy them."""
         size = len(values) + len(values) // SPARE_SHARE + 64, *self._data.shape[1:]
         self._data = self._storage.empty(size, self._data.dtype)
         self._data[: len(values)] = values
         self.n = len(values)
 
     def put(self, rows: NDArray[Any] | int, values: Any) -> None:
-        """Changes what is there: for arrays of which nobody holds a view."""
+        """Changes existing values. Only for arrays without views."""
         self._data[rows] = values
 
     def view(self) -> NDArray[Scalar]:
-        """The array as it is now, read-only."""
+        """Returns the present values, read-only."""
         seen = self._data[: self.n]
         seen.flags.writeable = False
         return seen
 
     def frozen(self) -> "GrowableArray[Scalar]":
-        """The array as it is now, which does not grow along; nothing is copied, and nothing may be appended."""
+        """Returns an array with the present values that shares the buffer. Nothing may be appended to it."""
         frozen = GrowableArray(self._data.dtype.type, self._width, self._storage)
         frozen._data, frozen.n = self._data[: self.n], self.n
         return frozen
@@ -74,7 +74,7 @@ Chunks = tuple[NDArray[np.int32], ...]
 
 
 class _PositiveMask:
-    """Which counts are above zero, made from the mask that was made before: of chunks that are the same nothing is read."""
+    """Computes the mask of the counts above zero from the previous mask; unchanged chunks are not read."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -82,7 +82,7 @@ class _PositiveMask:
         self._mask: NDArray[np.bool_] = np.empty(0, np.bool_)
 
     def of(self, chunks: Chunks, n: int) -> NDArray[np.bool_]:
-        """Shape (n,), read-only."""
+        """Returns the mask, shape (n,), read-only."""
         with self._lock:
             before, known = self._mask, self._chunks
         whole: NDArray[np.bool_] = np.zeros(len(chunks) * CHUNK_COUNTS, np.bool_)
@@ -97,7 +97,7 @@ class _PositiveMask:
 
 
 class CountsView:
-    """Integer counts as of one commit. What is made of all of them is made at first use and kept."""
+    """Integer counts as of one commit. Arrays derived from all counts are computed at first use and kept."""
 
     __slots__ = ("_array", "_chunks", "_mask", "_positive", "n")
 
@@ -109,7 +109,7 @@ class CountsView:
         self._positive = positive
 
     def array(self) -> NDArray[np.int32]:
-        """All counts, shape (n,), int32, read-only."""
+        """Returns all counts, shape (n,), int32, read-only."""
         if self._array is None:
             whole = np.concatenate(self._chunks)[: self.n] if self._chunks else np.empty(0, np.int32)
             whole.flags.writeable = False
@@ -117,7 +117,10 @@ class CountsView:
         return self._array
 
     def positive(self) -> NDArray[np.bool_]:
-        """Which are above zero, shape (n,), read-only. O(what changed since this was asked), but for copying a byte of each."""
+        """Returns the mask of the counts above zero, shape (n,), read-only.
+
+        Reads only the chunks that changed since the last call; copies one byte for each count.
+        """
         if self._mask is None:
             self._mask = self._positive.of(self._chunks, self.n)
         return self._mask
@@ -127,7 +130,7 @@ class CountsView:
 
 
 class Counts:
-    """Integer counts that grow and change; copy-on-write by chunk."""
+    """Integer counts that can grow and change; chunks are copied on write."""
 
     def __init__(self) -> None:
         self._chunks: list[NDArray[np.int32]] = []
@@ -136,14 +139,14 @@ class Counts:
         self.n = 0
 
     def grow(self, n: int) -> None:
-        """Lengthens to `n` entries, the new ones zero."""
+        """Extends the array to `n` counts. The new counts are zero."""
         while len(self._chunks) * CHUNK_COUNTS < n:
             self._chunks.append(np.zeros(CHUNK_COUNTS, np.int32))
             self._shared.append(False)
         self.n = max(self.n, n)
 
     def add(self, index: int, change: int) -> int:
-        """Adds `change` to one count and returns the new value."""
+        """Adds `change` to one count and returns its new value."""
         chunk, offset = divmod(index, CHUNK_COUNTS)
         if self._shared[chunk]:
             self._chunks[chunk] = self._chunks[chunk].copy()
@@ -152,7 +155,7 @@ class Counts:
         return int(self._chunks[chunk][offset])
 
     def load(self, values: NDArray[np.int32]) -> None:
-        """Takes over whole counts at opening."""
+        """Sets all counts at opening."""
         self.grow(len(values))
         for chunk, start in enumerate(range(0, len(values), CHUNK_COUNTS)):
             part = values[start : start + CHUNK_COUNTS]

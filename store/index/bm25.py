@@ -1,10 +1,10 @@
-"""The inverted index behind BM25: which passages hold a term, and how often.
+"""The inverted index for BM25: the passages that contain each term, and the term's frequency in each passage.
 
-Postings are facts about a passage's text, so they are only ever appended; which passages live is asked at query time,
-and document frequency and mean length are counted over the living alone. A ranking is therefore what a fresh build gives.
+Postings describe the text of a passage, so they are only appended. Queries check which passages are alive; document frequency
+and mean length include living passages only. A ranking therefore equals that of a freshly built index.
 
-BM25 with k1 = 1.2 and b = 0.75: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.4, with
-the idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
+BM25 with k1 = 1.2 and b = 0.75: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.4, with the
+idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 """
 
 from array import array
@@ -25,7 +25,7 @@ from store.text.terms import language_of, passage_terms, query_terms
 K1 = 1.2
 B = 0.75
 ROUNDING = 1e-9
-"""By how much, as a share of itself, a sum of some scores may be off."""
+"""Relative rounding error allowed for a sum of scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +34,29 @@ class PostingsArrays:
 
     terms: Texts
     places: SortedHashes
-    """`i` by the hash of the term, for those that are used."""
+    """Maps the hash of each used term to its index `i`."""
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
     languages: frozenset[str]
     unused: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    """Which terms have no passage left, shape (terms,), where they are to be written."""
+    """Mask of the terms that no passage contains any more, shape (terms,). Set for arrays that are to be written."""
 
     def lists(self) -> ListArrays:
-        """The rows by term."""
+        """Returns the rows by term."""
         return ListArrays(self.starts, self.rows, np.zeros(len(self.starts) - 1, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedWords:
-    """A query beside all passages, of which the best are here.
+    """BM25 scores of a query against all passages, limited to the best passages.
 
-    `rows`: theirs, in order, shape (k,). `scores`: BM25, shape (k,). `coverage`: how much of the query a passage has, from 0 to
-    1, shape (k,): the cosine between the query's words, weighted by inverse document frequency, and those of them that it has.
-    `rarities`: that frequency of each word, which is the terms that stand for it.
+    - `rows`: the passages, ascending, shape (k,).
+    - `scores`: BM25, shape (k,).
+    - `coverage`: share of the query that a passage covers, from 0 to 1, shape (k,): the cosine between the query's words,
+      weighted by inverse document frequency, and those of its words that the passage contains.
+    - `rarities`: the inverse document frequency of each word; a word is the tuple of the terms that match it.
     """
 
     rows: NDArray[np.int64]
@@ -63,18 +65,20 @@ class ComparedWords:
     rarities: dict[tuple[str, ...], float]
 
     def scores_of(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """BM25 of some of `rows`."""
+        """Returns the BM25 scores of `rows`, a subset of `self.rows`."""
         return self.scores[np.searchsorted(self.rows, rows)]
 
 
 Entries = tuple[NDArray[Any], NDArray[Any]]
-"""Rows in order, and how often each holds a term or a word."""
+"""Rows in ascending order, and the frequency of a term or word in each."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a query with its inverse document frequency, how often the query has it, and which passages do, how often: in
-    lists that share no passage."""
+    """A word of a query: its inverse document frequency, its frequency in the query, and the passages that contain it.
+
+    The passages come in `lists` that share no passage.
+    """
 
     idf: float
     repeats: int
@@ -82,23 +86,24 @@ class _Word:
 
     @property
     def most(self) -> float:
-        """More than it adds to any passage's score."""
+        """Upper bound of what the word adds to a passage's score."""
         return self.repeats * self.idf * (K1 + 1)
 
 
 class Postings:
-    """Append-only postings of all passages, by row: those that were saved, as arrays, and those that came since."""
+    """Append-only postings of all passages, by row: arrays for the saved postings, a dict for later ones."""
 
     def __init__(self, saved: PostingsArrays | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`storage`: where arrays are made."""
+        """`storage`: allocates the arrays."""
         self._saved = saved
         self._places = TextRows(saved.terms if saved else [], storage)
         if saved:
             self._places.load(saved.places, ())
         self._languages = set(saved.languages) if saved else set()
-        """Languages that terms bear. Of a dead passage's language no living passage has a term: it changes no score."""
+        """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
+        so they change no score."""
         self._later: dict[str, array[int]] = {}
-        """By term: a row and how often the term occurs in it, then the next row, and so on."""
+        """By term: row, frequency, next row, next frequency, and so on."""
         self._lengths = GrowableArray(np.int32)
         if saved:
             self._lengths.extend(saved.lengths)
@@ -108,7 +113,7 @@ class Postings:
         counted, language, length = passage_terms(text)
         self._lengths.extend([length])
         if language not in self._languages:
-            self._languages = self._languages | {language}  # a query may be going through the one there is
+            self._languages = self._languages | {language}  # a query may be iterating over the old set
         for term, count in counted.items():
             entries = self._later.get(term)
             if entries is None:
@@ -117,9 +122,9 @@ class Postings:
         return length
 
     def to_arrays(self, n: int, purged: NDArray[np.bool_] | None = None) -> PostingsArrays:
-        """The postings of the first `n` passages as arrays. May run while the writer goes on. O(everything).
+        """Returns the postings of the first `n` passages as arrays. The writer may run concurrently. O(everything).
 
-        `purged`: which passages were, shape (n,). A term that no other has is unused.
+        `purged`: mask of the purged passages, shape (n,). A term that only purged passages contain is marked unused.
         """
         saved = self._saved
         terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
@@ -147,35 +152,36 @@ class Postings:
         return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages, unused)
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """For each of the first `n` passages a number that stands for its terms and how often each occurs, shape (n,).
+        """Returns a 64-bit fingerprint of each of the first `n` passages' terms and frequencies, shape (n,).
 
-        `of` gives 64 bits for a term; equal passages have equal numbers whatever order their terms came in. May run while
-        the writer goes on. O(everything).
+        `of` returns 64 bits for a term. The order in which terms were indexed does not change a fingerprint. The writer may run
+        concurrently. O(everything).
         """
         out = np.zeros(n, np.uint64)
         for term in self._names():
             rows, counts = self._of(term)
             inside = rows < n
-            # Unsigned numbers wrap around. A row stands in a term's list once.
+            # Unsigned numbers wrap around. A row occurs once in a term's list.
             out[rows[inside]] += np.uint64(of(term)) * counts[inside].astype(np.uint64)
         return out
 
     @property
     def languages(self) -> set[str]:
-        """Languages of passages, living or not, as one set that does not change."""
+        """Returns the languages of all passages, living or not, as a set that does not change."""
         return self._languages
 
     def length(self, row: int) -> int:
         return int(self._lengths.view()[row])
 
     def lengths(self, n: int) -> NDArray[np.int32]:
-        """Terms in each of the first `n` passages, shape (n,)."""
+        """Returns the length in terms of each of the first `n` passages, shape (n,)."""
         return self._lengths.view()[:n]
 
     def scores(self, query: str, alive: NDArray[np.bool_], total_length: int) -> NDArray[np.float32]:
-        """BM25 of every passage for `query`, shape (n,), n = len(alive); 0 where no term occurs or the passage is dead.
+        """Returns the BM25 score of every passage for `query`, shape (n,), n = len(alive).
 
-        `alive` and `total_length` (terms in all living passages) are those of the snapshot that asks.
+        The score is 0 if the passage is dead or contains no term of the query. `alive` and `total_length` (terms in all living
+        passages) are those of the querying snapshot.
         """
         _, words, mean = self._weighed(query, alive, alive, total_length)
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
@@ -193,11 +199,11 @@ class Postings:
         best: int | None = None,
         also: NDArray[np.int64] | None = None,
     ) -> ComparedWords:
-        """Compares `query` with every living passage that has a word of it; gives the `best` by score, all that equal the last
-        of them too, or every one where `best` is None. `also`: rows of living passages that are compared in any case.
+        """Returns the `best` living passages by BM25 score, and all that tie with the last of them.
 
-        How rare a word is and how long a passage comes from the `counted` among the living alone, whatever else there is;
-        `total_length` is their length in terms, if that is known.
+        Returns every living passage that contains a word of the query if `best` is None. Rows in `also` (living passages) are
+        compared in any case. Word frequencies and the mean passage length come from the living passages in `counted` alone;
+        `total_length` is their length in terms, if known.
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
         lengths = self._lengths.view()[: len(alive)]
@@ -214,7 +220,7 @@ class Postings:
     def _weighed(
         self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None
     ) -> tuple[dict[tuple[str, ...], float], list[_Word], float]:
-        """The query's words with their inverse document frequencies, the rarest first, and the mean length of a passage."""
+        """Returns the words' inverse document frequencies, the words from rare to common, and the mean length of a passage."""
         if total_length is None:
             total_length = int(self._lengths.view()[: len(alive)][counted].sum())
         living = int(np.count_nonzero(counted))
@@ -226,15 +232,16 @@ class Postings:
             holding = sum(len(rows) if counted is alive else int(np.count_nonzero(counted[rows])) for rows, _ in lists)
             rarities[terms] = _idf(living, holding)
             words.append((terms, _Word(rarities[terms], repeats, lists)))
-        # The rarest say most and are in the fewest passages.
+        # The rarest words add most to a score and are in the fewest passages.
         return rarities, [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))], mean
 
     def words(self, text: str) -> set[tuple[str, ...]]:
-        """The words of a text, each as the terms that stand for it."""
+        """Returns the words of a text, each as the tuple of the terms that match it."""
         return set(query_terms(text, self._languages))
 
     def scores_of(self, query: str, texts: Sequence[str], alive: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """BM25 of `texts` for `query`, shape (len(texts),), with the passages' inverse document frequencies."""
+        """Returns the BM25 scores of `texts`, shape (len(texts),), with the inverse document frequencies of the living
+        passages."""
         read = [passage_terms(text) for text in texts]
         lengths = np.array([length for _, _, length in read], np.float64)
         norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9)) if len(texts) else lengths
@@ -249,25 +256,27 @@ class Postings:
         return out
 
     def _names(self) -> list[str]:
-        """Every term once."""
+        """Returns every term once."""
         saved = self._saved.terms if self._saved else ()
         return [*saved, *(term for term in self._later.copy() if term not in self._places)]
 
     def _living(self, terms: Sequence[str], n: int, dead: NDArray[np.bool_] | None) -> list[Entries]:
-        """Which of the first `n` passages hold one of a word's terms, but for the `dead`, and how often: as often as the
-        commonest of them. Lists that share no passage, the longest first."""
+        """Returns the passages among the first `n` that contain a word, without the `dead`, and its frequency in each.
+
+        The frequency is that of the word's most frequent term. The lists share no passage; the longest comes first.
+        """
         by_language: dict[str, list[list[Entries]]] = {}
         for term in terms:
             if parts := self._parts(term):
                 by_language.setdefault(language_of(term), []).append(parts)
         lists = []
-        # A passage has one language, and one term of it in one part.
+        # A passage has one language, and each term of a passage is in one part.
         for found in by_language.values():
             for rows, counts in (
                 found[0] if len(found) == 1 else [_most_of([part for parts in found for part in parts])]
             ):
                 if int(rows[-1]) >= n:
-                    # Rows of a term come in order; those behind the snapshot's came later.
+                    # The rows of a term ascend; rows from `n` on are newer than the snapshot.
                     end = int(np.searchsorted(rows, n))
                     rows, counts = rows[:end], counts[:end]
                 if dead is not None and (gone := dead[rows]).any():
@@ -277,7 +286,7 @@ class Postings:
         return sorted(lists, key=lambda entries: -len(entries[0]))
 
     def _of(self, term: str) -> Entries:
-        """The rows that hold a term, in order, and how often."""
+        """Returns the rows that contain a term, ascending, and its frequency in each."""
         parts = self._parts(term)
         if len(parts) == 1:
             return parts[0]
@@ -286,15 +295,15 @@ class Postings:
         return np.concatenate(rows), np.concatenate(counts)
 
     def _parts(self, term: str) -> list[Entries]:
-        """The same: those that were saved, then those that came since, where there are any."""
+        """Returns the entries of a term: the saved part, then the later part. Empty parts are left out."""
         parts: list[Entries] = []
         place = self._places.get(term)
         if place is not None and self._saved is not None:
             part = slice(self._saved.starts[place], self._saved.starts[place + 1])
             parts.append((self._saved.rows[part], self._saved.counts[part]))
         if (entries := self._later.get(term)) is not None:
-            # The writer goes on meanwhile. A copy as bytes is one step for the interpreter; numpy, given the array itself,
-            # would let other threads run while it reads, and an array that is being read cannot grow.
+            # The writer may append meanwhile. `tobytes` copies without releasing the GIL. numpy could release it while reading
+            # the array, and an array with an exported buffer cannot grow.
             pairs = np.frombuffer(entries.tobytes(), np.int32)
             found, counts = pairs[: len(pairs) // 2 * 2].reshape(-1, 2).T
             parts.append((found, counts))
@@ -302,11 +311,12 @@ class Postings:
 
 
 LOOK_AGAIN = 0.9
-"""How much of what could be added when it was last looked whether passages can be left out may remain at the next look."""
+"""The pruning test runs again once the remaining words' maximal contribution fell to this share of its value at the last test.
+"""
 
 
 def _only_in(passages: NDArray[np.bool_], terms: ListArrays) -> NDArray[np.bool_]:
-    """Which `terms` no passage has but `passages` (mask), shape (terms.n,)."""
+    """Returns which `terms` occur only in `passages` (mask), shape (terms.n,)."""
     entries = np.flatnonzero(passages[terms.rows]) if len(terms.rows) else np.empty(0, np.int64)
     of_each = np.searchsorted(terms.starts, entries, "right") - 1
     found: NDArray[np.bool_] = np.bincount(of_each, minlength=terms.n) == np.diff(terms.starts)
@@ -316,19 +326,19 @@ def _only_in(passages: NDArray[np.bool_], terms: ListArrays) -> NDArray[np.bool_
 def _best_by_words(
     words: Sequence[_Word], lengths: NDArray[np.int32], mean: float, best: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The rows with the `best` scores and those that equal the last of them, in order, and their scores.
+    """Returns the rows with the `best` scores and all that tie with the last of them, ascending, and their scores.
 
-    A passage that has none of the words so far has at most what all others can add. Once that is less than the `best`-th score,
-    only passages that are there already count, and the commonest words, which most passages have, are looked up in these alone
-    (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
+    A passage without any of the words added so far scores at most what the remaining words can add. Once this bound is below
+    the `best`-th score, only passages found so far count, and the remaining words, the commonest, are looked up in these
+    passages alone (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
     """
     words = [word for word in words if word.lists]
     to_come = np.cumsum([word.most for word in reversed(words)])[::-1]
     looked_at = to_come[0] / 2 if len(words) else 0.0
-    sums = np.zeros(len(lengths))  # pages that nobody writes to cost nothing
+    sums = np.zeros(len(lengths))  # untouched pages take no memory
     reached: list[NDArray[Any]] = []
     for at, (word, others) in enumerate(zip(words, to_come.tolist(), strict=True)):
-        # No score is above what the words so far add, and each look costs as much as a word: a long query looks now and then.
+        # The test costs as much as adding a word, so a long query runs it only now and then.
         if best is not None and others <= looked_at and sum(map(len, reached)) > best:
             looked_at = LOOK_AGAIN * others
             seen = np.concatenate(reached)
@@ -350,7 +360,7 @@ def _best_of(
     mean: float,
     best: int | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The best of `rows`, to whose `sums` the last of the words are still to be added."""
+    """Returns the best of `rows` after adding the contributions of `words` to `sums`."""
     found = sums[rows]
     for word in words:
         counts = _counts(word, rows)
@@ -370,7 +380,7 @@ def _added(word: _Word, counts: NDArray[Any], lengths: NDArray[np.int32], mean: 
 
 
 def _counts(word: _Word, rows: NDArray[Any]) -> NDArray[np.int32]:
-    """How often each of `rows` holds the word."""
+    """Returns the frequency of the word in each of `rows`."""
     found, left = np.zeros(len(rows), np.int32), np.arange(len(rows))
     for held, counts in word.lists:
         sought = rows[left]
@@ -382,7 +392,7 @@ def _counts(word: _Word, rows: NDArray[Any]) -> NDArray[np.int32]:
 
 
 def _most_of(lists: Sequence[Entries]) -> Entries:
-    """The rows of several lists, each once, with the largest of its counts."""
+    """Merges several lists: each row once, with its largest count."""
     rows, counts = (np.concatenate(parts) for parts in zip(*lists, strict=True))
     order = np.argsort(rows, kind="stable")
     rows, counts = rows[order], counts[order]
@@ -395,5 +405,5 @@ def _kth_best(scores: NDArray[Any], k: int) -> float:
 
 
 def _idf(living: int, holding: int) -> float:
-    """How much a term says that `holding` of `living` passages hold."""
+    """Returns the inverse document frequency of a term that `holding` of `living` passages contain."""
     return float(np.log1p((living - holding + 0.5) / (holding + 0.5)))

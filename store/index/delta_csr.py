@@ -1,8 +1,8 @@
-"""A sparse matrix that takes changes without being rebuilt: an immutable CSR base plus a log of additions.
+"""A sparse matrix that changes without a rebuild: an immutable CSR base plus a log of additions.
 
-An entry's value is the sum of its base value and of all log entries for it, so removing is adding the negative. Weights
-are float32 values held in float64: sums of the same weights cancel to exactly zero. `MatrixView` is the matrix at one
-commit; it stays what it is while the log grows and while a folded base takes the old one's place.
+The value of an entry is its base value plus all its log entries; adding the negative removes it. Weights are float32 values
+stored as float64, so that equal weights cancel to exactly zero. `MatrixView` is the matrix at one commit. It stays the same
+while the log grows and after a folded base replaces the old one.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,18 @@ Rows = NDArray[np.int32]
 Values = NDArray[np.float64]
 
 UNSORTED_ENTRIES = 4096
-"""Entries of a log that are looked through one by one."""
+"""Number of log entries that are searched linearly, without sorting."""
 
 UNSORTED_SHARE = 1 / 16
-"""The same as a share of the others, where that is more: a sort then costs a constant for each entry that came."""
+"""The limit as a share of the sorted entries, if that is larger. Sorting then costs O(1) amortised for each new entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogOrder:
-    """The first entries of a log by row, so that those of some rows are found without looking at all. `keys`, in order: an
-    entry's row * 2³² + its place in the log."""
+    """The first entries of a log sorted by row, to find the entries of given rows without a full search.
+
+    `keys`, ascending: an entry's row * 2³² + its position in the log.
+    """
 
     keys: NDArray[np.int64]
 
@@ -37,7 +39,7 @@ class LogOrder:
         return len(self.keys)
 
     def places(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the entries of the rows `wanted` stand in the log."""
+        """Returns the log positions of the entries in the rows `wanted`."""
         first, end = np.searchsorted(self.keys, wanted << 32), np.searchsorted(self.keys, (wanted + 1) << 32)
         counts = end - first
         before = np.cumsum(counts) - counts
@@ -53,7 +55,7 @@ def _ordered(rows: Rows) -> LogOrder:
 
 
 class MatrixView:
-    """The matrix as of one commit, shape `shape`; the base may be smaller (rows and columns were added since)."""
+    """The matrix as of one commit, shape `shape`. The base may have fewer rows and columns, if some were added since."""
 
     def __init__(
         self,
@@ -65,19 +67,19 @@ class MatrixView:
         log_identity: object,
         order: LogOrder = UNSORTED,
     ) -> None:
-        """`order`: that of the log's beginning."""
+        """`order`: the sorted first part of the log."""
         self.base = base
         self.shape = shape
         self._log = (rows, cols, values)
         self.log_identity = log_identity
-        """The same for two views of which the log of one begins with that of the other."""
+        """Equal for two views if the log of one is a prefix of the log of the other."""
         self._order = order
         self._delta: Any = None
         self._lock = Lock()
 
     @property
     def delta(self) -> Any:
-        """The log as a CSR of the full shape, equal positions summed; built at first use."""
+        """Returns the log as a CSR of the full shape, with entries at equal positions summed. Built at first use."""
         with self._lock:
             if self._delta is None:
                 rows, cols, values = self._log
@@ -86,7 +88,7 @@ class MatrixView:
             return self._delta
 
     def matvec(self, x: Values) -> Values:
-        """A @ x; x has shape (columns,), the result (rows,)."""
+        """Returns A @ x; x has shape (columns,), the result (rows,)."""
         rows, cols = self.base.shape
         if not self.log_length and self.base.shape == self.shape:
             whole: Values = self.base @ x
@@ -96,13 +98,15 @@ class MatrixView:
         return y
 
     def row(self, index: int) -> tuple[Rows, Values]:
-        """Columns and values of one row's entries that are not zero, by column."""
+        """Returns the columns and values of one row's non-zero entries, by column."""
         _, cols, values = self.entries(np.array([index]))
         return cols, values
 
     def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
-        """(row, column, value) of every entry of `rows` that is not zero, by row and column. O(their entries + the
-        log's end, which is not in order)."""
+        """Returns (row, column, value) of every non-zero entry of `rows`, by row and column.
+
+        O(their entries + the unsorted end of the log).
+        """
         wanted = np.unique(rows).astype(np.int64)
         inside = wanted[wanted < self.base.shape[0]]
         part = sparse.coo_array(self.base[inside]) if len(inside) else None
@@ -121,7 +125,8 @@ class MatrixView:
         return (unique // width).astype(np.int32), (unique % width).astype(np.int32), sums[nonzero]
 
     def merged(self) -> Any:
-        """The whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything): for folding and export."""
+        """Returns the whole matrix as one CSR of shape `shape`, without explicit zeros. O(everything), for folding and
+        export."""
         base = sparse.csr_array(self.base, copy=False)
         if base.shape != self.shape:
             indptr = np.concatenate([base.indptr, np.full(self.shape[0] - base.shape[0], base.indptr[-1])])
@@ -133,7 +138,7 @@ class MatrixView:
 
     @property
     def log(self) -> tuple[Rows, Rows, Values]:
-        """(row, column, weight added) of every change since the base, in the order they came."""
+        """Returns (row, column, weight added) of every change since the base, oldest first."""
         return self._log
 
     @property
@@ -142,7 +147,7 @@ class MatrixView:
 
 
 class LiveMatrix:
-    """The writer's side: `add` changes, `view` what readers hold, `adopt` a folded base."""
+    """The writer's matrix: `add` changes it, `view` returns a reader's view, `adopt` swaps in a folded base."""
 
     def __init__(self, base: Any | None = None) -> None:
         self._base = base if base is not None else sparse.csr_array((0, 0), dtype=np.float64)
@@ -154,7 +159,7 @@ class LiveMatrix:
         self._order = UNSORTED
 
     def add(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
-        """Adds `values` to the entries at (rows, cols); all three have shape (k,)."""
+        """Adds `values` to the entries at (rows, cols). Each argument has shape (k,)."""
         self._rows.extend(rows)
         self._cols.extend(cols)
         self._values.extend(values)
@@ -166,7 +171,7 @@ class LiveMatrix:
         return MatrixView(self._base, *log, shape, log_identity=self._rows, order=self._order)
 
     def adopt(self, folded: Any, length: int) -> None:
-        """Takes `folded`, which holds the base and the first `length` log entries, as the new base."""
+        """Swaps in `folded`, the base merged with the first `length` log entries, as the new base."""
         rows, cols, values = self._rows.view()[length:], self._cols.view()[length:], self._values.view()[length:]
         self._base = folded
         self._begin_log()

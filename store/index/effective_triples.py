@@ -1,8 +1,8 @@
-"""Which triples a passage has within a set of documents: the rule for the whole memory and for every scope.
+"""The rule for which triples a passage has within a set of documents: the whole memory or a scope.
 
-A passage has the union of the triples that its documents supplied. If they supplied none, it has those of the local extractor,
-unless each of them brought an extraction that found nothing. So the triples follow from the documents of the set alone:
-neither a document outside the set nor the order of arrival changes them.
+A passage has the union of the triples that its documents supplied. If no document supplied triples, the passage has those of
+the local extractor, unless each document brought an extraction without triples. The triples therefore depend on the documents
+of the set alone, neither on documents outside nor on the order of arrival.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ UpstreamTriples = tuple[Triple, ...] | None
 
 
 def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
-    """The triples that a document brought for each of its passages, by passage id.
+    """Returns the triples that a document brought for each of its passages, by passage id.
 
     A passage that occurs several times in the document has the triples of all occurrences.
     """
@@ -29,14 +29,15 @@ def upstream_triples(document: Document) -> dict[str, UpstreamTriples]:
 
 
 def needs_extraction(holders: Mapping[str, UpstreamTriples]) -> bool:
-    """Whether the local extractor has to read a passage: one of its documents (`holders`, by URI) brought no extraction.
+    """Whether the local extractor must process a passage: one of its documents (`holders`, by URI) brought no extraction.
 
-    Also if other documents supplied triples: in a scope without them the passage has the local extractor's.
+    This holds even if other documents supplied triples: in a scope without those documents, the passage has the local
+    extractor's triples.
     """
     return any(triples is None for triples in holders.values())
 
 
 def supplied_triples(holders: Mapping[str, UpstreamTriples]) -> set[Triple] | None:
-    """The triples of a passage that the documents `holders` (by URI) hold; None if it has those of the local extractor."""
+    """Returns the triples that the documents `holders` (by URI) supplied for a passage; None if the local extractor's apply."""
     supplied = {triple for triples in holders.values() for triple in triples or ()}
     return supplied if supplied or not needs_extraction(holders) else None

@@ -1,8 +1,8 @@
 """Large arrays in files, so that the system can drop their pages when memory is short and read them again.
 
-An array that is filled here lies in a file without a name: it is gone with the last view of it, and with the process. The
-pages count as the file's (`RssFile`), not as memory that only swap could free (`RssAnon`). The file is laid out as numpy's
-.npy is, so that it can be given a name once the array is complete: what is to last is then not written a second time.
+A new array lies in a file without a name, which vanishes with the last view of the array or with the process. Its pages count
+as file memory (`RssFile`), not as anonymous memory that only swap can free (`RssAnon`). The file has the layout of a .npy file,
+so a complete array can be linked to a name instead of being written a second time.
 """
 
 import os
@@ -17,23 +17,23 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 FILE_MIN_BYTES = 1 << 20
-"""A smaller array is not worth a file."""
+"""Minimum size of an array that is allocated in a file."""
 
 MADV_COLD = 20
-"""Of Linux from 5.4 on, which Python names from 3.13 on."""
+"""Advice of Linux 5.4 and later; Python 3.13 and later define it in `mmap`."""
 
 DENSE_ROWS = 16
-"""Where more than one row of so many is wanted, a file is read as a whole."""
+"""A whole file is read ahead if more than 1 / DENSE_ROWS of its rows are wanted."""
 
 PAGED_IN_BYTES = 64 << 20
-"""How much of a file is brought into memory at a time."""
+"""Bytes of a file that are brought into memory at a time."""
 
 HEADER_BYTES = PAGESIZE
-"""What a nameless file has before the array, which begins with a page."""
+"""Size of a nameless file's header. The array after it is aligned to a page."""
 
 
 class NamelessFile(mmap):
-    """The mapping of a file without a name that holds one array, as a .npy file does."""
+    """The mapping of a file without a name that contains one array in .npy format."""
 
     descriptor = -1
     shape: tuple[int, ...] = ()
@@ -45,16 +45,16 @@ class NamelessFile(mmap):
 
 
 class MappedArray(np.memmap[Any, Any]):
-    """An array mapped from a file, which remembers the file whatever becomes of its name."""
+    """An array mapped from a file. It remembers the file's inode, so the file's name may change or vanish."""
 
     inode = 0
     mapping: mmap | None = None
     begins = 0
-    """Where the array begins in `mapping`."""
+    """Offset of the array in `mapping`."""
 
 
 def map_file(file: Path, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
-    """The array in a .npy file: read-only, or with "c" what is written to it is written to a copy.
+    """Maps the array in a .npy file: read-only, or copy-on-write with mode "c".
 
     Raises OSError or ValueError.
     """
@@ -66,9 +66,9 @@ def map_file(file: Path, mode: Literal["r", "c"] = "r") -> NDArray[Any]:
 
 
 def map_scattered(file: Path) -> NDArray[Any]:
-    """The same read-only, for an array of which single rows are read here and there.
+    """Maps the array in a .npy file read-only, for random access to single rows.
 
-    Left to itself the system reads what lies about a row too, megabytes on some disks, and drops for it what is needed.
+    Disables the system's readahead, which would read up to megabytes around a row and evict pages that are needed.
     """
     array = map_file(file)
     if (mapping := _mapping(array)) is not None:
@@ -77,9 +77,10 @@ def map_scattered(file: Path) -> NDArray[Any]:
 
 
 def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> None:
-    """Has the system read what is about to be read of a file that `array` is the beginning of: `rows`, or all of it.
+    """Asks the system to read `rows` of a mapped array, or the whole file, before they are accessed.
 
-    Otherwise each page would be waited for by itself. Nothing where `array` is of no file.
+    Without it, each page would be waited for separately. `array` is a leading part of a mapped file; does nothing for other
+    arrays.
     """
     mapped = _mapped(array)
     if mapped is None or (mapping := mapped.mapping) is None:
@@ -88,7 +89,7 @@ def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> No
         mapping.madvise(MADV_WILLNEED)
         return
     width, begins = mapped.nbytes // len(mapped), mapped.begins
-    # Plain numbers: mostly there are one or two rows, for which numpy takes ten times as long.
+    # Python integers: for the usual one or two rows, numpy takes ten times as long.
     for row in rows.tolist():
         begin = begins + row * width
         page = begin - begin % PAGESIZE
@@ -96,24 +97,24 @@ def read_ahead(array: NDArray[Any], rows: NDArray[np.int64] | None = None) -> No
 
 
 def page_in(array: NDArray[Any]) -> None:
-    """Brings into memory what `array` is of a file, and looks at each page, so that nobody waits for a first look later.
+    """Reads the mapped part of `array` into memory and touches each page, so that later accesses do not wait.
 
-    The first look at a page takes microseconds even where the system has it in its cache. Other threads run meanwhile. Nothing
-    where `array` is of no file.
+    The first access to a page takes microseconds even if the system has it cached. Releases the GIL meanwhile. Does nothing for
+    arrays that are not mapped.
     """
     if not is_mapped(array):
         return
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     for start in range(0, len(octets), PAGED_IN_BYTES):
         octets[start : start + PAGED_IN_BYTES : PAGESIZE].max()
-    octets[-1:].max(initial=0)  # the array need not begin with a page
+    octets[-1:].max(initial=0)  # the array need not begin at a page
 
 
 def drop_first(array: NDArray[Any]) -> None:
-    """Has the system drop what `array` is of a file before what others read, where it is short of memory.
+    """Asks the system to reclaim the mapped pages of `array` first if memory becomes short.
 
-    Otherwise what is read once, from end to end, takes the place of what is read here and there. Nothing where `array` is of no
-    file, or the system cannot do it.
+    Otherwise a single sequential read would evict pages that are accessed randomly. Does nothing for arrays that are not mapped
+    or if the system does not support it.
     """
     mapped = _mapped(array)
     if mapped is not None and mapped.mapping is not None:
@@ -122,28 +123,28 @@ def drop_first(array: NDArray[Any]) -> None:
 
 
 def is_mapped(array: NDArray[Any]) -> bool:
-    """Whether `array` is of a file that `map_file` mapped."""
+    """Whether `array` is part of a file that `map_file` mapped."""
     return _mapped(array) is not None
 
 
 def mapped_inode(array: NDArray[Any]) -> int | None:
-    """The inode of the file whose mapping `array` is a part of. While it is mapped no other file is given that number."""
+    """Returns the inode of the file that `array` is mapped from. The number is not reused while the file is mapped."""
     mapped = _mapped(array)
     return None if mapped is None else mapped.inode
 
 
 def _mapping(array: NDArray[Any]) -> mmap | None:
-    """The mapping that `array` is a part of."""
+    """Returns the mapping that contains `array`."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
-    # numpy holds a buffer by such a view.
+    # numpy refers to a buffer through a memory view.
     base = base.obj if isinstance(base, memoryview) else base
     return base if isinstance(base, mmap) else None
 
 
 def _mapped(array: NDArray[Any]) -> MappedArray | None:
-    """What `map_file` mapped and `array` is a part of."""
+    """Returns the array made by `map_file` that contains `array`."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, MappedArray):
@@ -153,13 +154,13 @@ def _mapped(array: NDArray[Any]) -> MappedArray | None:
 
 
 class ArrayStorage:
-    """Where large arrays are made: in nameless files of `folder`, or in memory where that is None."""
+    """Allocates large arrays: in nameless files in `folder`, or in memory if `folder` is None."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """An array that is not filled yet. In memory where the disk has no room for it."""
+        """Returns an uninitialised array. Uses memory if the disk has no room for it."""
         size = prod(shape) * np.dtype(dtype).itemsize
         if self._folder is None or size < FILE_MIN_BYTES:
             return np.empty(shape, dtype)
@@ -174,9 +175,9 @@ IN_MEMORY = ArrayStorage()
 
 
 def link_file(array: NDArray[Any], file: Path) -> bool:
-    """Gives the nameless file that `array` is all of the name `file`, as a .npy file that nobody may write to from now on.
+    """Links the nameless file of `array` as the .npy file `file`. Nothing may write to the array from then on.
 
-    False where there is none, or the file system gives such a file no name: then nothing has happened.
+    Returns False, without effect, if `array` is not a whole nameless file or the file system cannot link such a file.
     """
     mapping = _mapping(array)
     if not isinstance(mapping, NamelessFile) or mapping.descriptor < 0:
@@ -186,7 +187,7 @@ def link_file(array: NDArray[Any], file: Path) -> bool:
         return False
     opened = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # What stands there is a link to the file; with a folder's descriptor Python has the system follow it.
+        # The entry is a symbolic link to the file. Python follows it only if a directory descriptor is given.
         os.link(str(mapping.descriptor), file, src_dir_fd=opened)
     except OSError:
         return False
@@ -196,11 +197,11 @@ def link_file(array: NDArray[Any], file: Path) -> bool:
 
 
 def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NamelessFile:
-    """Raises OSError, also where the disk has no room."""
+    """Raises OSError, also if the disk is full."""
     descriptor = _open_nameless_file(folder)
     try:
         size = HEADER_BYTES + prod(shape) * dtype.itemsize
-        # A page that has no place on the disk when it is written to would end the process.
+        # Reserve the disk space now: writing to a mapped page without space would kill the process.
         os.posix_fallocate(descriptor, 0, size)
         os.pwrite(descriptor, _npy_header(shape, dtype), 0)
         pages = NamelessFile(descriptor, size)
@@ -212,18 +213,19 @@ def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _open_nameless_file(folder: Path) -> int:
-    """The descriptor of a new one. Raises OSError."""
+    """Returns the descriptor of a new nameless file. Raises OSError."""
     try:
         return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError:
-        # Some file systems (NFS, older overlays) know no such files. One that has lost its name is given none again.
+        # Some file systems (NFS, older overlays) do not support O_TMPFILE. A file whose name was removed cannot be linked
+        # again.
         descriptor, name = tempfile.mkstemp(prefix="scratch-", dir=folder)
         Path(name).unlink()
         return descriptor
 
 
 def _npy_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
-    """`HEADER_BYTES` of them: numpy.lib.format, version 1.0."""
+    """Returns a .npy header of `HEADER_BYTES` bytes: numpy.lib.format, version 1.0."""
     described = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
     magic = np.lib.format.magic(1, 0)
     text = described.encode("latin1").ljust(HEADER_BYTES - len(magic) - 3) + b"\n"

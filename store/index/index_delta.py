@@ -1,4 +1,4 @@
-"""The change that one commit makes to the live index, worked out before anything is written (`store.change.plan`)."""
+"""The change of one commit to the live index, computed before anything is written (`store.change.plan`)."""
 
 from dataclasses import dataclass, field
 
@@ -18,10 +18,10 @@ TripleKey = tuple[int, str, int]
 
 @dataclass(slots=True)
 class IndexDelta:
-    """What comes, what goes, and by how much counts and edges change.
+    """Added and removed contents, and the changes of counts and edges.
 
-    The `*_vectors` have a row for each that comes. The `*_changes` map
-    rows to what is added to their counts. Edge changes are (row, column, weight added) lists.
+    The `*_vectors` have one row for each added text. The `*_changes` map rows to what is added to their counts. Edge changes
+    are lists of (row, column, weight added).
     """
 
     passages: list[PassageText] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""The memory as the process holds it: everything that a query needs, and the one place where a commit changes it.
+"""The live index: everything that a query needs, and the only place where a commit changes it.
 
-Rows number passages, phrases and triples in the order of their first appearance; no row is used twice. What lives
-is counted: a passage by the documents that hold it, a triple and a phrase by the living passages that hold them.
+Rows number passages, phrases and triples in the order of their first appearance. No row number is reused. Counts decide what is
+alive: a passage counts its documents; a triple and a phrase count the living passages that contain them.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ from store.index.vectors.matrix import Vectors
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, ExtractionState, PassageText, SynonymRule, Triple
 
 SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
-"""Facts about texts: the same at every commit, and readers take one entry of them at a time."""
+"""Attributes that describe texts and are valid at every commit. Readers access one entry of them at a time."""
 
 GROWING_ATTRIBUTES = ("passages", "phrases", "predicates")
-"""Facts about texts that would grow under a reader."""
+"""Attributes that describe texts and would grow while a reader uses them."""
 
 PREPARED_PHRASES = 4_096
 """Phrases with many synonyms whose edges are read at a time."""
@@ -47,21 +47,22 @@ class _InternedTexts(dict[str, str]):
 
 
 class LiveIndex:
-    """The state as of the last commit. Only the thread that commits changes it; a query reads a `store.snapshot.Snapshot`."""
+    """The state as of the last commit. Only the committing thread changes it; a query reads a `store.snapshot.Snapshot`."""
 
     def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY, rule: SynonymRule = DEFAULT_SYNONYM_RULE) -> None:
-        """`storage`: where its large arrays lie; `rule`: what its synonyms are found by."""
+        """`storage`: allocates the large arrays. `rule`: decides which phrases are synonyms."""
         self.dim = dim
         self.rule = rule
         self.storage = storage
         self.ids = {name: GrowableArray(np.int32, storage=storage) for name in ("passages", "phrases", "triples")}
-        """The column `row` of the tables, by row here. Purging leaves gaps in it; rows here have none after a rebuild."""
+        """The column `row` of the tables, by row of the index. Purging leaves gaps in the column; a rebuilt index has no gaps.
+        """
         self.passages = Passages()
         self.phrases = Texts()
         self.predicates = Texts()
         self.triple_ends = GrowableArray(np.int32, 2, storage)
         self.statements = GrowableArray(np.bool_, storage=storage)
-        """By triple: whether it is a statement and not a mention edge."""
+        """By triple: whether it is a statement rather than a mention edge."""
         self.hashed_rows: dict[str, HashedRows[Any]] = {
             "passages": TextRows(self.passages.ids, storage),
             "phrases": TextRows(self.phrases, storage),
@@ -70,11 +71,11 @@ class LiveIndex:
         self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
         self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
         self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
-        """A scope asks those of the whole memory instead."""
+        """A scope uses the map of the whole memory instead."""
         self.passage_vectors = Vectors(dim, storage)
         self.phrase_vectors = Vectors(dim, storage)
         self.sketches = SketchIndex(rule.threshold, storage)
-        """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
+        """Finds candidates for a phrase's nearest phrases. Has a sketch for each of `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, storage=storage)
         self.wordings = GrowableArray(np.int64, storage=storage)
         """By phrase: `store.index.synonyms.search.wordings`."""
@@ -86,7 +87,7 @@ class LiveIndex:
         self.triple_counts = Counts()
         self.crowding = Crowding()
         self.synonym_needs = GrowableArray(np.float32, storage=storage)
-        """By phrase: the cosine that another needs to be among its nearest (`SynonymPlanner.needs`)."""
+        """By phrase: the cosine that another phrase needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
         self.mention = LiveMatrix()
@@ -97,13 +98,13 @@ class LiveIndex:
         self.total_length = 0
 
         self.names = Texts()
-        """The names of documents (`store.links.names.names_text`). A row that no document has is not used again."""
+        """The names of documents (`store.links.names.names_text`). A row that no document uses any more is not reused."""
         self.name_rows: HashedRows[str] | dict[str, int] = TextRows(self.names, storage)
         self.name_postings = Postings()
         self.naming = LiveMatrix()
-        """Names x passage: how many documents with these names hold the passage."""
+        """Names x passages: the number of documents with these names that contain the passage."""
         self.name_counts = Counts()
-        """By row of names, the sum of its entries in `naming`."""
+        """By row of `names`: the sum of its entries in `naming`."""
 
         self.documents: dict[str, Document] = {}
         self.link_targets = LiveLinkTargets(lambda: self.documents)
@@ -113,7 +114,7 @@ class LiveIndex:
         self.effective: RowLists[NDArray[np.int32]] = RowLists()
         self.next_id = {"passages": 0, "phrases": 0, "triples": 0}
         self.purged_rows = 0
-        """How many rows here were purged from the tables."""
+        """Number of rows that were purged from the tables."""
         self.living_passages = 0
         self.living_phrases = 0
         self.living_triples = 0
@@ -132,17 +133,17 @@ class LiveIndex:
 
     @property
     def folded_rows(self) -> dict[str, HashedRows[Any]]:
-        """The maps from a text to its row that are folded now and then: by table, and that of the names."""
+        """The maps from text to row that are folded regularly: by table, and that of the names."""
         names = {"names": self.name_rows} if isinstance(self.name_rows, HashedRows) else {}
         return {**self.hashed_rows, **names}
 
     @property
     def vectors(self) -> dict[str, Vectors]:
-        """By table, as `ids`."""
+        """By table, like `ids`."""
         return {"passages": self.passage_vectors, "phrases": self.phrase_vectors, "triples": self.triple_vectors}
 
     def shape(self, name: str) -> tuple[int, int]:
-        """The present shape of one of `matrices`."""
+        """Returns the present shape of one of `matrices`."""
         phrases, passages, triples = len(self.phrases), len(self.passages), len(self.predicates)
         return {
             "relation": (phrases, phrases),
@@ -155,24 +156,26 @@ class LiveIndex:
 
     @property
     def uses_bands(self) -> bool:
-        """Whether there are so many phrases that synonyms are searched for through the bands of their sketches."""
+        """Whether the index has so many phrases that the bands of their sketches are used to search synonyms."""
         return len(self.phrases) > EXACT_BELOW
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Which phrases have synonyms unless they are crowded, shape (phrases,): those that live, are long enough, are no
-        numbers, and have a vector that is not zero."""
+        """Returns the mask of the phrases that have synonyms unless they are crowded, shape (phrases,).
+
+        They are alive, long enough and not numbers, and their vector is not zero.
+        """
         alive: NDArray[np.bool_] = self.phrase_counts.view().positive()
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
     def present_phrases(self) -> NDArray[np.bool_]:
-        """`synonym_candidates`, kept up from one commit to the next. For the writer, who leaves it as it is."""
+        """Returns `synonym_candidates`, updated incrementally at each commit. For the writer, which must not change it."""
         if self._present is None:
             self._present = GrowableArray(np.bool_)
             self._present.load(self.synonym_candidates())
         return self._present.view()
 
     def counts_loaded(self) -> None:
-        """All counts are others than before."""
+        """Invalidates the cached `present_phrases` after all counts were replaced."""
         self._present = None
 
     def triple(self, row: int) -> Triple:
@@ -180,9 +183,9 @@ class LiveIndex:
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
 
     def interner(self) -> Callable[[str], str]:
-        """A function from a text to the one copy of it in memory: documents name the same phrases over and over.
+        """Returns a function from a text to its single copy in memory; documents repeat the same phrases.
 
-        O(texts that lie in no checkpoint), so it pays only where many are interned.
+        O(texts outside the checkpoint), so it pays only for many texts.
         """
         interned = _InternedTexts()
         for texts in (self.phrases.in_memory, self.passages.ids.in_memory, self.predicates.in_memory):
@@ -194,9 +197,9 @@ class LiveIndex:
         self.ids[name].extend(np.arange(first, first + count) if ids is None else ids)
 
     def add_passages(self, passages: list[PassageText], ids: NDArray[np.int32] | None = None) -> None:
-        """Appends passages, not living yet; their vectors are appended apart.
+        """Appends passages that are not alive yet. The caller appends their vectors.
 
-        `ids` are their numbers in the tables, by default the next ones; here and below.
+        `ids`: their row numbers in the tables, by default the next ones. The other `add_` methods do the same.
         """
         self._number("passages", len(passages), ids)
         for passage in passages:
@@ -206,7 +209,7 @@ class LiveIndex:
             self.extracted.append(None)
             self.effective.append(NO_ROWS)
             self.postings.extend(row, passage.full)
-            self.passage_rows[passage.id] = row  # last: a reader that finds it there asks for the rest
+            self.passage_rows[passage.id] = row  # last: a reader that finds the passage here reads the other columns
         self.passage_counts.grow(len(self.passages))
 
     def add_phrases(self, phrases: list[str], ids: NDArray[np.int32] | None = None) -> None:
@@ -232,7 +235,7 @@ class LiveIndex:
         self.triple_counts.grow(len(self.predicates))
 
     def add_names(self, names: Sequence[str]) -> None:
-        """Appends names of documents, which no passage has yet."""
+        """Appends names of documents; no passage has them yet."""
         for text in names:
             row = len(self.names)
             self.names.append(text)
@@ -241,13 +244,13 @@ class LiveIndex:
         self.name_counts.grow(len(self.names))
 
     def adopt_naming(self, naming: Any) -> None:
-        """Takes `naming`, a matrix in CSR, as a whole."""
+        """Replaces the matrix `naming` by a CSR and recomputes `name_counts`."""
         self.naming.adopt(naming, 0)
         self.name_counts = Counts()
         self.name_counts.load(np.asarray(naming.sum(axis=1)).ravel().astype(np.int32))
 
     def change_names(self, changes: Sequence[tuple[int, int, float]]) -> None:
-        """Changes entries of `naming`, and forgets the rows of names that no document has any more."""
+        """Changes entries of `naming`, and removes names that no document has any more from the map."""
         self._edges(self.naming, list(changes))
         moved: dict[int, int] = {}
         for row, _, change in changes:
@@ -260,7 +263,7 @@ class LiveIndex:
                 self.name_rows.pop(self.names[row], None)
 
     def apply(self, delta: IndexDelta) -> None:
-        """Applies a change that the tables already hold: nothing here may fail."""
+        """Applies a change that is already in the tables. Nothing in this method may fail."""
         self.add_passages(delta.passages)
         self.add_phrases(delta.phrases)
         self.add_triples(delta.triples)
@@ -321,29 +324,29 @@ class LiveIndex:
             matrix.add(rows, cols, values)
 
     def sketch_phrases(self) -> None:
-        """Sketches the phrases that are not yet, at opening, and sorts the sketches where those are many."""
+        """Sketches the phrases without a sketch at opening, and sorts the sketches if many are unsorted."""
         self.sketches.extend(self.phrase_vectors)
         if self.sketches.due:
             self.sketches.sort(self.phrase_vectors, self.storage)
 
     def prepare_synonyms(self, cap: int) -> None:
-        """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""
+        """Computes the data that planning synonyms needs and queries do not, at opening. O(phrases and edges)."""
         self.count_crowds()
         self.find_needs(cap)
 
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
-        """Finds out which phrases are crowded; only among `maybe`, shape (phrases,), where that is known."""
+        """Determines the crowded phrases. `maybe`: mask of the phrases that can be crowded, shape (phrases,), if known."""
         self.crowding.load(self.sketches.signs(), self.synonym_candidates(), maybe)
 
     def find_needs(self, cap: int) -> None:
-        """Works out `synonym_needs` from the edges."""
+        """Computes `synonym_needs` of all phrases from the edges."""
         self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
         view = self.synonym.view(self.shape("synonym"))
         degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
         self.find_needs_of(np.flatnonzero(degrees >= cap), cap)
 
     def find_needs_of(self, phrases: NDArray[np.int64], cap: int) -> None:
-        """The same for some rows, of which the edges have changed."""
+        """Computes `synonym_needs` of the phrases whose edges have changed."""
         self.synonym_needs.put(phrases, np.zeros(len(phrases)))
         view = self.synonym.view(self.shape("synonym"))
         for start in range(0, len(phrases), PREPARED_PHRASES):
@@ -360,9 +363,9 @@ class LiveIndex:
             self.synonym.add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Forgets passages, phrases or triples (`contents`) that were purged from the tables, with the passages' extractions.
+        """Removes purged passages, phrases or triples (`contents`) from the maps, and the passages' extractions.
 
-        Should the same text come back, it comes as new.
+        If the same text is added again, it gets a new row.
         """
         for row in rows if contents == "passages" else ():
             self.extracted[row] = None
@@ -371,17 +374,16 @@ class LiveIndex:
         self.purged_rows += len(rows)
 
     def keep_numbering_of(self, old: "LiveIndex") -> None:
-        """Numbers new rows after those of `old`, whose place this index takes.
+        """Continues the row numbering of `old`, the index that this index replaces.
 
-        The number of a purged row is not used again: a checkpoint on disk may still mean the old row by it.
+        A checkpoint on disk may still refer to a purged row, so its number must not be reused.
         """
         self.next_id = {name: max(number, old.next_id[name]) for name, number in self.next_id.items()}
 
     def without_documents(self) -> "LiveIndex":
-        """An index of the same texts and vectors in which nothing lives yet, to be filled with the documents of an earlier
-        commit.
+        """Returns an index of the same texts and vectors without documents, to be filled with those of an earlier commit.
 
-        The caller holds the write lock, for some 20 ms a million phrases. Later commits do not change what it returns.
+        The caller holds the write lock, about 20 ms for a million phrases. Later commits do not change the returned index.
         """
         then = LiveIndex(self.dim, self.storage, self.rule)
         for name in SHARED_ATTRIBUTES:
@@ -402,5 +404,5 @@ class LiveIndex:
         return then
 
     def stored(self) -> dict[str, Any]:
-        """How much of everything there is, living or not: for `doctor` and metrics."""
+        """Returns the numbers of all contents, living or not, for `doctor` and metrics."""
         return {"passages": len(self.passages), "phrases": len(self.phrases), "triples": len(self.predicates)}

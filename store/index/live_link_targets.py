@@ -1,7 +1,7 @@
-"""The documents that links can lead to, kept up with the documents of an index.
+"""The documents that links can lead to, updated with the documents of an index.
 
-They are worked out when the first link is followed: a memory without links pays nothing. From then on a commit changes what
-its documents change.
+They are computed when the first link is followed, so a memory without links does no work. From then on each commit updates the
+targets of its documents.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from store.types import Document, State
 
 
 class LiveLinkTargets:
-    """For any thread. `documents` gives those of the index, by URI."""
+    """Resolves links to documents. Thread-safe. `documents` returns the documents of the index, by URI."""
 
     def __init__(self, documents: Callable[[], dict[str, Document]]) -> None:
         self._documents = documents
@@ -20,7 +20,7 @@ class LiveLinkTargets:
         self._targets: LinkTargets | None = None
 
     def change(self, documents: Iterable[Document], removed: Iterable[str]) -> None:
-        """Follows a commit that the index's documents have already."""
+        """Updates the targets after a commit was applied to the index's documents."""
         with self._lock:
             if self._targets is None:
                 return
@@ -30,7 +30,8 @@ class LiveLinkTargets:
                 self._put(self._targets, document)
 
     def resolve(self, target: str, source: str) -> str | None:
-        """The URI of the document that a link with this target leads to from the document `source`; None if it is not there."""
+        """Returns the URI of the document that the link `target` in the document `source` leads to; None if the memory lacks
+        it."""
         with self._lock:
             if self._targets is None:
                 self._targets = self._made(self._documents().copy())
@@ -44,7 +45,7 @@ class LiveLinkTargets:
 
     @staticmethod
     def _put(targets: LinkTargets, document: Document) -> None:
-        """A document that is not read has no passage to lead to."""
+        """Adds the document, or removes it if it is not indexed: it then has no passage to lead to."""
         if document.state is State.INDEXED:
             targets.add(document)
         else:

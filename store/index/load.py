@@ -23,42 +23,42 @@ TEXTS = {
     "phrases": phrases.TEXT_COLUMNS,
     "triples": triples.TEXT_COLUMNS,
 }
-"""The columns of each table but its vectors."""
+"""The columns of each table except its vectors."""
 
 RESTED_ROWS = 1024
-"""Rows of a few microseconds each after which loading may rest."""
+"""Rows, of a few microseconds each, after which loading may rest."""
 
 CONVERTED_ROWS = 256
-"""Rows that become Python objects at a time: some 5 ms, in which no other thread runs."""
+"""Rows that are converted to Python objects at a time: about 5 ms during which no other thread runs."""
 
 
 Rest = Callable[[], None]
-"""Called between two parts of long work, a few milliseconds each, to leave other threads room."""
+"""Called every few milliseconds during long work to let other threads run."""
 
 
 def no_rest() -> None:
-    """The `Rest` of work that nothing else waits for."""
+    """The `Rest` of work that delays nothing else."""
 
 
 OnRows = Callable[[int], None]
-"""Called with how many rows of passages, phrases and triples have been read."""
+"""Called with the number of rows of passages, phrases and triples that were read."""
 
 
 class FillVectors(Protocol):
-    """Appends the vectors of the rows from `first` (a number in the table, by table) on, whose texts the index has already."""
+    """Appends the vectors of rows whose texts the index has already. `first`: the first row number, by table."""
 
     def __call__(self, index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None: ...
 
 
 def _nobody_counts(_rows: int) -> None:
-    """The `OnRows` of who does not want to know."""
+    """The `OnRows` that ignores the numbers."""
 
 
 def append_vectors(index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None:
-    """The `FillVectors` that copies them from the tables."""
+    """The `FillVectors` that copies the vectors from the tables."""
     read = 0
     for name, array in index.vectors.items():
-        # Vectors are most of a store: each goes to its place as it is read, so that there is one copy of them.
+        # Vectors are most of a store. Each batch is copied to its place as it is read, so that only one copy is in memory.
         for batch in tables.batches(name, ("row", *VECTOR_COLUMNS), f"row >= {first[name]}"):
             places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
             array.put(places, vectors_of(batch))
@@ -67,7 +67,7 @@ def append_vectors(index: LiveIndex, tables: Tables, first: Mapping[str, int], o
 
 
 def load_index(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
-    """The index of what the tables hold now."""
+    """Returns the index of the present tables."""
     index = load_index_for_reading(tables, dim, rule=rule)
     index.sketch_phrases()
     index.prepare_synonyms(rule.cap)
@@ -82,7 +82,7 @@ def load_index_for_reading(
     fill_vectors: FillVectors = append_vectors,
     rule: SynonymRule = DEFAULT_SYNONYM_RULE,
 ) -> LiveIndex:
-    """The index of what the tables hold now, or as of `commit`, without what planning a commit takes."""
+    """Returns the index of the present tables, or as of `commit`, without the data that planning a commit needs."""
     index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     append_contents(index, tables, dict.fromkeys(index.next_id, 0), on_rows, fill_vectors)
     _fill(index, tables, commit)
@@ -90,9 +90,9 @@ def load_index_for_reading(
 
 
 def load_past_index(then: LiveIndex, tables: Tables, commit: int, rest: Rest) -> LiveIndex:
-    """Fills `then` (`LiveIndex.without_documents`) with what lived at `commit`, resting in between.
+    """Fills `then` (`LiveIndex.without_documents`) with the documents as of `commit`, resting in between.
 
-    O(documents and edges); no vector is read. Commits may go on meanwhile.
+    O(documents and edges); no vector is read. Commits may continue concurrently.
     """
     _fill(then, tables, commit, rest)
     return then
@@ -120,7 +120,7 @@ def _fill(index: LiveIndex, tables: Tables, commit: int | None, rest: Rest = no_
 
 
 def rows_up_to(table: Any, commit: int | None) -> Any:
-    """The table's rows in the order of their commits, those after `commit` left out."""
+    """Returns the table's rows in the order of their commits, without rows after `commit`."""
     if commit is not None:
         table = table.filter(pc.field("commit") <= commit)
     return table.sort_by("commit")
@@ -133,7 +133,7 @@ def append_contents(
     on_rows: OnRows = _nobody_counts,
     fill_vectors: FillVectors = append_vectors,
 ) -> None:
-    """Appends the passages, phrases and triples whose column `row` is `first` (by table) or more; phrases are not sketched."""
+    """Appends the passages, phrases and triples whose column `row` is at least `first` (by table). Does not sketch phrases."""
 
     def rows(name: str) -> Any:
         return tables.read_where(name, TEXTS[name], f"row >= {first[name]}").sort_by("row")
@@ -161,7 +161,7 @@ def append_contents(
 
 
 def _last_extractions(table: Any, rest: Rest) -> Any:
-    """The last row of each passage: the triples of an earlier one may have been purged."""
+    """Returns the last row of each passage. The triples of earlier rows may have been purged."""
     last: dict[str, int] = {}
     first = 0
     for batch in table.select(["passage"]).to_batches(RESTED_ROWS):
@@ -186,7 +186,7 @@ def rows_of(index: LiveIndex, triples: Any) -> NDArray[np.int32]:
 
 
 def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]) -> None:
-    """Applies one row of `documents`. Rows come in the order of their commits: a later one replaces an earlier."""
+    """Applies one row of `documents`. Rows come in commit order: a later row replaces an earlier one."""
     if documents.removes(row):
         index.documents.pop(row["uri"], None)
         return
@@ -194,7 +194,7 @@ def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]
 
 
 def derive_graph(index: LiveIndex, rest: Rest = no_rest) -> None:
-    """Derives who holds the passages, what they state, counts and edges (`connect`) from the documents and what was found."""
+    """Derives holders, effective triples, counts and edges (`connect`) from the documents and extractions."""
     for number, document in enumerate(index.documents.values(), 1):
         for passage, triples_brought in upstream_triples(document).items():
             index.holders[index.passage_rows[passage]][document.uri] = triples_brought
@@ -215,7 +215,7 @@ def derive_graph(index: LiveIndex, rest: Rest = no_rest) -> None:
 
 
 def _derive_names(index: LiveIndex, rest: Rest) -> None:
-    """Derives the names of passages from the documents that hold them."""
+    """Derives the names of passages from the documents that contain them."""
     named: list[tuple[int, int]] = []
     for number, document in enumerate(index.documents.values(), 1):
         if document.passages and (text := names_text(document)):
@@ -232,7 +232,7 @@ def _derive_names(index: LiveIndex, rest: Rest) -> None:
 
 
 def connect(index: LiveIndex) -> None:
-    """Derives counts and edges, those between synonyms left out, from who holds the passages and from what they state."""
+    """Derives counts and edges, except synonym edges, from the holders and effective triples of the passages."""
     lists = index.effective.arrays()
     index.effective = RowLists(lists)
     starts, stated = lists.starts, lists.rows
@@ -242,7 +242,7 @@ def connect(index: LiveIndex) -> None:
 
     passage_counts = index.holders.sizes()
     triple_counts = np.bincount(stated, minlength=n_triples).astype(np.int32)
-    # The rows of what a passage states are in order.
+    # The triple rows of a passage ascend.
     incidence = sparse.csr_array((np.ones(len(stated)), stated, starts), shape=(n_passages, n_triples))
     index.incidence.adopt(incidence, 0)
     subjects, objects = ends[stated, 0], ends[stated, 1]
@@ -282,7 +282,7 @@ def _csr(values: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
 def _synonyms(index: LiveIndex, table: Any) -> None:
     n = len(index.phrases)
     a, b, scores = synonyms.from_table(table, index.ids["phrases"].view())
-    # The last row of a pair says what it is now.
+    # The last row of a pair is the valid one.
     keys = a * max(n, 1) + b
     _, last = np.unique(keys[::-1], return_index=True)
     last = len(keys) - 1 - last

@@ -1,4 +1,4 @@
-"""Brings what is mapped from files into memory beside all else, so that who reads it here and there waits for no page."""
+"""Pages mapped files into memory in the background, so that random accesses do not wait for the disk."""
 
 import threading
 from collections.abc import Collection, Hashable, Mapping
@@ -11,23 +11,23 @@ from store.index.parallel import in_background
 
 
 class Mapped(Hashable, Protocol):
-    """Something that is made of arrays, and equal to nothing but itself."""
+    """A part that consists of arrays and is equal only to itself."""
 
     def arrays(self) -> Mapping[str, NDArray[Any]]: ...
 
 
 class Pager:
-    """Brings each part in once. May be used from any thread."""
+    """Pages in each part once. Thread-safe."""
 
     def __init__(self, name: str) -> None:
-        """`name`: of its threads."""
+        """`name`: the name of its threads."""
         self._name = name
         self._brought: set[Mapped] = set()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def bring(self, parts: Collection[Mapped]) -> None:
-        """Begins with those of `parts`, which are all that there are by now, that were not asked for before."""
+        """Starts paging in the parts that were not requested before. `parts` is the complete present list."""
         with self._lock:
             cold = [part for part in parts if part not in self._brought]
             if cold:
@@ -35,7 +35,7 @@ class Pager:
                 self._begin([array for part in cold for array in part.arrays().values() if is_mapped(array)])
 
     def forget(self, part: Mapped) -> None:
-        """Lets go of a part that something else took the place of: its file may take room on the disk for as long."""
+        """Drops a replaced part. Otherwise its file would continue to use disk space."""
         with self._lock:
             self._brought.discard(part)
 
@@ -45,7 +45,7 @@ class Pager:
         earlier = self._thread
 
         def read() -> None:
-            # Who waits for the last thread waits for all.
+            # Waiting for the last thread waits for all threads.
             if earlier is not None:
                 earlier.join()
             for array in arrays:
@@ -54,6 +54,6 @@ class Pager:
         self._thread = in_background(read, self._name)
 
     def wait(self) -> None:
-        """Until all that was asked for is in memory."""
+        """Waits until all requested parts are in memory."""
         if self._thread is not None:
             self._thread.join()

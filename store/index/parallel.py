@@ -1,7 +1,7 @@
-"""Threads for arithmetic that lets go of the interpreter: numpy's on large arrays, scipy's products.
+"""Threads for arithmetic that releases the GIL: numpy on large arrays, products of scipy.
 
-A product of numpy's runs on one processor (`daemon/__init__.py`). Where it is large, it is made in parts that wait for
-nobody, so that a busy machine slows it in proportion only.
+A single numpy product runs on one processor (`daemon/__init__.py`). Large products are split into independent parts, so a busy
+machine slows them only in proportion.
 """
 
 import os
@@ -16,33 +16,36 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 MAX_THREADS = 4
-"""Beyond it, reading from memory is what takes the time."""
+"""With more threads, memory bandwidth is the limit."""
 
 
 BACKGROUND_NICENESS = 10
-"""Of threads that nobody waits for."""
+"""Niceness of background threads."""
 
 
 @cache
 def processors() -> int:
-    """How many parts to make of what can be worked on side by side."""
+    """Returns the number of parts to split parallel work into."""
     return min(len(os.sched_getaffinity(0)), MAX_THREADS)
 
 
 @cache
 def threads() -> ThreadPoolExecutor:
-    """Made with the first large piece of work: most memories never need it. For work that waits for nobody."""
+    """Returns the thread pool, created at first use because most memories never need it.
+
+    Work in the pool must not wait for other work.
+    """
     return ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="side")
 
 
 def in_parallel(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-    """`work` of each of `parts`, in order, on several processors where there are several parts."""
+    """Returns `work(part)` for each of `parts`, in order; in threads if there are several parts."""
     every = list(parts)
     return list(threads().map(work, every)) if len(every) > 1 else [work(part) for part in every]
 
 
 def in_background(work: Callable[[], None], name: str) -> threading.Thread:
-    """A thread that does `work` where nobody else needs the processor, and that the process does not wait for at its end."""
+    """Runs `work` in a daemon thread of low priority. The process does not wait for it when it exits."""
 
     def run() -> None:
         with suppress(OSError):

@@ -1,6 +1,6 @@
-"""What the live index knows of texts, living or not, at one moment: for comparing it with the tables.
+"""The contents of the live index, living or not, at one moment, for comparison with the tables.
 
-Rows differ from one index to another; the tables' numbers (their column `row`) do not.
+Row numbers of an index differ between indexes. The tables' numbers (their column `row`) do not.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ Rows = NDArray[np.int64]
 
 
 class StoredContents:
-    """The passages, phrases, triples and extractions of an index.
+    """The passages, phrases, triples and extractions of an index at the time of construction.
 
-    Made between two commits, and read beside commits, whose rows it leaves out; not beside a purge.
+    Construct it between two commits. It may be read while later commits run, whose rows it leaves out, but not during a purge.
     """
 
     def __init__(self, index: LiveIndex) -> None:
@@ -30,7 +30,7 @@ class StoredContents:
         self._states = index.extraction_states.copy()
 
     def rows(self, kind: str) -> tuple[Rows, Rows]:
-        """The numbers in the table, in order, and the index's row of each."""
+        """Returns the row numbers in the table, ascending, and the index's row of each."""
         index = self._index
         known: dict[str, Any] = {
             "passages": index.passage_rows,
@@ -38,34 +38,34 @@ class StoredContents:
             "triples": index.triple_rows,
         }
         rows = np.sort(np.fromiter(known[kind].values(), np.int64))
-        # Rows are in the order of their numbers.
+        # Rows of the index ascend with their numbers in the table.
         numbers = index.ids[kind].view()[rows].astype(np.int64)
         there = numbers < self.next_id[kind]
         return numbers[there], rows[there]
 
     def vectors(self, kind: str) -> tuple[Rows, VectorsView]:
-        """The numbers in the table, in order, and the vectors of all rows, those of later commits too."""
+        """Returns the row numbers in the table, ascending, and the vectors of all rows, including rows of later commits."""
         view = self._index.vectors[kind].view()
         return self._index.ids[kind].view()[: view.n].astype(np.int64), view
 
     def content(self, kind: str, row: int) -> Any:
-        """The passage, phrase or triple in a row."""
+        """Returns the passage, phrase or triple of a row."""
         index = self._index
         if kind == "passages":
             return index.passages[row]
         return index.phrases[row] if kind == "phrases" else index.triple(row)
 
     def state(self, row: int) -> ExtractionState | None:
-        """The state of the extraction from the passage in a row, None where there is none."""
+        """Returns the state of the extraction of the passage in a row, or None without extraction."""
         return self._states.get(row)
 
     def extracted(self, row: int) -> list[int] | None:
-        """The numbers of the triples extracted from the passage in a row, sorted; None where there is no extraction."""
+        """Returns the table numbers of the triples extracted from the passage in a row, sorted; None without extraction."""
         found = self._extracted[row]
         triples: NDArray[np.int32] = self._index.ids["triples"].view()
         return None if found is None else sorted(triples[found].tolist())
 
     def orphaned_extractions(self) -> list[int]:
-        """Rows of passages that are forgotten while their extraction is not."""
+        """Returns the rows of extractions whose passage was removed."""
         rows = {row for row, found in enumerate(self._extracted) if found is not None} | set(self._states)
         return sorted(rows.difference(self._index.passage_rows.values()))

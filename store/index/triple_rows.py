@@ -1,4 +1,4 @@
-"""From a triple to its row."""
+"""Map from a triple to its row."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ from store.index.index_delta import TripleKey
 
 _MASK = (1 << 64) - 1
 _SUBJECT, _PREDICATE, _OBJECT, _LAST = 0x9E3779B97F4A7C15, 0x165667B19E3779F9, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9
-"""Odd numbers without a pattern, by which the parts of a key are multiplied."""
+"""Random odd multipliers for the parts of a key."""
 
 
 class TripleRows(HashedRows[TripleKey]):
     """Rows of triples by predicate and the rows of their ends."""
 
     def __init__(self, ends: GrowableArray[np.int32], predicates: Sequence[str], storage: ArrayStorage) -> None:
-        """`ends` and `predicates` of all rows are looked up here and never changed."""
+        """`ends` and `predicates` hold all rows; this map reads them and never changes them."""
         super().__init__(storage)
         self._ends = ends
         self._predicates = predicates

@@ -1,1 +1,1 @@
-"""Upkeep beside commits: compaction, retention, folding, rebuilds, the recall of synonyms."""
+"""Maintenance concurrent with commits: compaction, retention, folding, rebuilds, recall of synonyms."""

@@ -1,4 +1,4 @@
-"""The checkpoint of a running store: written beside queries and commits, read to its end once, given up where it must go."""
+"""The checkpoint of a running store: written concurrently with queries and commits, verified once, discarded if invalid."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,11 +20,11 @@ from store.types import SynonymRule
 log = structlog.get_logger(__name__)
 
 POLL_S = 0.1
-"""How often a checkpoint that waits for its turn asks whether there is time left for it."""
+"""Poll interval in seconds while a checkpoint waits for a fold to end."""
 
 
 class Checkpointing:
-    """May be asked from any thread."""
+    """Writes, verifies and discards checkpoints. Thread-safe."""
 
     def __init__(
         self,
@@ -36,9 +36,10 @@ class Checkpointing:
         current: Callable[[], tuple[LiveIndex, Commit]],
         publish: Callable[[LiveIndex], None],
     ) -> None:
-        """`opened`: the commit of the checkpoint that the store was opened from, None without one. `current` gives the live
-        index and the last commit. `publish` is called once the index has other arrays: the snapshot that there is holds the
-        earlier ones."""
+        """- `opened`: the commit of the checkpoint that the store was opened from, or None.
+        - `current`: returns the live index and the last commit.
+        - `publish`: called after arrays of the index were replaced, because the present snapshot refers to the old ones.
+        """
         self._folder = folder
         self._rule = rule
         self._write_lock = write_lock
@@ -48,13 +49,13 @@ class Checkpointing:
         self._commit = opened
         """The commit of the checkpoint that a start would use."""
         self._unread = newest(folder) if opened is not None else None
-        """The checkpoint that was opened, until all of it is read."""
+        """The checkpoint that the store was opened from, until it has been verified."""
 
     def write(self, timed_out: Callable[[], bool]) -> bool:
-        """Folds, and writes the memory down for a fast start; False where the last commit has a checkpoint. Raises OSError.
+        """Folds the matrices and writes a checkpoint. Returns False if the last commit has one already. Raises OSError.
 
-        Commits wait only while the index is captured: some 50 ms a million phrases. Once `timed_out()` is true it raises
-        CheckpointTimeout, and the checkpoint before stays the last.
+        Commits wait only while the index is captured, about 50 ms for a million phrases. Once `timed_out()` is true, raises
+        CheckpointTimeout; the previous checkpoint stays.
         """
 
         def check_time() -> None:
@@ -86,7 +87,9 @@ class Checkpointing:
             self._folding.adopt(index, folded, lengths)
         place = write(self._folder, captured, folded, self._rule, check_time)
         if self._unread is not None:
-            self._unread = place  # what was linked bears the checksum that it had
+            self._unread = (
+                place  # linked files keep their recorded checksums, so the new checkpoint still needs the check
+            )
         map_passages(list(captured.documents.values()), map_texts(place, "documents"))
         with self._write_lock.hold("checkpoint"):
             adopt_files(index, captured, place)
@@ -95,8 +98,10 @@ class Checkpointing:
         return True
 
     def check(self) -> bool:
-        """Reads what opening mapped from the checkpoint and did not read; False where it is damaged, and gone now: the index
-        has to be loaded anew. O(vectors), once after a start; commits and queries go on meanwhile."""
+        """Verifies the files that opening mapped without reading. Returns False after discarding a damaged checkpoint.
+
+        The index must then be loaded from the tables. O(vectors), once after a start, concurrently with commits and queries.
+        """
         place = self._unread
         if place is None:
             return True
@@ -105,7 +110,7 @@ class Checkpointing:
         except (OSError, ValueError) as error:
             damaged = str(error)
         with self._folding.lock:
-            if self._unread != place:  # written anew meanwhile, with the same blocks: it is read the next time
+            if self._unread != place:  # rewritten meanwhile with the same blocks: the next call reads it
                 return True
             self._unread = None
             if damaged is None:
@@ -115,7 +120,7 @@ class Checkpointing:
         return False
 
     def renew(self) -> None:
-        """Writes the checkpoint anew after a purge, or gives it up: what was purged is to leave the disk, and may be in it."""
+        """Rewrites the checkpoint after a purge, or discards it: purged data must leave the disk."""
         if newest(self._folder) is None:
             return
         try:

@@ -1,6 +1,6 @@
-"""Keeps the tables' files few while commits go on: merges small fragments as they come, and deletes old versions.
+"""Keeps the number of table files small during commits: merges small fragments and deletes old versions.
 
-Each job holds the write lock for one step at a time; what takes longer is done beside commits.
+Each job holds the write lock for one step at a time. Long work runs without it, concurrently with commits.
 """
 
 import math
@@ -23,14 +23,14 @@ from store.maintenance.retention import PURGE_SLICE_ROWS
 log = structlog.get_logger(__name__)
 
 PRUNE_MIN_AGE = timedelta(seconds=20)
-"""Younger versions stay: somebody may still read them."""
+"""Younger versions stay, because a reader may still use them."""
 
 MERGE_AFTER_COMMITS = 64
-"""Commits after which the small fragments that they made of a table are merged: each costs every commit some 0.1 ms."""
+"""Number of commits after which their small fragments are merged. Each fragment costs every commit about 0.1 ms."""
 
 
 class Compactor:
-    """Everything that rearranges files. One rearrangement at a time, and none within `paused`."""
+    """Rearranges the tables' files. One operation at a time, and none inside `paused`."""
 
     def __init__(self, tables: Tables, log: CommitLog, writing: WriteLock) -> None:
         self._tables = tables
@@ -40,21 +40,21 @@ class Compactor:
         self._merger = ThreadPoolExecutor(1, thread_name_prefix="merge")
         self._merging: Future[None] | None = None
         self._pruned_at = -math.inf
-        """When versions were dropped last after a merge, by the monotonic clock."""
+        """Time of the last pruning after a merge, by the monotonic clock."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While this lasts no file is rearranged or dropped by anybody else."""
+        """Prevents all other operations on the files inside the `with` block."""
         with self._lock:
             yield
 
     def merge_when_due(self) -> None:
-        """Has the fragments of the last commits merged in the background; commits and queries go on meanwhile."""
+        """Starts merging the fragments of the last commits in the background, concurrently with commits and queries."""
         if self._tables.fragments.appended >= MERGE_AFTER_COMMITS and (self._merging is None or self._merging.done()):
             self._merging = self._merger.submit(self._merge_beside)
 
     def _merge_beside(self) -> None:
-        # While files are rearranged already, or must not be, the fragments wait: the next commit asks again.
+        # If files are being rearranged or must not be, the fragments stay: the next commit tries again.
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -63,21 +63,21 @@ class Compactor:
                 self._pruned_at = time.monotonic()
                 self.prune(PRUNE_MIN_AGE)
         except Exception:
-            # Nobody waits for what this returns; the next commits ask again.
+            # Nothing reads the result of this job. The next commits try again.
             log.exception("merge_failed")
             raise
         finally:
             self._lock.release()
 
     def merge(self) -> None:
-        """Merges each table's small fragments. The caller has `paused` the others; so for all below."""
+        """Merges each table's small fragments. The caller holds `paused`, also for the methods below."""
         merged = False
         for name in TABLES:
             small = self._tables.fragments.small(name)
             if small is not None:
                 merged |= self._merge_small(small)
         if merged:
-            # Flushed here, beside commits: the next commit need not wait for it.
+            # Synced here, without the write lock, so that the next commit need not wait for it.
             self._tables.sync(TABLES)
             with self._write_lock.hold("merge"):
                 self._log.append("merge", {})
@@ -89,15 +89,15 @@ class Compactor:
             if small.name != "commits":
                 self._tables.fragments.delete_merged(small)
                 return True
-        # The other tables are rolled back by the log, and nothing rolls back the log itself: its rows are on the disk before
-        # they are deleted where they stood. Commits do not wait for the disk meanwhile.
+        # The log can roll back the other tables, but not itself. Its merged rows must therefore be on the disk before the old
+        # ones are deleted. Commits do not wait for this sync.
         self._tables.sync(["commits"])
         with self._write_lock.hold("merge"):
             self._tables.fragments.delete_merged(small)
         return True
 
     def rewrite(self, names: Sequence[str]) -> None:
-        """Merges whole tables, beside commits."""
+        """Merges all fragments of each table, concurrently with commits."""
         for name in names:
             self._tables.fragments.rewrite(name)
             with self._write_lock.hold("compact"):
@@ -108,7 +108,7 @@ class Compactor:
                 self._log.append("compact", {})
 
     def prune(self, min_age: timedelta, names: Sequence[str] = TABLES) -> None:
-        """Drops versions older than `min_age`; the last commit's stay."""
+        """Drops versions older than `min_age`, except the version of the last commit."""
         for name in names:
             with self._write_lock.hold("prune"):
                 self._tables.refresh(name)
@@ -117,19 +117,19 @@ class Compactor:
             self._tables.prune(name, needed, listing, min_age.total_seconds())
 
     def compact(self, least: int, min_age: timedelta) -> None:
-        """Merges fragments, rewrites tables that have `least` or more even then, and drops versions older than `min_age`."""
+        """Merges fragments, rewrites tables that still have `least` or more, and drops versions older than `min_age`."""
         with self._lock:
             self.merge()
             for name in TABLES:
                 if self._tables.fragments.count(name) >= least:
                     self.rewrite([name])
-                # One after the other: the disk holds a table twice, and never all of them.
+                # One table after another, so that the disk holds only one table twice.
                 self.prune(min_age, [name])
 
     def reclaim(self, deleted: bool) -> None:
-        """Takes the bytes of deleted rows off the disk; `deleted`: whether a purge has just deleted some.
+        """Removes the bytes of deleted rows from the disk. `deleted`: whether a purge has just deleted some.
 
-        An earlier purge may have ended before it came to this: what files still hold is looked up, not remembered.
+        Reads from the files which rows they still contain, because an earlier purge may have ended before this step.
         """
         names = [name for name in TABLES if name != "commits" and self._tables.fragments.with_deletions(name)]
         self.rewrite(names)
@@ -138,7 +138,7 @@ class Compactor:
             self.prune(timedelta(0))
 
     def trim_log(self, horizon: int, least: int) -> int:
-        """Takes off the log what it says of commits before `horizon`, where that is `least` rows or more; returns how many."""
+        """Deletes log rows of commits before `horizon` if there are `least` or more; returns the number deleted."""
         rows = self._log.obsolete_rows(horizon)
         if len(rows) < least:
             return 0
@@ -152,7 +152,8 @@ class Compactor:
         return len(rows)
 
     def _move_living_rows(self, name: str) -> bool:
-        """Takes the living rows out of files that hold deleted ones, which Lance rewrites only where those are a tenth."""
+        """Moves the living rows out of files with deleted rows. Lance rewrites such files only if a tenth of their rows is
+        deleted."""
         fragments = self._tables.fragments.with_deletions(name)
         for fragment in fragments:
             while (some := self._tables.fragments.some_rows(name, fragment)) is not None:
@@ -166,5 +167,5 @@ class Compactor:
         return not self._lock.locked()
 
     def close(self) -> None:
-        """Waits for the merge under way."""
+        """Waits for the running merge."""
         self._merger.shutdown(cancel_futures=True)

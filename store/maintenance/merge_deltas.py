@@ -1,4 +1,4 @@
-"""Folds the logs of the graph's matrices into their bases, and sorts the bands of the sketches, beside commits."""
+"""Folds the logs of the graph's matrices into their bases, and sorts the bands of the sketches, concurrently with commits."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 FOLD_SHARE = 0.1
 FOLD_MIN_ENTRIES = 50_000
-"""A matrix's log is folded once it is longer than both: the cost of folding then is a constant per entry added."""
+"""A log is folded once it is longer than this and than its share of the base. Folding thus costs O(1) for each added entry."""
 
 
 def _is_due(matrix: LiveMatrix) -> bool:
@@ -24,14 +24,14 @@ def _is_due(matrix: LiveMatrix) -> bool:
 
 
 class Folding:
-    """One fold at a time, in a thread of its own."""
+    """Folds logs in a background thread, one fold at a time."""
 
     def __init__(
         self, write_lock: WriteLock, current_index: Callable[[], LiveIndex], publish: Callable[[LiveIndex], None]
     ) -> None:
         """`publish` is called, under the write lock, after bases of an index were replaced."""
         self.lock = threading.Lock()
-        """Held while bases are replaced: whoever replaces the index, or writes it down, takes it too."""
+        """Held while bases are replaced. Code that replaces the index or writes a checkpoint holds it too."""
         self._write_lock = write_lock
         self._current_index = current_index
         self._publish = publish
@@ -39,7 +39,7 @@ class Folding:
         self._job: Future[None] | None = None
 
     def fold_when_due(self) -> None:
-        """Has long logs folded in the background; commits and queries go on meanwhile."""
+        """Starts folding long logs in the background, concurrently with commits and queries."""
         index = self._current_index()
         due = [name for name, matrix in index.matrices.items() if _is_due(matrix)]
         due_rows = any(rows.due for rows in index.folded_rows.values())
@@ -50,12 +50,12 @@ class Folding:
         try:
             self.fold(names)
         except Exception:
-            # Nobody waits for what this returns; the next commits ask again.
+            # Nothing reads the result of this job. The next commits try again.
             log.exception("fold_failed")
             raise
 
     def fold(self, names: Sequence[str]) -> None:
-        """Folds the logs of these matrices, however short they are."""
+        """Folds the logs of the matrices `names`, however short they are."""
         with self.lock:
             index = self._current_index()
             for name in names:
@@ -75,7 +75,7 @@ class Folding:
                     index.sketches.adopt(runs)
 
     def fold_rows(self, rows: HashedRows[Any]) -> None:
-        """Folds what came to `rows` since. The caller holds `lock`."""
+        """Folds the recent keys of `rows`. The caller holds `lock`."""
         with self._write_lock.hold("fold"):
             began = rows.begin_fold()
         folded = rows.folded(*began)
@@ -83,11 +83,14 @@ class Folding:
             rows.adopt(folded)
 
     def adopt(self, index: LiveIndex, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
-        """Makes folded matrices the bases; each has the first `lengths` entries of its log. The caller holds the write lock."""
+        """Swaps in folded matrices as bases; each contains the first `lengths` entries of its log.
+
+        The caller holds the write lock.
+        """
         for name, matrix in folded.items():
             index.matrices[name].adopt(matrix, lengths[name])
         self._publish(index)
 
     def close(self) -> None:
-        """Waits for the fold under way."""
+        """Waits for the running fold."""
         self._executor.shutdown(cancel_futures=True)

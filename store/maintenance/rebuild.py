@@ -1,8 +1,8 @@
-"""Rebuilds the live index once purging has left many rows of it without a use.
+"""Rebuilds the live index after purges have left many unused rows in it.
 
-A row of the index keeps its place, purged or not. So the index only grows, and there is no checkpoint for the next start once
-a quarter of it was purged. A fresh index is loaded from the tables as of a commit, beside the commits that follow. These are
-applied to it, as at a start, while the next commit waits.
+A purged row keeps its place in the index, so the index only grows; no checkpoint is written once a quarter of it was purged. A
+fresh index is loaded from the tables as of one commit, concurrently with later commits. These are then applied to it, as at a
+start, while the next commit waits.
 """
 
 from store.checkpoint.capture import MAX_PURGED_SHARE
@@ -18,12 +18,12 @@ REBUILD_MIN_PURGED_ROWS = 2_000
 
 
 def needs_rebuild(index: LiveIndex) -> bool:
-    """Whether enough of the index was purged."""
+    """Whether enough rows of the index were purged."""
     return index.purged_rows > max(REBUILD_MIN_PURGED_ROWS, MAX_PURGED_SHARE * sum(index.ids[name].n for name in KINDS))
 
 
 def load_fresh(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
-    """The index of what `tables` hold: handles of their own, which stay at the commit that they were opened at."""
+    """Returns the index of `tables`, separate handles that stay at the commit at which they were opened."""
     return load_index(tables, dim, rule)
 
 

@@ -1,22 +1,22 @@
-"""Retention: which rows no commit within the retention time needs any more, and in which steps they leave the store.
+"""Retention: which rows no commit within the retention time needs, and the steps in which they leave the store.
 
-A purge marks and sweeps, as a garbage collector does. `Purge.mark` is the one definition of what is needed. The roots are
-the rows of `documents` that are in effect at the horizon or came after it. They lead to passages, passages lead to their
-readings (rows of `extractions`), documents and readings to triples, and triples to phrases. Everything else goes.
+A purge marks and sweeps, like a garbage collector. `Purge.mark` alone defines which rows are needed. The roots are the rows of
+`documents` in effect at the horizon or added after it. They lead to passages, passages lead to their extractions, documents and
+extractions to triples, and triples to phrases. All other rows are deleted.
 
-What goes leaves in slices, and each slice is a commit: its rows leave the tables and the index in one step. So the index
-knows what the tables hold after every commit, wherever a purge ends. The slices come in an order in which every beginning
-of them leaves a whole store:
+Rows are deleted in slices. Each slice is a commit that deletes its rows from the tables and the index in one step, so the index
+matches the tables after every commit, wherever a purge ends. The order of the slices leaves a consistent store after each of
+them:
 
-1. rows that a newer row replaced, oldest first: the row that removed a document goes after the rows which it replaced;
-2. passages, each with its reading;
-3. triples, which no document and no reading states any more;
-4. phrases, which no triple names any more.
+1. rows that a newer row replaced, oldest first: a document's removal row is deleted after the rows that it replaced;
+2. passages, each with its extraction;
+3. triples that no remaining document and extraction states;
+4. phrases that no remaining triple contains.
 
-Commits go on beside a purge, and may use a row that is about to go: a paragraph comes back, say. Each commit shows its
-change to the purge (`Purge.protect_change`), which leaves alone what that refers to. The same goes for a batch that is being
-completed (`Purge.protect_batch`): what the store has said it knows is there when the batch is committed, unless the purge began
-in between.
+Commits run concurrently with a purge and may use a row that is marked for deletion, for example if a removed paragraph is added
+again. Each commit shows its change to the purge (`Purge.protect_change`), which keeps the rows that the change refers to.
+`Purge.protect_batch` does the same for a batch that is being completed: texts that the store reported as known still exist when
+the batch is committed, unless the purge began in between.
 """
 
 import threading
@@ -38,7 +38,7 @@ from store.log.extraction_costs import COSTS, costs_of
 from store.types import Batch, ExtractionCosts, State
 
 PURGE_SLICE_ROWS = 2_000
-"""Rows that one commit of a purge takes from a table: some 20 ms."""
+"""Rows of one table that one commit of a purge deletes: about 20 ms."""
 
 NO_ROW = -1
 
@@ -47,18 +47,18 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PurgeSlice:
-    """What one commit of a purge takes away.
+    """The deletions of one commit of a purge.
 
-    `tables` are, by name, the rows to delete: their `_rowid`, and `owner`, the index's row of the passage, phrase or triple
-    that they belong to, or -1. `contents` says which of these three the index forgets, None where it knows nothing of such
-    rows.
+    `tables`, by name: the rows to delete. `_rowid` is the row in the table; `owner` is the index's row of the passage, phrase
+    or triple that the row belongs to, or -1. `contents` says which of these three kinds the index removes; None if the index
+    does not contain such rows.
     """
 
     contents: str | None
     tables: Mapping[str, Any]
 
     def without(self, protected: set[int]) -> "PurgeSlice":
-        """The slice without what belongs to the index's rows `protected`."""
+        """Returns the slice without the rows that belong to the index's rows `protected`."""
         among = np.array(sorted(protected), np.int64)
         tables = {
             name: rows.filter(pa.array(~np.isin(rows["owner"].to_numpy(), among))) for name, rows in self.tables.items()
@@ -66,15 +66,15 @@ class PurgeSlice:
         return PurgeSlice(self.contents, tables)
 
     def ids(self) -> dict[str, list[int]]:
-        """Row ids by table, of tables from which something goes."""
+        """Returns the row ids by table, without tables that lose no rows."""
         return {name: rows["_rowid"].to_pylist() for name, rows in self.tables.items() if rows.num_rows}
 
     def index_rows(self) -> list[int]:
-        """The index's rows of `contents` that go."""
+        """Returns the index's rows of `contents` to remove."""
         return self.tables[self.contents]["owner"].to_pylist() if self.contents is not None else []
 
     def costs(self) -> ExtractionCosts:
-        """What the readings that go had cost."""
+        """Returns the recorded costs of the deleted extractions."""
         return costs_of(self.tables["extractions"]) if "extractions" in self.tables else {}
 
     def __len__(self) -> int:
@@ -85,9 +85,9 @@ class Purge:
     """One purge, from its beginning until its last slice."""
 
     def __init__(self, index: LiveIndex, horizon: int, commit: int) -> None:
-        """`commit` is the last one, whose rows are all that the purge looks at. For the writer to call, between two commits.
+        """`commit` is the last commit; the purge looks only at rows up to it. Called by the writer between two commits.
 
-        Rows of the index are meant throughout: a purge ends where another index takes this one's place.
+        Rows are rows of `index`: a purge ends if another index replaces it.
         """
         self.index = index
         self.horizon = horizon
@@ -99,7 +99,7 @@ class Purge:
         self._protected_lock = threading.Lock()
 
     def protect_change(self, delta: IndexDelta) -> None:
-        """Leaves alone what a commit refers to. For the writer to call, before the change is applied."""
+        """Protects the rows that a commit refers to. Called by the writer before the change is applied."""
         index = self.index
         passages = {*delta.holders, *delta.extracted}
         triples = {row for rows in (*delta.effective.values(), *delta.extracted.values()) for row in rows.tolist()}
@@ -109,7 +109,7 @@ class Purge:
         self._protect(passages, triples, phrases)
 
     def protect_batch(self, batch: Batch) -> None:
-        """Leaves alone what `batch` needs not bring because it is known, so that it can be committed beside the purge."""
+        """Protects the texts that `batch` omits because the store knows them, so that it can be committed during the purge."""
         index = self.index
         refs = [ref for document in batch.documents for ref in document.passages]
         ids = {*(ref.passage for ref in refs), *(extraction.passage for extraction in batch.extractions)}
@@ -125,9 +125,9 @@ class Purge:
         self._protect({index.passage_rows.get(id, NO_ROW) for id in ids}, triples, phrases)
 
     def _protect(self, passages: set[int], triples: set[int], phrases: set[int]) -> None:
-        """Rows of the index, among them such as the purge does not know."""
+        """The arguments are rows of the index, possibly newer than the purge."""
         found = [self._extracted[row] for row in passages if 0 <= row < len(self._extracted)]
-        # A passage that is used again keeps its reading, and with that all that this found.
+        # A passage that is used again keeps its extraction, with all triples of the extraction.
         read = {row for rows in found if rows is not None for row in rows.tolist()}
         ends = self._ends[sorted(read)].ravel().tolist()
         with self._protected_lock:
@@ -136,14 +136,14 @@ class Purge:
             self._protected["phrases"] |= phrases.union(ends)
 
     def without_protected(self, part: PurgeSlice) -> PurgeSlice:
-        """What of `part` may go now. For the writer to call."""
+        """Returns the part of `part` that may be deleted now. Called by the writer."""
         if part.contents is None:
             return part
         with self._protected_lock:
             return part.without(self._protected[part.contents])
 
     def mark(self, tables: Tables) -> list[PurgeSlice]:
-        """What is to go. Runs beside commits. O(all rows of the tables)."""
+        """Returns the rows to delete. Runs concurrently with commits. O(all rows of the tables)."""
         documents = self._read(tables, "documents", ("uri", "state", "commit", "passages"))
         removed = pc.equal(documents["state"], State.REMOVED.value)
         old_documents = self._replaced(documents, _codes(documents["uri"]), removed)
@@ -172,11 +172,14 @@ class Purge:
         return slices
 
     def _read(self, tables: Tables, name: str, columns: Sequence[str]) -> Any:
-        """Columns of the rows up to the purge's commit, in the order of their commits, with their ids."""
+        """Returns columns and ids of the rows up to the purge's commit, in commit order."""
         return rows_up_to(tables.read_with_ids(name, columns), self._commit)
 
     def _replaced(self, table: Any, keys: Rows, ended: Any = None) -> Rows:
-        """Indices of the rows up to the horizon but the last of each key, and of that too where the key has `ended` with it."""
+        """Returns the indices of replaced rows up to the horizon: all except the last of each key.
+
+        Includes the last row of a key if its `ended` is true.
+        """
         past = np.searchsorted(table["commit"].to_numpy(), self.horizon, "right")
         _, from_the_end = np.unique(keys[:past][::-1], return_index=True)
         last = past - 1 - from_the_end
@@ -184,10 +187,10 @@ class Purge:
         return np.setdiff1d(np.arange(past), stay)
 
     def _readings(self, readings: Any, readers: Rows, passages: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-        """Indices of readings that nobody can look back at any more, and of each known passage's last one.
+        """Returns the indices of extractions that no query can read any more, and of each known passage's last extraction.
 
-        Of a passage that nobody needs only the last reading counts: it goes with the passage, or stays with it where a
-        commit uses the passage again.
+        Of an unneeded passage only the last extraction counts: it is deleted with the passage, or stays with it if a commit
+        uses the passage again.
         """
         old = set(self._replaced(readings, _codes(readings["passage"])).tolist())
         last: dict[int, int] = {}
@@ -202,14 +205,14 @@ class Purge:
         return np.array(sorted(old), np.int64), np.array(sorted(last.values()), np.int64)
 
     def _rows_of_passages(self, ids: Iterable[str]) -> Rows:
-        """The index's rows of passages, -1 for one that it did not know when the purge began."""
+        """Returns the index's rows of passages; -1 for passages added after the purge began."""
         known, count = self.index.passage_rows, len(self._extracted)
         rows = np.array([known.get(id, NO_ROW) for id in ids], np.int64)
         rows[rows >= count] = NO_ROW
         return rows
 
     def _referenced(self, references: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which passages these rows of `documents` refer to, and which triples they give."""
+        """Returns the passages and triples (masks) that these rows of `documents` refer to."""
         passages = np.zeros(len(self._ids["passages"]), np.bool_)
         triples = np.zeros(len(self._ids["triples"]), np.bool_)
         for start in range(0, len(references), CONVERTED_ROWS):
@@ -230,7 +233,8 @@ class Purge:
         old: Rows,
         last: Rows,
     ) -> None:
-        """Marks what the readings found that needed passages keep: the last ones, and earlier ones that `at` may ask for."""
+        """Marks the triples of needed passages' extractions: the last ones, and earlier ones that a query with `at` can
+        read."""
         for row in np.flatnonzero(passages).tolist():
             found = self._extracted[row]
             if found is not None:
@@ -250,20 +254,20 @@ class Purge:
                 needed[row] = True
 
     def _unneeded(self, tables: Tables, name: str, needed: NDArray[np.bool_]) -> Any:
-        """The rows of a table of contents that are not `needed`, which is a mask of the index's rows."""
+        """Returns the rows of a table of contents that are not in `needed`, a mask of the index's rows."""
         if needed.all():
             return pa.table({"_rowid": pa.array([], pa.uint64()), "owner": pa.array([], pa.int64())})
         ids = self._ids[name]
         table = tables.read_with_ids(name, ("row",))
         numbers = table["row"].to_numpy()
         owners = np.searchsorted(ids, numbers).astype(np.int64)
-        leaving = owners < len(ids)  # others came since the purge began
+        leaving = owners < len(ids)  # later rows were added after the purge began
         leaving[leaving] = ~needed[owners[leaving]]
         return pa.table({"_rowid": table["_rowid"].filter(pa.array(leaving)), "owner": owners[leaving]})
 
 
 def _codes(texts: Any) -> Rows:
-    """A number for each text, the same for equal ones."""
+    """Returns a number for each text; equal texts have equal numbers."""
     codes: Rows = pc.dictionary_encode(texts).combine_chunks().indices.to_numpy()
     return codes
 
@@ -275,7 +279,7 @@ def _unowned(table: Any, indices: Rows) -> Any:
 
 
 def _cut(tables: Mapping[str, Any], contents: str | None = None) -> Iterator[PurgeSlice]:
-    """Slices of at most `PURGE_SLICE_ROWS` rows of the first table, each with what the other tables hold of their owners."""
+    """Yields slices of at most `PURGE_SLICE_ROWS` rows of the first table, with the other tables' rows of the same owners."""
     (name, rows), *others = tables.items()
     for start in range(0, rows.num_rows, PURGE_SLICE_ROWS):
         part = rows.slice(start, PURGE_SLICE_ROWS)

@@ -14,10 +14,10 @@ from store.types import SynonymRule
 
 @dataclass(frozen=True, slots=True)
 class RecallMeasurement:
-    """Of `phrases` sampled phrases, `pairs` edges should exist and `found` of them do.
+    """The recall for a sample of `phrases` phrases: `found` of their `pairs` true pairs are edges.
 
-    `missing` counts the edges that the rule asks for and that are not there: it asks that the two phrases are similar and that
-    their sketches meet (`store.index.synonyms.lsh`).
+    `missing` counts the missing edges that the rule requires. The rule requires an edge if the phrases are similar and their
+    sketches collide (`store.index.synonyms.lsh`).
     """
 
     commit: int
@@ -32,7 +32,7 @@ class RecallMeasurement:
 
 
 def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> RecallMeasurement:
-    """Compares `sample` living phrases with all others. O(sample x phrases); the sample is the same for equal commits."""
+    """Compares `sample` living phrases with all others. O(sample x phrases); equal commits give the same sample."""
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known & ~snapshot.phrase_crowded
     living = np.flatnonzero(alive)
     rows = np.sort(np.random.default_rng(snapshot.commit).permutation(living)[:sample])

@@ -1,1 +1,1 @@
-"""A scope is a memory of its own: what a fresh memory of some of the documents would be, made from the memory of all."""
+"""Scopes: indexes of some of the documents, equal to a fresh memory of these documents, derived from the whole memory."""

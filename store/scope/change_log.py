@@ -1,21 +1,21 @@
-"""What the last commits have touched, for scopes that are brought up to date when they are next asked."""
+"""The documents and passages that recent commits changed, for updating scopes on their next use."""
 
 from collections import deque
 
 from store.scope.changes import Changes
 
 LOGGED_CHANGES = 20_000
-"""Documents and passages of which it is known which commit touched them. A scope that is further behind is built anew."""
+"""Number of logged documents and passages. A scope that is further behind is rebuilt."""
 
 
 class ChangeLog:
-    """The commit thread adds; others ask. Each call is made while no commit is being applied."""
+    """Log of recent changes. The commit thread adds, other threads read; no commit may be applied during a call."""
 
     def __init__(self) -> None:
         self._entries: deque[tuple[int, Changes]] = deque()
         self._size = 0
         self._forgotten = 0
-        """The last commit of which nothing is known any more."""
+        """The last commit whose changes were dropped."""
 
     def add(self, commit: int, changes: Changes) -> None:
         self._entries.append((commit, changes))
@@ -25,7 +25,7 @@ class ChangeLog:
             self._size -= len(oldest)
 
     def since(self, commit: int) -> Changes | None:
-        """What the commits after `commit` have touched; None where that is not known any more."""
+        """Returns the changes of the commits after `commit`; None if some were dropped."""
         if commit < self._forgotten:
             return None
         found = Changes()
@@ -36,6 +36,6 @@ class ChangeLog:
         return found
 
     def clear(self, commit: int) -> None:
-        """Forgets all: the rows have other numbers since `commit`."""
+        """Drops all changes, because rows have been renumbered as of `commit`."""
         self._entries.clear()
         self._size, self._forgotten = 0, commit

@@ -1,4 +1,4 @@
-"""Brings a scope's index up to a later commit: the same change as the whole memory made, of the scope's documents alone."""
+"""Updates a scope's index to a later commit with a batch of the scope's changed documents."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from store.types import Batch, Document, Extraction, PassageText, State, Triple,
 
 @dataclass(slots=True)
 class Changes:
-    """What commits have touched: URIs of documents, and ids of passages that were read again."""
+    """The changes of commits: URIs of documents, and ids of passages that were extracted again."""
 
     documents: set[str] = field(default_factory=set)
     passages: set[str] = field(default_factory=set)
@@ -24,9 +24,9 @@ class Changes:
 
 
 def batch_of(changes: Changes, scoped: LiveIndex, whole: LiveIndex, wanted: Callable[[Document], bool]) -> Batch | None:
-    """The batch that brings `scoped` up to `whole`, None where nothing of the scope has changed.
+    """Returns the batch that updates `scoped` to `whole`; None if nothing in the scope has changed.
 
-    The caller keeps commits from being applied meanwhile.
+    The caller prevents commits from being applied meanwhile.
     """
     documents = [document for uri in sorted(changes.documents) if (document := whole.documents.get(uri)) is not None]
     documents = [document for document in documents if wanted(document)]
@@ -68,7 +68,7 @@ def _vector(index: LiveIndex, kind: str, row: int) -> Vector:
 
 
 def _extractions(passages: Iterable[str], scoped: LiveIndex, whole: LiveIndex) -> Iterable[Extraction]:
-    """What was found in the passages, where `scoped` does not have it so."""
+    """Yields the extractions of the passages that differ from those in `scoped`."""
     for passage in passages:
         row = whole.passage_rows[passage]
         found, state = whole.extracted[row], whole.extraction_states.get(row)
@@ -111,25 +111,25 @@ def _triple_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveInd
 
 
 def restore_documents(scoped: LiveIndex, batch: Batch) -> None:
-    """Puts the documents of `batch` as the whole memory has them, with the time at which they were committed there."""
+    """Sets the documents of `batch` as in the whole memory, with their original commit times."""
     scoped.documents.update((document.uri, document) for document in batch.documents)
 
 
 def share_of_log(index: LiveIndex) -> float:
-    """How much of the graph is still in the logs of its matrices, of which a query pays for each entry."""
+    """Returns the size of the matrices' logs relative to their bases. Queries pay for each log entry."""
     logged = sum(matrix.log_length for matrix in index.matrices.values())
     return logged / max(sum(matrix.base_entries for matrix in index.matrices.values()), 1)
 
 
 def share_of_dead(index: LiveIndex) -> float:
-    """How many of the rows do not live any more."""
+    """Returns the share of rows that are not alive."""
     rows = len(index.passages) + len(index.phrases) + len(index.predicates)
     living = index.living_passages + index.living_phrases + index.living_triples
     return 1 - living / max(rows, 1)
 
 
 def held_bytes(index: LiveIndex) -> int:
-    """About how much memory the index takes beside the whole: vectors, sketches, edges, counts, and what is Python's."""
+    """Estimates the bytes of an index in addition to the whole memory: vectors, sketches, edges, counts, Python objects."""
     edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
     if isinstance(index, NearlyWholeIndex):
         return index.own_bytes + edges

@@ -1,4 +1,4 @@
-"""The live index as of one commit, for whoever reads it while commits go on: texts where they are, the rest copied."""
+"""The live index as of one commit, for readers during later commits: texts are shared, other data are copied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from store.types import Document, ExtractionState
 
 @dataclass(frozen=True, slots=True)
 class FrozenIndex:
-    """Of `index` only what is appended to and never changed is read later: texts, their rows, postings."""
+    """The live index as of one commit. Of `index`, only append-only data are read later: texts, their rows, postings."""
 
     index: LiveIndex
     snapshot: Snapshot
@@ -32,8 +32,10 @@ class FrozenIndex:
 
 
 def freeze(index: LiveIndex, snapshot: Snapshot) -> FrozenIndex:
-    """Copies the containers that a commit changes: some 20 ms a million passages, for which the caller keeps commits from
-    being applied. `snapshot` is of `index` as it is now."""
+    """Copies the containers that commits change: about 20 ms for a million passages.
+
+    The caller prevents commits from being applied meanwhile. `snapshot` is that of the present `index`.
+    """
     return FrozenIndex(
         index,
         snapshot,

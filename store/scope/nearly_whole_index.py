@@ -1,7 +1,7 @@
-"""The index of a scope that leaves out few documents: the rows of the whole memory, of which those outside do not live.
+"""The index of a scope that excludes few documents: it shares the rows of the whole memory; excluded rows are dead.
 
-Texts, vectors, sketches and postings are the whole memory's own, so such a scope takes little memory. Counts and edges are
-derived from its documents as at a start; synonym edges change as if the documents outside were removed by a commit.
+Texts, vectors, sketches and postings belong to the whole memory, so such a scope takes little memory. Counts and edges are
+derived from its documents as at a start. Synonym edges change as if a commit removed the documents outside.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from store.types import Document, SynonymRule
 
 
 class SharedRows(RowsBeside):
-    """Rows of texts as the whole memory has them, of the first `n`; the dictionary itself stays empty."""
+    """The first `n` rows of texts in the whole memory. The dictionary itself stays empty."""
 
     def __init__(self, whole: Mapping[Any, int] | HashedRows[Any], n: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class SharedRows(RowsBeside):
 
 
 class SharedSketches(SketchIndex):
-    """The sketches of the whole memory as they are now, to be searched through the bands as it has them sorted later."""
+    """The present sketches of the whole memory, searched through its bands as sorted at the time of a search."""
 
     def __init__(self, whole: SketchIndex) -> None:
         super().__init__(whole.threshold)
@@ -53,12 +53,15 @@ class SharedSketches(SketchIndex):
 
     @property
     def due(self) -> bool:
-        """The whole memory sorts."""
+        """Always false: only the whole memory sorts its sketches."""
         return False
 
 
 class NearlyWholeIndex(LiveIndex):
-    """Shares the rows of `whole` as they are now; nothing lives yet. The caller keeps commits from being applied."""
+    """An index that shares the present rows of `whole`; no row is alive yet.
+
+    The caller prevents commits from being applied.
+    """
 
     def __init__(self, whole: LiveIndex) -> None:
         super().__init__(whole.dim, rule=whole.rule)
@@ -70,7 +73,7 @@ class NearlyWholeIndex(LiveIndex):
         self.grow(whole)
 
     def grow(self, whole: LiveIndex) -> None:
-        """Takes in the rows that came to `whole` since, which do not live here. The caller keeps commits from being applied."""
+        """Adds the new rows of `whole`, as dead rows. The caller prevents commits from being applied."""
         new = len(whole.passages) - len(self.holders)
         self.passages = whole.passages.frozen()
         self.phrases, self.predicates = whole.phrases.frozen(), whole.predicates.frozen()
@@ -101,15 +104,15 @@ class NearlyWholeIndex(LiveIndex):
 
     @property
     def own_bytes(self) -> int:
-        """About how much memory it takes beside the whole."""
+        """Estimates the bytes that the index takes in addition to the whole memory."""
         rows = 60 * len(self.passages) + 40 * len(self.phrases) + 20 * len(self.predicates)
         return self.crowding.bytes + rows
 
 
 def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> None:
-    """Brings `documents`, by URI, to life in `index`: those of `whole` but a few. `index` was made of `whole`.
+    """Fills `index`, made from `whole`, with `documents` (by URI), which are nearly all documents of `whole`.
 
-    Raises KeyError where a purge beside this took a text away: `whole` is too old then.
+    Raises KeyError if a concurrent purge removed a text: `whole` is then too old.
     """
     index.documents = documents
     index.holders, index.effective = whole.holders.copy(), whole.effective.copy()
@@ -128,7 +131,7 @@ def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Docum
 
 
 def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymRule) -> None:
-    """Makes of the edges of the whole memory those of the scope."""
+    """Changes the synonym edges of the whole memory to those of the scope."""
     known = index.linkable.view() & index.phrase_vectors.view().known
     before, crowded = known & whole.snapshot.phrase_alive, whole.snapshot.phrase_crowded.copy()
     could = before & ~crowded

@@ -1,4 +1,4 @@
-"""Which triples a passage states where only some of its documents hold it."""
+"""The triples of a passage that only some of its documents contain."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,10 @@ from store.scope.frozen_index import FrozenIndex
 def effective_rows(
     whole: FrozenIndex, holders: Mapping[str, UpstreamTriples], extracted: NDArray[np.int32] | None
 ) -> NDArray[np.int32]:
-    """The triples' rows in `whole` where `holders` hold the passage. Raises KeyError where a purge took one of them away."""
+    """Returns the rows in `whole` of a passage's triples within the documents `holders`.
+
+    Raises KeyError if a purge removed one of the triples.
+    """
     if (supplied := supplied_triples(holders)) is None:
         return extracted if extracted is not None else NO_ROWS
     rows = rows_of(whole.index, supplied)

@@ -1,10 +1,10 @@
-"""Builds the index of a scope from the index of the whole memory: the same as one that was loaded with its documents alone.
+"""Builds the index of a scope from the index of the whole memory; it equals an index loaded with the scope's documents alone.
 
-Texts, vectors, sketches and postings are taken over; counts and edges are derived from the documents as at a start. Only the
-synonym edges need thought. What is an edge there is one here, unless one of its ends is crowded here. What is none there can be
-one here in three cases: the `cap` cut it off, one of its ends is crowded there, or one of its ends does not live there (triples
-that another document brought along took the place of those that were extracted). So edges are taken over between phrases to
-which none of this applies, and the others are searched for as if they had just come.
+Texts, vectors, sketches and postings are shared. Counts and edges are derived from the documents as at a start. Synonym edges
+are more complicated. An edge of the whole memory exists in the scope unless one of its ends is crowded in the scope. The scope
+can have additional edges in three cases: `cap` removed the edge in the whole memory, one of its ends is crowded there, or one
+of its ends is dead there (triples that another document supplied replaced the extracted ones). Edges are therefore copied
+between phrases without any of these cases, and the other phrases are searched as if they were new.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from store.scope.scoped_sketches import ScopedSketches
 from store.types import Document, SynonymRule
 
 SORTED_FOR_SHARE = 0.05
-"""Share of the phrases that have to be searched for from which on it pays to sort the sketches."""
+"""Share of searched phrases above which sorting the sketches pays."""
 
 Rows32 = NDArray[np.int32]
 
@@ -39,11 +39,10 @@ Rows32 = NDArray[np.int32]
 def scoped_index(
     whole: FrozenIndex, documents: dict[str, Document], held: tuple[Rows, Rows], rule: SynonymRule
 ) -> LiveIndex:
-    """The index of `documents`, by URI, which are among those of `whole`. O(the scope), but for arrays as long as `whole`.
+    """Returns the index of `documents` (by URI), a subset of those of `whole`. O(the scope), plus arrays as long as `whole`.
 
-    `held`: what `Holders.held_by` says of them: rows of their passages, and of those that others hold as well.
-
-    Raises KeyError where a purge beside this took a text away: `whole` is too old then.
+    `held`: the result of `Holders.held_by` for the documents: rows of their passages, and rows of those passages that other
+    documents contain too. Raises KeyError if a concurrent purge removed a text: `whole` is then too old.
     """
     index = LiveIndex(whole.snapshot.dim, rule=rule)
     passages, shared = held
@@ -69,7 +68,7 @@ def scoped_index(
     own[passages] = np.arange(len(passages), dtype=np.int32)
     own[shared] = -1
     take_names(index, whole, documents, own, apart)
-    # Who lives there too has at least as many others about it there as here.
+    # A phrase that lives in the whole memory has at least as many neighbours there as in the scope.
     index.count_crowds(whole.snapshot.phrase_crowded[phrases] | ~whole.snapshot.phrase_alive[phrases])
     can = index.synonym_candidates() & (index.crowding.rows.view().array()[: len(phrases)] == 0)
     searched = _take_synonyms(index, whole, phrases, can, rule)
@@ -79,7 +78,8 @@ def scoped_index(
 
 
 def _marked(parts: Sequence[NDArray[np.int32]], whole: FrozenIndex, n: int | None = None) -> tuple[Rows, Rows32]:
-    """The rows that stand in `parts`, in order, and for each of `n` rows (all triples by default) its place among them."""
+    """Returns the rows in `parts`, ascending, and the position of each of `n` rows (by default all triples) among them, or
+    -1."""
     there = np.zeros(whole.snapshot.n_triples if n is None else n, np.bool_)
     if parts:
         there[np.concatenate(parts)] = True
@@ -131,9 +131,9 @@ def _take_triples(
 def _take_synonyms(
     index: LiveIndex, whole: FrozenIndex, phrases: NDArray[np.int64], can: NDArray[np.bool_], rule: SynonymRule
 ) -> Rows:
-    """Takes over the edges between phrases of which the whole memory knows all pairs; returns the others that can have some.
+    """Copies the edges between phrases with complete edges in the whole memory; returns the other phrases that can have some.
 
-    `can`: which of `phrases` can have synonyms here.
+    `can`: mask of the `phrases` that can have synonyms in the scope.
     """
     a, b, weights = whole.snapshot.synonym.entries(phrases)
     place = np.full(whole.snapshot.n_phrases, -1, np.int32)
@@ -149,7 +149,7 @@ def _take_synonyms(
 
 
 def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule: SynonymRule) -> None:
-    """Adds the edges of the phrases `searched`, which have none yet. `can`: which phrases can have some."""
+    """Adds the edges of the phrases `searched`, which have none yet. `can`: mask of the phrases that can have synonyms."""
     if not len(searched):
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):

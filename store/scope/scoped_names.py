@@ -1,4 +1,5 @@
-"""The names in a scope: those of the whole memory, and for passages that documents outside hold too, those of its documents."""
+"""The names in a scope: copied for passages of its documents alone, recomputed for passages that other documents contain
+too."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,8 +22,11 @@ def take_names(
     places: NDArray[np.int32],
     shared: Iterable[int],
 ) -> None:
-    """Fills the names of `index`, whose holders and passages are there. `places`: by passage row of `whole`, the row here of
-    those that only `documents` hold, or -1. `shared`: rows here of those that others hold as well."""
+    """Fills the names of `index`, whose holders and passages are set.
+
+    `places`: by passage row of `whole`, the row in the scope if only `documents` contain the passage, or -1. `shared`: rows in
+    the scope of the passages that other documents contain too.
+    """
     there = whole.snapshot.naming.merged().tocoo()
     columns = places[there.col]
     inside = columns >= 0
@@ -45,7 +49,7 @@ def take_names(
 
 
 def _row(index: LiveIndex, text: str) -> int:
-    """The row of some names, a new one if there is none; -1 for no names."""
+    """Returns the row of some names, adding it if necessary; -1 for no names."""
     if text and text not in index.name_rows:
         index.add_names([text])
     return index.name_rows[text] if text else -1

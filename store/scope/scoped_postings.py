@@ -1,4 +1,4 @@
-"""BM25's postings of a scope: rows taken from those of the whole memory, and those of passages that came later."""
+"""BM25 postings of a scope: taken from those of the whole memory, and own postings of later passages."""
 
 from functools import lru_cache, partial
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from store.index.bm25 import Entries, Postings
 
 KEPT_TERMS = 4_096
-"""Terms whose postings are kept once they were taken: questions share words, and the commonest take longest."""
+"""Number of terms whose postings are cached: queries share words, and common words take longest."""
 
 
 class ScopedPostings(Postings):
-    """Splitting a passage into terms takes as long as all else that a scope needs of it, so it is not done twice."""
+    """Postings selected from those of the whole memory, because splitting passages into terms again would be slow."""
 
     def __init__(self, whole: Postings, rows: NDArray[np.int64], n: int) -> None:
-        """`rows`: which of the first `n` passages of `whole` there are here, in this order; shape (m,)."""
+        """`rows`: the scope's passages among the first `n` of `whole`, in this order; shape (m,)."""
         super().__init__()
         self._whole = whole
-        self._languages = whole.languages  # More than the scope's change no score.
+        self._languages = whole.languages  # Additional languages change no score.
         here = np.full(n, -1, np.int32)
         here[rows] = np.arange(len(rows), dtype=np.int32)
         self._taken = lru_cache(KEPT_TERMS)(partial(_taken, whole, here))
@@ -33,9 +33,10 @@ class ScopedPostings(Postings):
 
 
 def _taken(whole: Postings, here: NDArray[np.int32], term: str) -> Entries:
-    """Those of the rows that `here` gives a number, by row of `whole`; the others have -1."""
+    """Returns the postings of the rows that have a number in `here`; `here` maps rows of `whole` to rows of the scope, or
+    -1."""
     rows, counts = whole._of(term)
-    # They are in order, those that came later behind all others.
+    # Rows ascend; later passages come last.
     end = len(rows) if not len(rows) or rows[-1] < len(here) else int(np.searchsorted(rows, len(here)))
     places = here[rows[:end]]
     inside = np.flatnonzero(places >= 0)

@@ -1,4 +1,4 @@
-"""Which row of a scope a text has: asked of the rows of the whole memory, as filling a map costs more than all who ask it."""
+"""Maps from text to row in a scope, looked up in the whole memory: filling a map would cost more than all lookups."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from store.index.index_delta import TripleKey
 
 
 class RowsBeside(dict[Any, int]):
-    """A dictionary of rows that looks elsewhere too: whatever it is asked goes by `get`."""
+    """A dictionary of rows whose lookups all go through `get`, which subclasses extend to another map."""
 
     def __getitem__(self, key: Any) -> int:
         row = self.get(key)
@@ -23,10 +23,10 @@ class RowsBeside(dict[Any, int]):
 
 
 class ScopedRows(RowsBeside):
-    """Rows of phrases by text. The dictionary itself holds those that came after the scope was made."""
+    """Rows of phrases by text. The dictionary itself holds phrases added after the scope was built."""
 
     def __init__(self, whole: HashedRows[str] | dict[str, int], places: NDArray[np.int32]) -> None:
-        """`places`: by row of the whole memory, the row here, or -1."""
+        """`places`: by row of the whole memory, the row in the scope, or -1."""
         super().__init__()
         self._whole, self._places = whole, places
 
@@ -38,18 +38,18 @@ class ScopedRows(RowsBeside):
 
 
 class ScopedTripleRows(RowsBeside):
-    """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds those that came later."""
+    """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds triples added later."""
 
     def __init__(
         self, whole: HashedRows[TripleKey] | dict[TripleKey, int], places: NDArray[np.int32], phrases: NDArray[np.int64]
     ) -> None:
-        """`phrases`: by phrase row here, that of the whole memory."""
+        """`phrases`: by phrase row of the scope, the phrase row of the whole memory."""
         super().__init__()
         self._whole, self._places, self._phrases = whole, places, phrases
 
     def get(self, key: TripleKey, default: Any = None) -> Any:
         row = super().get(key)
-        # A phrase that came later is in no triple that was there before.
+        # A phrase that was added later is in no earlier triple.
         if row is None and max(key[0], key[2]) < len(self._phrases):
             there = self._whole.get((int(self._phrases[key[0]]), key[1], int(self._phrases[key[2]])))
             row = _place(self._places, there)
@@ -57,5 +57,8 @@ class ScopedTripleRows(RowsBeside):
 
 
 def _place(places: NDArray[np.int32], row: int | None) -> int | None:
-    """The same text may have come again to the whole memory since, under a row of its own, which is none of those here."""
+    """Returns the scope's row of a row of the whole memory, or None.
+
+    The whole memory may have added the same text again under a new row, which the scope does not contain.
+    """
     return int(places[row]) if row is not None and row < len(places) and places[row] >= 0 else None

@@ -1,4 +1,4 @@
-"""The sketches of a scope's phrases, found through the bands of the whole memory: sorting them takes longer than all else."""
+"""The sketches of a scope's phrases, searched through the bands of the whole memory, because sorting them would be slow."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,15 @@ from store.index.synonyms.sketch_index import Order, SketchIndex, Tail
 
 
 class ScopedSketches(SketchIndex):
-    """Searches through the bands as the whole memory has them sorted now; those of phrases that came later one by one."""
+    """Searches through the bands as the whole memory has them sorted now; sketches of later phrases are compared one by one."""
 
     def __init__(
         self, whole: SketchIndex, frozen: SketchIndex, rows: NDArray[np.int64], places: NDArray[np.int32]
     ) -> None:
-        """The sketches of `rows`, which are in order, of `frozen`: the whole memory as it was. `places` says the row here of
-        each row there, or -1."""
+        """The sketches of `rows` (ascending) of `frozen`, an earlier state of `whole`.
+
+        `places`: by row of the whole memory, the row in the scope, or -1.
+        """
         super().__init__(whole.threshold)
         self._whole, self._rows, self._places = whole, rows, places
         signs, sorted_rows = frozen.signs()[rows], int(np.searchsorted(rows, frozen.tail.first))

@@ -1,6 +1,6 @@
-"""Scopes that are in use: built when they are first asked of, brought up to date when they are asked again, and given back.
+"""Scopes in use: built on first use, updated on later use, dropped when idle.
 
-A commit does nothing but note what it touched. So scopes cost it nothing, and one that nobody asks of costs nobody anything.
+A commit only logs its changes, so scopes add no cost to commits, and an unused scope costs nothing.
 """
 
 import threading
@@ -24,27 +24,27 @@ from store.snapshot import Snapshot
 from store.types import Document, SynonymRule
 
 HELD_SCOPES = 32
-"""Scopes that are held at once; the one that was not asked of for longest goes first."""
+"""Maximum number of scopes in memory; the least recently used one is dropped first."""
 
 HELD_BYTES = 1 << 30
-"""About how much memory they may take together. One that takes more alone is held until another is asked of."""
+"""Approximate memory limit of all scopes in bytes. A single larger scope stays until another one is used."""
 
 IDLE_S = 900.0
-"""After how long without a question a scope is given back."""
+"""Seconds without a query after which a scope is dropped."""
 
 FOLLOWED_PASSAGES = 50
 FOLLOWED_SHARE = 0.05
-"""New passages, and their share of those in the scope, up to which following is faster than building anew."""
+"""Number of new passages, and their share of the scope's passages, up to which an update is faster than a rebuild."""
 
 LOG_SHARE = 0.5
 DEAD_SHARE = 0.5
-"""Shares of the graph that is in logs, and of rows that are dead, from which on a scope is built anew."""
+"""Shares of the graph in logs, and of dead rows, above which a scope is rebuilt."""
 
 NEARLY_WHOLE_SHARE = 0.9
-"""Share of all passages from which on a scope shares the rows of the whole memory."""
+"""Minimum share of all passages for a scope that shares the rows of the whole memory."""
 
 BUILD_TRIES = 5
-"""How often a scope is built again because a purge took away what it was being built from."""
+"""Attempts to build a scope; a concurrent purge can make an attempt fail."""
 
 Wanted = Callable[[Document], bool]
 
@@ -53,15 +53,15 @@ Wanted = Callable[[Document], bool]
 class _Scope:
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: LiveIndex | None = None
-    """None before it is built, and where every document is in the scope."""
+    """None before it is built, and if the scope contains every document."""
     memory: DocumentSnapshot | None = None
     asked: float = 0.0
 
 
 class Scopes:
-    """May be asked from any thread.
+    """All scopes in use. Thread-safe.
 
-    `applying` is held while a commit is applied to the live index, `current` gives that index and its snapshot.
+    `applying` is held while a commit is applied to the live index; `current` returns that index and its snapshot.
     """
 
     def __init__(
@@ -83,28 +83,28 @@ class Scopes:
 
     @property
     def bytes(self) -> int:
-        """About how much memory the scopes take."""
+        """Estimates the memory of all scopes in bytes."""
         indexes = [scope.index for scope in list(self._scopes.values())]
         return sum(held_bytes(index) for index in indexes if index is not None)
 
     def note(self, commit: int, changes: Changes) -> None:
-        """A commit was applied. The caller holds `applying`."""
+        """Logs the changes of a commit that was applied. The caller holds `applying`."""
         self._log.add(commit, changes)
 
     def clear(self) -> None:
-        """Another index takes the place of the live one. The caller holds `applying`."""
+        """Drops all scopes because another index replaces the live one. The caller holds `applying`."""
         self._log.clear(self._current()[1].commit)
         with self._lock:
             self._scopes.clear()
 
     def drop_idle(self) -> None:
-        """Gives back what nobody has asked of for `IDLE_S`."""
+        """Drops scopes without a query for `IDLE_S`."""
         with self._lock:
             for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.asked > IDLE_S]:
                 del self._scopes[key]
 
     def memory(self, key: Hashable, wanted: Wanted) -> DocumentSnapshot:
-        """The memory of the documents that `wanted` accepts, as of the last commit. `key` stands for `wanted`."""
+        """Returns the memory of the documents that `wanted` accepts, as of the last commit. `key` identifies `wanted`."""
         with self._lock:
             scope = self._scopes.setdefault(key, _Scope())
             scope.asked = time.monotonic()
@@ -123,7 +123,7 @@ class Scopes:
                     del self._scopes[other]
 
     def _followed(self, scope: _Scope, wanted: Wanted) -> DocumentSnapshot | None:
-        """The scope brought up to the last commit; None where it has to be built."""
+        """Returns the scope updated to the last commit; None if it must be rebuilt."""
         if scope.memory is None:
             return None
         with self._applying:
@@ -145,7 +145,7 @@ class Scopes:
             before = scope.memory
             scope.memory = DocumentSnapshot(before.snapshot.at(now.commit, now.time), before.documents, before.holders)
             return scope.memory
-        index, scope.memory = scope.index, None  # Whatever fails from here on, it is built anew.
+        index, scope.memory = scope.index, None  # After any failure from here on, the scope is rebuilt.
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
             return None
         if index.sketches.due:
@@ -181,7 +181,7 @@ class Scopes:
                     return self._publish(scope, nearly_whole, whole.snapshot)
                 return self._publish(scope, scoped_index(whole, documents, held, self._rule), whole.snapshot)
             except KeyError:
-                # A purge beside this took a text away that nothing needs any more, but that this commit still has.
+                # A concurrent purge removed a text that only this older commit needs.
                 continue
         raise StoreError("the memory changes faster than this scope can be built; ask again")
 
@@ -195,17 +195,17 @@ class Scopes:
 
 
 def chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
-    """The documents that `wanted` accepts, by URI."""
+    """Returns the documents that `wanted` accepts, by URI."""
     return {uri: document for uri, document in whole.documents.items() if wanted(document)}
 
 
 def _is_nearly_whole(whole: FrozenIndex, passages: NDArray[np.int64]) -> bool:
-    """Whether so many of all passages live in the scope that a question costs hardly more than among those alone."""
+    """Whether the scope has so many of all passages that searching all rows costs hardly more than searching its own."""
     return len(passages) >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
 
 
 def past_memory(whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> tuple[DocumentSnapshot, int]:
-    """The memory of some documents of an earlier commit, and about how many bytes it takes."""
+    """Returns the memory of some documents of an earlier commit, and its estimated size in bytes."""
     index = scoped_index(whole, documents, whole.holders.held_by(documents), rule)
     snapshot = Snapshot(index, whole.snapshot.commit, whole.snapshot.time)
     return DocumentSnapshot(snapshot, index.documents, index.holders), held_bytes(index)

@@ -1,21 +1,20 @@
-"""Builds hippod's Debian package: `python systemd/package/deb.py`, which is what `make deb` runs.
+"""Builds hippod's Debian package: `python systemd/package/deb.py`, run by `make deb`.
 
-One file with everything: a virtual environment, units, manual pages, completions, a configuration. It is put together by hand
-and closed by dpkg-deb. dh-virtualenv, the tool for this, has had no release since 2020 and wants a
-debian/ folder, debhelper and a build of its own; nothing else that is kept up packs a virtual environment for Debian.
+The package contains a virtual environment, units, manual pages, completions and a configuration. This script assembles it, and
+dpkg-deb packs it. dh-virtualenv, the usual tool, has had no release since 2020 and requires a debian/ folder and debhelper; no
+other maintained tool packs a virtual environment for Debian.
 
-**Another place.** The environment is made in a staging folder, so that building needs no root and touches no /opt. Python
-finds its packages beside its own executable; only these name the folder they were made in: the first line of scripts,
-pyvenv.cfg, pip's note of where the sources lay, and the file names in compiled code. Scripts of libraries are left out,
-those of hippod are rewritten, and code is compiled with the final names. What still names the staging folder at the end
-fails the build.
+**Staging folder.** The environment is built in a staging folder, so that the build needs neither root nor /opt. Python finds
+its packages relative to its executable. Only a few files name the folder in which they were made: the first line of scripts,
+pyvenv.cfg, pip's record of the sources, and the file names in compiled code. Scripts of libraries are omitted, hippod's scripts
+are rewritten, and code is compiled with the final names. The build fails if any file still names the staging folder.
 
-**A folder for each version.** dpkg keeps the environment in /opt/hippod/package. What runs is /opt/hippod/current, a link to
-/opt/hippod/versions/NAME, which the package's script makes of hard links and switches at once. So the version that runs keeps
-its files while dpkg replaces those of the package, and an upgrade that breaks off changes nothing of what runs.
+**A folder for each version.** dpkg keeps the environment in /opt/hippod/package. The program runs from /opt/hippod/current, a
+link to /opt/hippod/versions/NAME, which the package's script creates from hard links and switches at once. The running version
+therefore keeps its files while dpkg replaces those of the package, and an interrupted upgrade does not affect it.
 
-**One Python.** Compiled libraries are made for one minor version of Python, which is the distribution's own: the package
-depends on it by name, and is built on the release that it is for.
+**One Python.** Compiled libraries require one minor version of Python, that of the distribution: the package depends on it by
+name and is built on the release that it is for.
 """
 
 import argparse
@@ -69,7 +68,7 @@ DOCUMENTS = (
     "systemd/sysusers.d/hippod-vllm.conf",
 )
 NOT_READ = ("site", "__pycache__")
-"""What makes a site of the documentation, which the package does not carry."""
+"""Names that only a documentation site needs; the package omits them."""
 ELSEWHERE = (
     "usr/lib/systemd/system",
     "usr/lib/sysusers.d",
@@ -87,7 +86,7 @@ MAINTAINER = "The authors of hippod <hippod@hippod.invalid>"
 
 
 class Cannot(Exception):
-    """The package cannot be built; the message says why and what to do."""
+    """The package cannot be built. The message says why and what to do."""
 
 
 def main() -> int:
@@ -106,7 +105,7 @@ def main() -> int:
 
 
 def build(python: Path, work: Path, out: Path) -> Path:
-    """Returns the package."""
+    """Builds and returns the package."""
     for tool in ("dpkg-deb", "dpkg"):
         if shutil.which(tool) is None:
             raise Cannot(f"{tool} is not here; a package for Debian is built on Debian or a system made from it")
@@ -126,7 +125,7 @@ def build(python: Path, work: Path, out: Path) -> Path:
 
 
 def made_from(python: str) -> str:
-    """What the environment is made from, as eight hexadecimal digits: sources, pins, and which Python."""
+    """Returns eight hexadecimal digits that identify the environment's input: sources, pins, and the Python."""
     digest = hashlib.sha256(python.encode())
     rooms = [path for room in ROOMS for path in (ROOT / room).rglob("*") if "__pycache__" not in path.parts]
     recipes = [ROOT / "pyproject.toml", ROOT / "constraints.txt", HERE / "slim.py", HERE / "wheel_backend.py"]
@@ -137,7 +136,7 @@ def made_from(python: str) -> str:
 
 
 def distribution_python(python: Path) -> tuple[str, str]:
-    """The minor version, such as `3.11`, and the package that the Python comes from."""
+    """Returns the minor version, such as `3.11`, and the Debian package of the Python."""
     if not python.exists():
         raise Cannot(f"there is no {python}; name the distribution's Python with: make deb DEB_PYTHON=…")
     asked = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2], sys.version_info < (3, 11))"
@@ -168,7 +167,7 @@ def copy_sources(target: Path, version: str) -> None:
 
 
 def environment(python: Path, minor: str, staged: Path, work: Path, final: Path, version: str) -> None:
-    """The virtual environment in the folder `staged`, ready to be moved to `final`."""
+    """Builds the virtual environment in the folder `staged`, ready to be moved to `final`."""
     staged.parent.mkdir(parents=True, exist_ok=True)
     sources = work / "sources"
     sources.mkdir()
@@ -191,8 +190,9 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path,
     )
     for cache in [*staged.rglob("__pycache__")]:
         shutil.rmtree(cache)
-    # Never checked against the sources, which never change: the service cannot write here anyway.
-    # -B: Python would keep what it imports as it starts, under the staging folder's name, and compileall leave that alone.
+    # Compiled code is never checked against the sources, which never change; the service cannot write here anyway.
+    # -B: otherwise Python would compile what it imports at startup under the staging folder's name, and compileall would keep
+    # that.
     compiling: list[str | Path] = [
         staged / "bin/python",
         "-B",
@@ -212,14 +212,14 @@ def environment(python: Path, minor: str, staged: Path, work: Path, final: Path,
 
 
 def complete(sources: Path, packages: Path) -> None:
-    """Cannot where a file of ours was not installed: a template or a style sheet that pyproject.toml does not name."""
+    """Raises Cannot if one of hippod's files was not installed, such as a template that pyproject.toml does not name."""
     wanted = {path.relative_to(sources) for room in ROOMS for path in (sources / room).rglob("*") if path.is_file()}
     if missing := sorted(str(path) for path in wanted if not (packages / path).exists()):
         raise Cannot(f"not in [tool.setuptools.package-data] of pyproject.toml: {', '.join(missing[:10])}")
 
 
 def scripts(staged: Path, minor: str, final: Path) -> None:
-    """Leaves Python and hippod's own scripts in `bin`, with the Python that they will have."""
+    """Keeps only Python and hippod's own scripts in `bin`, and points the scripts to the final Python."""
     folder = staged / "bin"
     for path in folder.iterdir():
         if path.name not in OWN_SCRIPTS:
@@ -236,7 +236,7 @@ def scripts(staged: Path, minor: str, final: Path) -> None:
 
 
 def naming(folder: Path, text: str) -> Iterator[Path]:
-    """Files that hold `text`."""
+    """Yields the files that contain `text`."""
     wanted = text.encode()
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink() and wanted in path.read_bytes():
@@ -244,7 +244,7 @@ def naming(folder: Path, text: str) -> Iterator[Path]:
 
 
 def files(root: Path, work: Path) -> None:
-    """Everything beside the virtual environment."""
+    """Writes all files of the package outside the virtual environment."""
     staged = root / PACKAGED.relative_to("/")
     for folder in (*ELSEWHERE, "usr/bin", "etc/hippod"):
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -266,7 +266,7 @@ def files(root: Path, work: Path) -> None:
 
 
 def documents(folder: Path) -> None:
-    """The documentation. What it links to lies where it does in the sources, so that the links lead there too."""
+    """Copies the documentation. Linked files keep their relative places, so that the links work."""
     for name in DOCUMENTS:
         source, target = ROOT / name, folder / name
         if source.is_dir():
@@ -280,7 +280,7 @@ def documents(folder: Path) -> None:
 
 
 def changelog(folder: Path, version: str) -> None:
-    """Debian's own: what changed stands in CHANGELOG.md."""
+    """Writes Debian's changelog, which refers to CHANGELOG.md."""
     changed = float(os.environ.get("SOURCE_DATE_EPOCH", (ROOT / "CHANGELOG.md").stat().st_mtime))
     entry = f"hippod ({version}) unstable; urgency=medium\n\n  * What changed: see CHANGELOG.md in this folder.\n\n"
     entry += f" -- {MAINTAINER}  {format_datetime(datetime.fromtimestamp(int(changed), UTC))}\n"
@@ -290,7 +290,7 @@ def changelog(folder: Path, version: str) -> None:
 def completions(root: Path, staged: Path) -> None:
     for name in OWN_SCRIPTS:
         for shell, place in SHELLS.items():
-            # Not by the script: its first line names a Python that is not there yet.
+            # Do not run the installed script: its first line names a Python that does not exist yet.
             asking = f"import sys; sys.argv = ['{name}']; from {MODULES[name]} import main; main()"
             environ = os.environ | {f"_{name.upper().replace('-', '_')}_COMPLETE": f"{shell}_source"}
             done = subprocess.run(
@@ -302,7 +302,7 @@ def completions(root: Path, staged: Path) -> None:
 
 
 def close(root: Path, out: Path, version: str, python: str) -> Path:
-    """Rights, checksums, control files; then the package."""
+    """Sets modes, writes checksums and control files, then builds the package."""
     changelog(root / "usr/share/doc/hippod", version)
     for path in root.rglob("*"):
         if not path.is_symlink():
@@ -342,18 +342,18 @@ Description: long-term memory for language models, as a daemon
     )
     out.mkdir(parents=True, exist_ok=True)
     made = out / f"hippod_{version}_{architecture}.deb"
-    # zstd: a tenth of the time that xz takes over 1.6 GB, for a tenth more; dpkg reads it since Debian 12.
+    # zstd takes a tenth of xz's time for 1.6 GB, with a tenth more size; dpkg supports it since Debian 12.
     run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, made])
     return made
 
 
 def compress(source: Path, target: Path) -> None:
-    # No time and no name inside: the same text gives the same bytes.
+    # Without time and name, so that equal text gives equal bytes.
     target.write_bytes(gzip.compress(source.read_bytes(), 9, mtime=0))
 
 
 def run(command: Sequence[object]) -> None:
-    """Runs a program without its output; Cannot where it fails."""
+    """Runs a program without showing its output; raises Cannot if it fails."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise Cannot(f"this failed with {done.returncode}: {' '.join(map(str, command))}")

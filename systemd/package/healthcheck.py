@@ -1,6 +1,6 @@
-"""Whether hippod is ready: 0 if `GET /healthz` on its socket says so, else 1. The container's HEALTHCHECK.
+"""Exits with 0 if `GET /healthz` on hippod's socket says ready, else 1. The container's HEALTHCHECK.
 
-`hippoctl status` would say more, and costs ten times as much every half minute.
+`hippoctl status` would say more, but costs ten times as much, every half minute.
 """
 
 import socket

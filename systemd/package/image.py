@@ -1,10 +1,10 @@
-"""Builds hippod's container image: `python systemd/package/image.py`, which is what `make image` runs.
+"""Builds hippod's container image: `python systemd/package/image.py`, run by `make image`.
 
-No image is pulled. mmdebstrap makes the smallest Debian that runs Python, of the release that this machine has, from Debian's
-packages; the program is the virtual environment that the Debian package has (`deb.py`); buildah puts both together, one layer
-each, and writes one file that `podman load` and `docker load` take.
+No image is pulled. mmdebstrap builds the smallest Debian that runs Python, of this machine's release, from Debian's packages.
+The program is the virtual environment of the Debian package (`deb.py`). buildah combines both, one layer each, and writes one
+file for `podman load` and `docker load`.
 
-The image has Docker's format: a health check has no place in OCI's.
+The image uses Docker's format, because OCI's has no health check.
 """
 
 import argparse
@@ -22,9 +22,9 @@ NAME = "localhost/hippod"
 TOOLS = {"mmdebstrap": "mmdebstrap", "buildah": "buildah"}
 SYSTEM = ("python3", "libstdc++6", "ca-certificates")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
-"""Of Debian's packages; their copyright files stay."""
+"""Omitted files of Debian's packages; their copyright files stay."""
 USER = 10001
-"""Of whoever runs hippod in the container; what a bind mount in the place of the volume must belong to."""
+"""User id of hippod in the container. A bind mount that replaces the volume must belong to it."""
 HOME = "/var/lib/hippod"
 
 
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def build(python: Path, work: Path, out: Path) -> Path:
-    """Returns the image, in one file."""
+    """Builds and returns the image file."""
     if missing := [package for tool, package in TOOLS.items() if shutil.which(tool) is None]:
         raise deb.Cannot(f"install {' and '.join(missing)} first: sudo apt install {' '.join(missing)}")
     if os.geteuid() != 0:
@@ -63,7 +63,7 @@ def build(python: Path, work: Path, out: Path) -> Path:
 
 
 def release() -> str:
-    """This machine's release of Debian or Ubuntu, such as `bookworm`: the environment's libraries are made for its Python."""
+    """Returns this machine's release, such as `bookworm`: the environment's libraries are compiled for its Python."""
     found = platform.freedesktop_os_release().get("VERSION_CODENAME")
     if found is None:
         raise deb.Cannot("/etc/os-release names no release; an image is built on Debian or a system made from it")
@@ -71,11 +71,11 @@ def release() -> str:
 
 
 def debian(work: Path) -> None:
-    """The system, as `debian.tar`."""
+    """Builds the system as `debian.tar`."""
     command: list[object] = ["mmdebstrap", "--quiet", "--variant=essential", f"--include={','.join(SYSTEM)}"]
     command += [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     command += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
-    # The user's lines are written: useradd is not in so small a system.
+    # The user's lines are written directly: so small a system has no useradd.
     hook = (
         f"echo 'hippod:x:{USER}:{USER}:hippod:{HOME}:/usr/sbin/nologin' >> \"$1/etc/passwd\"; "
         f'echo \'hippod:x:{USER}:\' >> "$1/etc/group"; rm -rf "$1"/var/cache/* "$1"/var/log/*'
@@ -84,7 +84,7 @@ def debian(work: Path) -> None:
 
 
 def files(root: Path) -> None:
-    """Everything of hippod's beside the virtual environment."""
+    """Writes all of hippod's files outside the virtual environment."""
     (root / "etc/hippod").mkdir(parents=True)
     shutil.copy(deb.HERE / "container.toml", root / "etc/hippod/config.toml")
     shutil.copy(deb.HERE / "healthcheck.py", root / deb.PREFIX.relative_to("/"))
@@ -101,7 +101,7 @@ def files(root: Path) -> None:
 
 
 def close(work: Path, out: Path, version: str) -> Path:
-    """Two layers, Debian's and hippod's, and what a runtime is to know. buildah's own storage is below `work`."""
+    """Combines the two layers, Debian's and hippod's, with the runtime's settings. buildah's own storage is below `work`."""
     storage: list[object] = ["--root", work / "storage", "--runroot", work / "run", "--storage-driver", "vfs"]
 
     def buildah(*command: object) -> str:
@@ -126,7 +126,7 @@ def close(work: Path, out: Path, version: str) -> Path:
     check = f"CMD {deb.PREFIX}/bin/python -I -S {deb.PREFIX}/healthcheck.py"
     settings: dict[str, str] = {
         "--user": f"{USER}:{USER}",
-        # Temporary files go to /tmp if a runtime gives one, else here: Python then takes the folder it is started in.
+        # Temporary files go to /tmp if the runtime provides one, else here: Python then uses the working directory.
         "--workingdir": HOME,
         "--volume": HOME,
         "--port": "7411",

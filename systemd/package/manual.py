@@ -1,8 +1,8 @@
 """Writes the manual pages of hippod, hippod-backfill, hippod-worker, hippoctl and hippod.toml: `python manual.py FOLDER`.
 
-What they say is what `--help` says and what `config.toml` says: the commands are asked for their options, the model of
-the configuration for its keys. Run it with the Python that hippod is installed for. The site of the documentation has the same
-pages (`docs/site/reference.py`): each is written to a `Page`, of which there is one for roff and one for Markdown.
+The texts come from `--help` and `config.toml`: the commands give their options, the model of the configuration its keys. Run it
+with the Python in which hippod is installed. The documentation site has the same pages (`docs/site/reference.py`). Each page is
+written to a `Page`, which has an implementation for roff and one for Markdown.
 """
 
 import ast
@@ -79,7 +79,7 @@ HIPPOCTL_ENVIRONMENT = [
 
 
 class Page(Protocol):
-    """What a page is made of, from its title to its end. Text has `code` in backticks, and empty lines between paragraphs."""
+    """The parts of a page, from title to end. Text has `code` in backticks, and empty lines between paragraphs."""
 
     def title(self, name: str, purpose: str) -> None: ...
     def section(self, title: str) -> None: ...
@@ -123,7 +123,7 @@ def backfill_page(page: Page) -> None:
 
 
 def client_page(page: Page) -> None:
-    """hippoctl(1), every command in it."""
+    """hippoctl(1), with every command."""
     context = click.Context(hippoctl, info_name="hippoctl", **hippoctl.context_settings)
     _head(page, "hippoctl", "ask, feed and tend a running hippod", context)
     page.section("OPTIONS")
@@ -162,14 +162,14 @@ def _usage(context: click.Context) -> str:
 
 
 def _help(command: click.Command) -> str:
-    # "\b" and "\f" are click's: keep the line breaks; what follows is not for --help.
+    # "\b" keeps line breaks; text after "\f" is not shown in --help (both are click's).
     return cleandoc(re.sub(r"(?m)^\s*\x08\n", "", (command.help or "").split("\f")[0]))
 
 
 def _options(page: Page, context: click.Context) -> None:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
-        # An argument is in the synopsis; click has no text for it.
+        # The synopsis contains the arguments, for which click has no text.
         if record is not None and record[1]:
             page.entries([record[0]], record[1])
 
@@ -182,7 +182,7 @@ def _listed(page: Page, title: str, entries: list[tuple[list[str], str]]) -> Non
 
 @dataclass
 class Keys:
-    """Settings that one comment is about, as they stand in `config.toml`: `key = default`."""
+    """Settings that share one comment, as written in `config.toml`: `key = default`."""
 
     comment: str
     lines: list[str] = field(default_factory=list)
@@ -190,7 +190,7 @@ class Keys:
 
 @dataclass
 class Table:
-    """A section: what stands above it, and its settings."""
+    """A section: the comment above it, and its settings."""
 
     header: str
     comment: str
@@ -202,7 +202,7 @@ class Table:
 
 
 def read_explained(text: str) -> tuple[str, list[Table]]:
-    """What `config.toml` says: its first comment, then table by table. A line "#name = value" is a setting at its default."""
+    """Parses `config.toml`: its first comment, then its tables. A line "#name = value" is a setting at its default."""
     first, tables, comment = "", list[Table](), list[str]()
     keys: Keys | None = None
     for raw in text.splitlines():
@@ -243,7 +243,7 @@ def configuration_page(page: Page) -> None:
             for number, written in enumerate(keys.lines):
                 name, _, value = written.partition(" = ")
                 allowed = _allowed(table.name, name)
-                # What stands above several settings is said under the last of them; the others have the model's words.
+                # A comment above several settings is printed below the last of them; the others get the model's text.
                 last = number == len(keys.lines) - 1
                 text = (keys.comment if last else "") or said.get((table.name, name), "")
                 page.entries([_default(table.name, name, value)], "\n\n".join(part for part in (allowed, text) if part))
@@ -252,7 +252,7 @@ def configuration_page(page: Page) -> None:
 
 
 def docstrings() -> dict[tuple[str, str], str]:
-    """What the model says of its settings, by table and key: the text that stands below a field in its source."""
+    """Returns the model's texts for its settings, by table and key: the string below each field in the source."""
     modules = {getmodule(field_at([name, "-"])[0]) for name in Config.model_fields} | {sections}
     classes = {
         node.name: node
@@ -275,14 +275,14 @@ def docstrings() -> dict[tuple[str, str], str]:
 
 
 def _sentences(first: str) -> list[str]:
-    """The first comment without what is about reading the file itself."""
+    """Returns the first comment without the sentences about the file itself."""
     text = " ".join(first.split())
     start = text.find("Relative paths")
     return [text[start:] if start >= 0 else text]
 
 
 def _default(table: str, key: str, written: str) -> str:
-    """`key = default`; places that `config.toml` sets for a checkout are shown with the default of the model."""
+    """Returns `key = default`; paths that `config.toml` sets for a checkout get the default of the model."""
     field_ = field_at([table, key])[1]
     default = None if field_ is None else field_.get_default(call_default_factory=True)
     if isinstance(default, Path):
@@ -293,7 +293,7 @@ def _default(table: str, key: str, written: str) -> str:
 
 
 def _allowed(table: str, key: str) -> str:
-    """What may be written, where the model has a short answer: one of some words, or a range of numbers."""
+    """Returns the allowed values if the model has a short answer: a choice of words or a range of numbers."""
     found = field_at([table, key])[1]
     if found is None:
         return ""

@@ -1,7 +1,7 @@
-"""Text as a manual page: the few macros of man(7) that hippod's pages are made of.
+"""Text as a manual page, with the few macros of man(7) that hippod's pages use.
 
-click-man and argparse-manpage write one page for each subcommand, and none for a configuration; three pages that belong
-together need less than their templates would.
+click-man and argparse-manpage write one page for each subcommand and none for a configuration. Their templates would be longer
+than this module.
 """
 
 import re
@@ -11,7 +11,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 class Page:
-    """One page, line by line. Text is plain: `code` in backticks is set in bold, empty lines part paragraphs."""
+    """One page, line by line. Text is plain: `code` in backticks is set in bold, empty lines separate paragraphs."""
 
     def __init__(self, name: str, section: int, version: str, manual: str) -> None:
         self._lines = [f'.TH {name.upper()} {section} "" "hippod {version}" "{manual}"', ".nh", ".ad l"]
@@ -27,7 +27,7 @@ class Page:
         self._lines.append(f'.SS "{_argument(usage)}"')
 
     def text(self, text: str) -> None:
-        """Paragraphs; what is indented by four blanks or more stays as it is."""
+        """Adds paragraphs; lines indented by four or more blanks are kept unchanged."""
         for paragraph in re.split(r"\n[ \t]*\n", text.strip("\n")):
             if not paragraph.strip():
                 continue
@@ -37,7 +37,7 @@ class Page:
                 self._lines += [".PP", line(" ".join(paragraph.split()))]
 
     def entries(self, terms: Sequence[str], text: str) -> None:
-        """One or more terms with what is said of them together."""
+        """Adds one or more terms with their common description."""
         self._lines += [".TP", bold(terms[0])]
         for term in terms[1:]:
             self._lines += [".TQ", bold(term)]
@@ -54,7 +54,7 @@ class Page:
 
 
 def line(text: str) -> str:
-    """One line of text that no formatter takes for a request."""
+    """Escapes one line of text so that no formatter takes it for a request."""
     set_ = _CODE.sub(lambda match: f"\0{match[1]}\1", text)
     escaped = _escaped(set_).replace("\0", r"\fB").replace("\1", r"\fR")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
@@ -65,7 +65,7 @@ def bold(text: str) -> str:
 
 
 def plain(page: str) -> str:
-    """A page's words without its macros: for tests, and for searching."""
+    """Returns a page's words without macros, for tests and searches."""
     text = re.sub(r"\\f[BR]|\\&", "", page)
     return (
         text.replace(r"\-", "-")

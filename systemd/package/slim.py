@@ -1,8 +1,8 @@
 """Removes files of installed packages that hippod never reads: `python systemd/package/slim.py`, in the environment to slim.
 
 A fifth of an environment is the libraries' own tests, headers and parts for other purposes: OpenVINO's plugins for GPUs and its
-converters, Arrow's network protocol, Bokeh's scripts that no page loads. pip installs, upgrades and removes the packages as
-before.
+converters, Arrow's network protocol, Bokeh's scripts that no page loads. pip can still install, upgrade and remove the
+packages.
 """
 
 import shutil
@@ -34,7 +34,7 @@ UNUSED_LIBRARIES = (
     "pyarrow/libarrow_flight*",
     "pyarrow/libarrow_python_flight*",
 )
-"""Shared libraries and scripts that are loaded for other uses of their packages; patterns below the packages' folder."""
+"""Patterns, below the packages' folder, of shared libraries and scripts for uses that hippod does not need."""
 
 
 def slim(packages: Path) -> None:

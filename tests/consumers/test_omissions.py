@@ -1,4 +1,4 @@
-"""The account of omissions: its sentences, and that it survives every way that a document takes."""
+"""Omissions: their sentences, and that they are kept on every path of a document."""
 
 import re
 from pathlib import Path

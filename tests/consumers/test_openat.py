@@ -1,4 +1,4 @@
-"""A file of a folder is opened without a link between the folder and the file, whatever was swapped in meanwhile."""
+"""A file in a folder is opened without following links, even if one is swapped in meanwhile."""
 
 import errno
 import os
@@ -97,5 +97,5 @@ def test_a_hard_link_that_took_the_files_place_is_not_read(root: Path, outside: 
     assert "hard link" in (refused.error or "")
     assert not refused.skipped
     assert refused.passages == ()
-    # The reconciler that has found all its names says so.
+    # A reconciler that has found all names allows the file.
     assert parsed(path.stat().st_ino).passages[0].text == SECRET.decode()

@@ -1,4 +1,4 @@
-"""Files that an earlier version has read are read again, as it made something else of them."""
+"""Files that an earlier parser version has parsed are parsed again if the result differs."""
 
 from pathlib import Path
 

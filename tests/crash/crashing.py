@@ -1,7 +1,7 @@
-"""A process that changes a store without end, and what must hold after it is killed at any moment.
+"""A process that changes a store endlessly, and the conditions after it is killed at any moment.
 
-Run as a program it works on the store until it is killed: adds, edits, removals, compaction, folds, snapshots, purges. Each
-commit that was acknowledged is written to standard output as a line before the next begins.
+As a program it works on the store until it is killed: adds, edits, removals, compaction, folds, checkpoints, purges. It prints
+one line for each acknowledged commit before the next begins.
 """
 
 import json
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def step(number, held):
-    """Change number `number` to the documents `held`: (documents that are new or edited, URIs that go). A function of both."""
+    """Returns change number `number` to the documents `held`: (new or edited documents, removed URIs). A pure function."""
     random_ = random.Random(number)
     changed = {}
     for _ in range(random_.randint(1, 3)):
@@ -35,7 +35,7 @@ def step(number, held):
 
 
 def after(count):
-    """The documents after the first `count` changes."""
+    """Returns the documents after the first `count` changes."""
     held = {}
     for number in range(count):
         changed, removed = step(number, held)
@@ -58,7 +58,7 @@ def work(folder, first):
                 store.commit(batch)
                 break
             except IncompleteBatch:
-                continue  # the purge beside took what the store had just said it holds
+                continue  # the concurrent purge deleted a text that the store had reported as known
         held |= changed
         for uri in removed:
             del held[uri]
@@ -73,7 +73,7 @@ def tend(store):
 
 
 class Crashes:
-    """Kills after kills of one store; `crash` raises AssertionError where something does not hold."""
+    """Repeated kills of one store; `crash` raises AssertionError if a condition is violated."""
 
     def __init__(self, folder, seed):
         self.folder = folder
@@ -81,7 +81,7 @@ class Crashes:
         self.done = 0
 
     def crash(self, longest_s):
-        """Lets a process work for a random time, kills it, and looks at what it left."""
+        """Lets a process work for a random time, kills it, and checks the store."""
         command = [sys.executable, "-m", "tests.crash.crashing", str(self.folder), str(self.done)]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             first = process.stdout.readline()
@@ -96,7 +96,7 @@ class Crashes:
         acknowledged = max(int(line) for line in said if line.endswith("\n"))
         with open_store(self.folder) as store:
             committed = int(store.positions["n"]) + 1
-            # What was committed when the kill came may not have been told any more.
+            # The last commit may not have been printed when the kill came.
             assert committed in (acknowledged, acknowledged + 1), (committed, acknowledged)
             difference = oracle.same(export_lines(store.snapshot()), oracle.export(after(committed), extract))
             assert difference is None, difference

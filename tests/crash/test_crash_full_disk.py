@@ -1,4 +1,4 @@
-"""A full disk under a running daemon: it says so, goes on answering, and goes on by itself when there is room again."""
+"""A full disk under a running daemon: it reports it, keeps answering, and continues when there is space again."""
 
 import os
 import subprocess

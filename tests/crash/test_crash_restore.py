@@ -12,7 +12,7 @@ pytestmark = pytest.mark.daemon
 
 
 def read_graph(daemon, folder):
-    """The graph by each way of asking for it, which must all give the same bytes."""
+    """Returns the graph by each way of requesting it; all must give the same bytes."""
     plain = folder / "memory.graphml"
     packed = folder / "memory.graphmlz"
     assert daemon.ctl("export", str(plain)).code == 0

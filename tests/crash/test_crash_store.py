@@ -1,4 +1,4 @@
-"""A process that is killed at any moment loses nothing that it acknowledged, and leaves nothing half done."""
+"""A process killed at any moment loses no acknowledged commit, and leaves no commit half done."""
 
 import pytest
 

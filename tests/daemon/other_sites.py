@@ -1,4 +1,4 @@
-"""What browsers send for pages of other sites: the same list for every door, so that none is weaker than another."""
+"""Headers that browsers send for pages of other sites: one list for every route, so that none is weaker than another."""
 
 HEADERS_OF_OTHER_SITES: list[dict[str, str]] = [
     {"Origin": "http://evil.example"},
@@ -13,7 +13,7 @@ HEADERS_OF_OTHER_SITES: list[dict[str, str]] = [
     {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
     {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
 ]
-"""The last one is a link that somebody follows. No server of the tests listens on port 1 or 7411."""
+"""The last entry is a link that a user follows. No server of the tests listens on port 1 or 7411."""
 
 
 def headers_of_own_page(host: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Daemons for the tests, ended when the test is; what they logged is shown when it fails."""
+"""Daemons for the tests, stopped after each test; the log of a failed test is shown."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def hippo(tmp_path: Path) -> Iterator[Hippo]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One daemon for the tests of a module, on the `hash` encoder."""
+    """Yields one daemon for the tests of a module, on the `hash` encoder."""
     with Daemon(tmp_path_factory.mktemp("live")) as daemon:
         yield daemon
     print(f"--- {daemon.home} logged:\n{daemon.log_text()[-6000:]}")

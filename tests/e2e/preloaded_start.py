@@ -1,8 +1,8 @@
 """Starts daemons as forks of a process that has imported hippod.
 
-Imports take 2 s of a processor, most of a start, and the suite starts hundreds of daemons. A fork is a process with an
-environment, a session, files and an exit code of its own; only its modules are loaded already. LanceDB starts its threads anew
-in a fork. Tests about the start itself, or about memory, run `python -m daemon.main`.
+Imports take 2 s of processor time, most of a start, and the suite starts hundreds of daemons. A fork is a process with its own
+environment, session, files and exit code; only its modules are already loaded. LanceDB starts its threads anew in a fork. Tests
+of the start itself, or of memory, run `python -m daemon.main`.
 
 This file is also the program that forks. It reads requests as lines of JSON and answers each with a line.
 """
@@ -36,15 +36,15 @@ class PreloadedDaemon:
         privilege_drop: str,
         out: Path = Path(os.devnull),
     ) -> None:
-        """`log` and `out` are appended to: standard error and standard output. `privilege_drop` is a program that starts Python
-        again as an unprivileged process."""
+        """`log` and `out`: files to which standard error and standard output are appended. `privilege_drop`: a program that
+        restarts Python as an unprivileged process."""
         sys.audit("subprocess.Popen", sys.executable, [sys.executable, "-m", "daemon.main"], None, None)
         self._server = _server(os.getpid(), privilege_drop)
         self.pid = int(self._server.ask(start=list(argv), env=dict(env), cwd=str(cwd), out=str(out), err=str(log)))
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, or the negative number of the signal that ended the process; None while it runs."""
+        """Returns the exit code, or the negative number of the signal that ended the process; None while it runs."""
         if self.returncode is None:
             self.returncode = self._server.ask(poll=self.pid)
         return self.returncode
@@ -90,7 +90,7 @@ class _Server:
 
 @cache
 def _server(_pid: int, privilege_drop: str) -> _Server:
-    """One for each process of the suite; it ends with that process, as its standard input does."""
+    """One for each process of the suite. It ends with that process, when its standard input closes."""
     return _Server(privilege_drop)
 
 
@@ -102,7 +102,7 @@ def serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "start" in request:
-            with warnings.catch_warnings(action="ignore"):  # LanceDB's, of threads that did not survive the fork
+            with warnings.catch_warnings(action="ignore"):  # LanceDB's, about threads that did not survive the fork
                 pid = os.fork()
             if pid == 0:
                 become_daemon(request)

@@ -1,4 +1,4 @@
-"""A real hippod as a process in a folder of its own, driven through its socket and by the real hippoctl."""
+"""A real hippod process in its own folder, used through its socket and the real hippoctl."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from tests.e2e.preloaded_start import PreloadedDaemon
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
-"""How long anything may take before a test gives up: generous, as the machine may be busy."""
+"""Time limit in seconds for any step of a test: generous, because the machine may be busy."""
 
 NO_PRIVILEGE = """
 import ctypes, os, sys
@@ -35,16 +35,16 @@ for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH; refused wher
     libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP: not to be had again after exec
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
-"""Starts Python again as a process to which files' permissions apply, even for root."""
+"""Restarts Python as a process to which file permissions apply, even for root."""
 
 Json = dict[str, Any]
 Found = TypeVar("Found")
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """This process's environment without anything that configures hippod, hippoctl or Python; `home` stands for the user's.
+    """Returns this process's environment without configuration of hippod, hippoctl or Python; `home` is the user's home.
 
-    Without `PYTHONDONTWRITEBYTECODE`, too: each start would compile all modules again.
+    Also without `PYTHONDONTWRITEBYTECODE`: each start would compile all modules again.
     """
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("HIPPOD", "_HIPPOCTL", "XDG_", "PYTHON"))
@@ -53,7 +53,7 @@ def clean_environment(home: Path) -> dict[str, str]:
 
 
 def until(condition: Callable[[], Found], what: str, patience_s: float = PATIENCE_S, pause_s: float = 0.05) -> Found:
-    """Asks again until the answer is true; returns it. Fails, saying `what`, when the patience is over."""
+    """Calls `condition` until it returns a true value; returns it. Fails with `what` after `patience_s`."""
     deadline = time.monotonic() + patience_s
     while not (answer := condition()):
         if time.monotonic() > deadline:
@@ -64,7 +64,7 @@ def until(condition: Callable[[], Found], what: str, patience_s: float = PATIENC
 
 @cache
 def event_names() -> frozenset[str]:
-    """All that hippod logs, by docs/reference/logs.md, which a test holds against the code."""
+    """Returns all names of log events in docs/reference/logs.md, which a test compares with the code."""
     table = (ROOT / "docs" / "reference" / "logs.md").read_text("utf-8").partition("## Events")[2]
     return frozenset(re.findall(r"^- `(\w+)`", table, re.MULTILINE))
 
@@ -84,12 +84,12 @@ class Ran:
 
     @property
     def events(self) -> list[Json]:
-        """The log lines on stderr that are JSON objects."""
+        """Returns the log lines on stderr that are JSON objects."""
         return _objects(self.err)
 
 
 def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = PATIENCE_S) -> Ran:
-    """Runs `hippod` to its end: for what does not start, or must not."""
+    """Runs `hippod` to its end: for starts that fail or must fail."""
     with tempfile.TemporaryDirectory(prefix="hd-") as said:
         out, err = Path(said) / "out", Path(said) / "err"
         environ = clean_environment(home) | dict(env or {})
@@ -102,22 +102,22 @@ def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, ti
 
 
 def write_config(file: Path, sections: Mapping[str, Any]) -> Path:
-    """A configuration file with these tables; a value of None leaves a table out."""
+    """Writes a configuration file with these tables; None omits a table."""
     file.write_text(tomli_w.dumps({name: table for name, table in sections.items() if table is not None}), "utf-8")
     return file
 
 
 class Daemon:
-    """One configuration, store and socket; `start` and `stop` as often as wanted, the store stays.
+    """One configuration, store and socket. `start` and `stop` may be repeated; the store stays.
 
-    `home` holds the followed folders (`folders`, made when absent), the store, and the log. Further keywords are sections
+    `home` contains the followed folders (`folders`, created if missing), the store, and the log. Further keywords are sections
     of the configuration. The encoder is `hash` unless `encoder` says otherwise.
     """
 
     def __init__(self, home: Path, folders: Sequence[str] = ("drive",), **sections: Any) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home.resolve()
-        # Elsewhere: a Unix socket's path has at most 107 bytes.
+        # A separate folder, because a Unix socket's path has at most 107 bytes.
         self._short = Path(tempfile.mkdtemp(prefix="hd-"))
         self.socket = self._short / "s"
         self.store = self.home / "store"
@@ -143,10 +143,10 @@ class Daemon:
             trust_env=False,
         )
 
-    # Life.
+    # Starting and stopping.
 
     def launch(self) -> Self:
-        """Starts the process; does not wait for it."""
+        """Starts the process; does not wait until it is ready."""
         assert self.process is None
         environ = clean_environment(self.home)
         self.process = PreloadedDaemon(["--config", str(self.config)], environ, self.home, self.log, NO_PRIVILEGE)
@@ -170,7 +170,7 @@ class Daemon:
             return False
 
     def stop(self, patience_s: float = PATIENCE_S) -> int:
-        """SIGTERM; returns the exit code."""
+        """Sends SIGTERM; returns the exit code."""
         assert self.process is not None
         self.process.terminate()
         return self._ended(patience_s)
@@ -202,14 +202,14 @@ class Daemon:
         self.close()
 
     def close(self) -> None:
-        """Ends the process, however it is; the home folder stays."""
+        """Ends the process in any state; the home folder stays."""
         if self.process is not None:
             self.process.kill()
             self._ended(PATIENCE_S)
         self.http.close()
         shutil.rmtree(self._short, ignore_errors=True)
 
-    # Its folder.
+    # The followed folder.
 
     @property
     def drive(self) -> Path:
@@ -226,13 +226,13 @@ class Daemon:
     def uri(self, name: str) -> str:
         return (self.drive / name).as_uri()
 
-    # What it says.
+    # Requests and logs.
 
     def log_text(self) -> str:
         return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
 
     def events(self, name: str) -> list[Json]:
-        """The log's events of one name, which must be one that there is: that a misspelt event never came says nothing."""
+        """Returns the log's events of one name, which must exist: a misspelt name would never be found."""
         assert name in event_names(), f"hippod logs no event {name!r}"
         return [event for event in _objects(self.log_text()) if event.get("event") == name]
 
@@ -252,14 +252,14 @@ class Daemon:
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def ctl_json(self, *arguments: str | Path, stdin: str = "") -> Json:
-        """What hippoctl prints with --json; fails where it fails."""
+        """Returns hippoctl's output with --json; fails if it fails."""
         ran = self.ctl("--json", *arguments, stdin=stdin)
         assert ran.code == 0, (arguments, ran)
         answer: Json = ran.json
         return answer
 
     def ask(self, method: str, path: str, **options: Any) -> Json:
-        """One request that must succeed."""
+        """Sends one request that must succeed."""
         response = self.http.request(method, path, **options)
         assert response.is_success, (method, path, response.status_code, response.text)
         answer: Json = response.json()
@@ -269,16 +269,16 @@ class Daemon:
         return self.ask("GET", "/v1/status")
 
     def wait(self, timeout_s: float = PATIENCE_S) -> Json:
-        """Returns the status once all that the folders hold now is committed or failed."""
+        """Returns the status once the present contents of the folders are committed or failed."""
         return self.ask("POST", "/v1/wait", json={"timeout_s": timeout_s})
 
     def query(self, text: str, mode: str | None = "dense", k: int = 5) -> list[Json]:
-        """The passages found; a mode of None is the configured one."""
+        """Returns the found passages; a mode of None is the configured one."""
         body = {"query": text, "k": k} | ({} if mode is None else {"mode": mode})
         return list(self.ask("POST", "/v1/query", json=body)["passages"])
 
     def documents(self, **params: Any) -> dict[str, Json]:
-        """What `ls` lists, by URI."""
+        """Returns the documents that `ls` lists, by URI."""
         answer = self.ask("GET", "/v1/documents", params={"limit": 10_000, **params})
         assert "next" not in answer
         return {document["uri"]: document for document in answer["documents"]}
@@ -287,13 +287,13 @@ class Daemon:
         return list(self.ask("POST", "/v1/documents", json={"documents": list(documents)})["documents"])
 
     def export(self) -> list[str]:
-        """The lines of the whole memory."""
+        """Returns the lines of the whole memory's export."""
         response = self.http.get("/v1/export")
         assert response.is_success
         return response.text.split("\n")[:-1]
 
     def metric(self, name: str, **labels: str) -> float:
-        """One value of /metrics; 0 where it was never counted."""
+        """Returns one value of /metrics; 0 if it was never counted."""
         wanted = {f'{key}="{value}"' for key, value in labels.items()}
         for line in self.http.get("/metrics").text.splitlines():
             head, _, value = line.rpartition(" ")
@@ -303,13 +303,13 @@ class Daemon:
         return 0.0
 
     def children(self) -> list[psutil.Process]:
-        """The processes that the daemon started."""
+        """Returns the processes that the daemon started."""
         assert self.process is not None
         return psutil.Process(self.process.pid).children(recursive=True)
 
     @contextmanager
     def reading_paused(self) -> Iterator[None]:
-        """The processes that read stand still, those too that the daemon starts in their place: what has to be read waits."""
+        """Suspends the parsing processes, including replacements that the daemon starts, so that parsing waits."""
         held: set[psutil.Process] = set()
         over = threading.Event()
 
@@ -332,7 +332,7 @@ class Daemon:
 
 
 def texts(lines: Iterable[str], kind: str) -> list[Json]:
-    """The lines of an export that are of one kind."""
+    """Returns the lines of an export that are of one kind."""
     return [line for line in map(json.loads, lines) if line["kind"] == kind]
 
 

@@ -1,4 +1,4 @@
-"""Every command of hippoctl against a real daemon: the fields that the contract names, and the exit codes."""
+"""Every command of hippoctl against a real daemon: the fields in the contract, and the exit codes."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ DOCUMENT = {"uri", "title", "state", "error", "passages", "attempts", "modified_
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon over a folder with two good documents, a broken one and an empty one; read only."""
+    """Yields a daemon over a folder with two good documents, a broken one and an empty one; read only."""
     daemon = Daemon(tmp_path_factory.mktemp("town"))
     daemon.write(
         "mill.md",
@@ -199,7 +199,7 @@ def test_doctor_says_one_line_a_check_and_exits_with_the_worst(town: Daemon) -> 
 
 
 def test_every_command_takes_json_before_and_after_itself(town: Daemon) -> None:
-    # Those that failed are tried again meanwhile, and count it.
+    # Failed documents are retried meanwhile, which increases the count.
     before, after = town.ctl("--json", "ls", "--state", "indexed"), town.ctl("ls", "--json", "--state", "indexed")
     assert before.json == after.json
     assert "\n" not in before.out.rstrip("\n")

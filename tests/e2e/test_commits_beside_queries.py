@@ -1,4 +1,4 @@
-"""Commits leave queries room: while one is at work, there is a rest between two."""
+"""Commits leave time for queries: while a query runs, there is a rest between two commits."""
 
 import contextlib
 import threading
@@ -20,7 +20,7 @@ ASKED = "Who holds the lamp?"
 
 
 def embeddings(call: Call) -> Any:
-    """The question waits for its vector for good; passages and phrases have theirs at once."""
+    """The question's vector never arrives; those of passages and phrases arrive at once."""
     texts = call.body["input"]
     if any(ASKED in text for text in texts):
         return Hang()
@@ -44,7 +44,7 @@ def test_while_a_query_is_at_work_commits_rest(hippo: Hippo) -> None:
         before, began = daemon.metric("hippod_commits_total"), time.monotonic()
         for number in range(DOCUMENTS):
             daemon.add({"id": f"d{number}", "text": f"The lamp of shelf {number} is lit."})
-            daemon.wait()  # or a batch may be long, which is interrupted without a rest
+            daemon.wait()  # otherwise a batch may be long and be interrupted without a rest
         commits = daemon.metric("hippod_commits_total") - before
-        # However fast the machine is: the first comes at once, every other one after a rest.
+        # On any machine: the first commit is immediate, every other one follows a rest.
         assert DOCUMENTS <= commits <= 1 + (time.monotonic() - began) / REST_S

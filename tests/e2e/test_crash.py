@@ -1,4 +1,4 @@
-"""A crash loses nothing that was acknowledged and doubles nothing; a stop is clean and soon."""
+"""A crash loses no acknowledged commit and doubles none; a stop is clean and fast."""
 
 import contextlib
 import time
@@ -17,7 +17,7 @@ MANY = 250
 
 
 def write_many(daemon: Daemon, count: int = MANY) -> set[str]:
-    """Files of two passages, so that a document can be half done; every third shares one with its neighbour."""
+    """Writes files of two passages, so that a document can be half done; every third shares one with the next."""
     for number in range(count):
         own = f"Witness {number} named Sigrid Oke-{number} saw the comet over Harbour {number % 37}. " * 30
         shared = f"Parish {number // 3} belongs to the diocese of Lund-{number // 3}. " * 30
@@ -30,13 +30,13 @@ def indexed(daemon: Daemon) -> int:
 
 
 def interrupt_at(daemon: Daemon, least: int, most: int = MANY) -> None:
-    """Returns in the middle of indexing: after `least` documents, before all."""
+    """Returns in the middle of indexing: after `least` documents, before `most`."""
     now = until(lambda: (n := indexed(daemon)) >= least and n, f"{least} documents are indexed", pause_s=0.005)
     assert now < most, "all was indexed before the interruption: there must be more files"
 
 
 def assert_equals_a_fresh_one(daemon: Daemon, fresh: Daemon, uris: set[str]) -> None:
-    """All there, none twice, and the memory is line by line what a fresh daemon makes of the same folder."""
+    """Asserts that all documents exist once, and that the export equals that of a fresh daemon on the folder."""
     documents = daemon.documents()
     assert set(documents) == uris
     assert {document["state"] for document in documents.values()} == {"indexed"}
@@ -50,7 +50,7 @@ def assert_equals_a_fresh_one(daemon: Daemon, fresh: Daemon, uris: set[str]) -> 
 
 
 def another(hippo: Hippo, daemon: Daemon) -> Daemon:
-    """A daemon with a store of its own on the same folder."""
+    """Returns a daemon with a separate store on the same folder."""
     return hippo("fresh", folders=(str(daemon.drive),))
 
 
@@ -60,7 +60,7 @@ def test_killed_twice_while_indexing_it_ends_as_if_nothing_had_happened(hippo: H
     daemon.start()
     interrupt_at(daemon, 40)
     daemon.kill()
-    # What changes between the crash and the restart counts as well.
+    # Changes between the crash and the restart count too.
     (daemon.drive / "0" / "0.txt").unlink()
     uris.remove(daemon.uri("0/0.txt"))
     (daemon.drive / "1").rename(daemon.drive / "one")
@@ -88,7 +88,7 @@ def test_a_stop_while_indexing_is_clean_and_in_time_and_a_restart_completes_the_
     assert not daemon.socket.exists()
     assert not daemon.events("stopped_late")
     daemon.start()
-    # Nothing that was committed is read again.
+    # No committed document is parsed again.
     assert indexed(daemon) >= 30
     daemon.wait()
     assert_equals_a_fresh_one(daemon, another(hippo, daemon), uris)
@@ -113,7 +113,7 @@ def test_documents_that_were_added_survive_a_kill(hippo: Hippo) -> None:
     assert set(documents) == set(uris)
     assert {document["state"] for document in documents.values()} == {"indexed"}
     assert len(texts(daemon.export(), "passage")) == 200
-    # The inbox is empty: a further start has nothing to take up again. (Merging fragments is a commit too, of its own accord.)
+    # The inbox is empty, so another start recovers nothing. (Merging fragments adds a commit by itself.)
     changes, recovered = len(daemon.events("committed")), len(daemon.events("inbox_recovered"))
     daemon.restart()
     daemon.wait()
@@ -122,11 +122,11 @@ def test_documents_that_were_added_survive_a_kill(hippo: Hippo) -> None:
 
 
 def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
-    """Of a socket that listens already and a memory that opens: the request waits, and goes on at the first moment it may."""
+    """The socket listens already while the memory opens: the request waits and continues as soon as possible."""
     daemon = hippo().launch()
 
     def listens() -> bool:
-        with contextlib.suppress(httpx2.TransportError):  # the socket's file is there a moment before
+        with contextlib.suppress(httpx2.TransportError):  # the socket's file exists a moment before the socket listens
             return daemon.http.get("/v1/status").is_success
         return False
 
@@ -142,12 +142,12 @@ def test_what_is_added_while_it_starts_is_taken_up_once(hippo: Hippo) -> None:
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_a_request_that_is_half_done_undoes_nothing_that_came_later(hippo: Hippo, end: str) -> None:
-    """Its documents lie in one file until the last of them is done; those that are done are not taken up again."""
+    """Its documents are in one file until the last one is done; completed documents are not recovered again."""
     daemon = hippo().start()
     uris = {"added:a"}
 
     def replace_within_a_request(paragraphs: int) -> bool:
-        """Whether a second version and a removal are committed while the request that brought the first goes on."""
+        """Returns whether a new version and a removal are committed while the request with the first version is in progress."""
         log = "\n\n".join(
             f"Paragraph {n} of the log of station Yngvild, with wind {n} and snow." for n in range(paragraphs)
         )
@@ -220,7 +220,7 @@ def test_a_half_written_table_is_brought_back_to_the_last_commit(hippo: Hippo) -
     daemon.start().wait()
     exported = daemon.export()
     assert daemon.stop() == 0
-    # As a crash between the tables' appends and the commit's row leaves it.
+    # As after a crash between the tables' appends and the commit's row.
     table = lancedb.connect(daemon.store).open_table("documents")
     table.add(table.to_arrow().slice(0, 1))
     daemon.start().wait()

@@ -1,4 +1,4 @@
-"""Documents that are added, and JSON lines in the folder: each line a document of its own."""
+"""Added documents, and JSON lines in the folder: each line is a separate document."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def first(number: int) -> str:
 
 
 def lines(**changed: str | None) -> str:
-    """A station book of 300 documents; `n7="…"` replaces line 7, `n7=None` leaves it out."""
+    """Returns a book of 300 documents; `n7="…"` replaces line 7, `n7=None` omits it."""
     entries = {f"n{n}": json.dumps({"id": f"n{n}", "title": "Station book", "text": first(n)}) for n in range(LINES)}
     entries |= changed  # type: ignore[arg-type]
     return "".join(f"{line}\n" for line in entries.values() if line is not None)
@@ -61,7 +61,7 @@ def test_each_line_of_a_jsonl_file_is_a_document_that_changes_alone(live: Daemon
     held = passage_texts(live)
     assert not any(first(n) in held for n in (7, 8, 9))
     assert all(first(n) in held for n in range(LINES) if n not in (7, 8, 9))
-    # Only the edited line was read; the others were not even written again.
+    # Only the edited line was indexed; the others were not even written again.
     assert live.metric("hippod_passages_total") - read == 1
     assert all(after[name] == documents[name] for name in known - {f"{uri}#n7"})
 
@@ -80,7 +80,7 @@ def test_each_line_of_a_jsonl_file_is_a_document_that_changes_alone(live: Daemon
 
 
 def test_several_long_files_are_read_at_once(live: Daemon) -> None:
-    # Each of far more passages than are handed on at a time: readers must not wait for each other.
+    # Each has far more passages than are passed on at a time: parsers must not wait for each other.
     uris = []
     for name in ("east", "west", "north", "south"):
         paragraphs = [f"Mile {n} of the {name} road is kept by the family Rode-{name}-{n}. " * 8 for n in range(500)]
@@ -238,7 +238,7 @@ def test_a_failed_document_is_listed_with_its_reason_and_each_try_is_counted(liv
         assert live.documents(state="failed")[uri]["attempts"] == attempt
     never = live.ctl("--json", "retry", "added:never")
     assert (never.code, never.json) == (1, {"requeued": 0, "missing_uris": ["added:never"]})
-    # Mended, it is indexed like any other.
+    # Once repaired, it is indexed like any other.
     live.write("ledger.pdf", content)
     until(lambda: uri in live.documents(state="indexed"), "it is indexed")
     entry = live.documents(prefix=uri)[uri]
@@ -297,7 +297,7 @@ def test_an_answer_says_how_many_documents_are_still_being_read(live: Daemon) ->
     live.wait()
     body = {"query": "Who keeps the east road?", "mode": "dense"}
     before = live.ask("POST", "/v1/query", json=body)
-    assert "note" not in before and "weak" not in before  # nobody has measured the encoder `hash`
+    assert "note" not in before and "weak" not in before  # the encoder `hash` was not measured
     assert all(-1.0 <= passage["cosine"] <= 1.0 for passage in before["passages"])
     with live.reading_paused():
         uris = [live.write(f"unread-{n}.md", f"Keeper {n} keeps the north road.\n") for n in range(3)]

@@ -1,4 +1,4 @@
-"""The documents of one request obey the inbox's limits, and of equal ids the last counts."""
+"""The documents of one request obey the inbox's limits; of equal ids the last one counts."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ DOCUMENTS, BYTES = 50, 20_000
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon with a small inbox."""
+    """Yields a daemon with a small inbox."""
     limits = {"inbox_documents": DOCUMENTS, "inbox_bytes": BYTES}
     with Daemon(tmp_path_factory.mktemp("narrow"), daemon=limits, parsing={"workers": 1}) as daemon:
         yield daemon
@@ -37,7 +37,7 @@ def parsers_at_rest(daemon: Daemon) -> Iterator[None]:
 
 @contextlib.contextmanager
 def places_taken(daemon: Daemon) -> Iterator[None]:
-    """The source of added documents holds the ordinary place and the one for fresh documents, with suspended parsers."""
+    """Occupies the ordinary place and the one for fresh documents with suspended parsers of added documents."""
     with parsers_at_rest(daemon):
         daemon.add({"id": "before", "text": "The ordinary place."})
         daemon.add({"id": "before too", "text": "The place for fresh documents."})
@@ -81,7 +81,7 @@ def test_an_import_of_more_than_the_inbox_holds_is_taken_in_parts(narrow: Daemon
 
 
 def fail(daemon: Daemon, id: str) -> None:
-    """Adds a document that cannot be read, and is kept for another try."""
+    """Adds a document that cannot be parsed, and is kept for a retry."""
     daemon.add({"id": id, "filename": "damaged.pdf", "content_base64": base64.b64encode(b"no PDF").decode()})
     daemon.wait()
     assert daemon.documents()[f"added:{id}"]["state"] == "failed"
@@ -91,13 +91,13 @@ def test_imports_that_are_given_up_keep_nobody_out_and_what_they_handed_in_is_in
     docs = [{"passage": f"Reef {n}\nSounded by {n}.", "extracted_triples": [["a", "b", "c"]]} for n in range(300)]
 
     def imported() -> set[str]:
-        """Those that wait have no title yet."""
+        """Returns the imported URIs. Waiting documents have no title yet."""
         return {uri for uri in narrow.documents() if uri.startswith("added:import/")}
 
     fail(narrow, "damaged")
     before = imported()
     with parsers_at_rest(narrow):
-        # It holds the place of its source, to which imports belong too, and takes no room in the inbox.
+        # It takes the place of its source, to which imports belong too, and no room in the inbox.
         assert narrow.ctl_json("retry", "added:damaged") == {"requeued": 1}
         for _ in range(3):
             with pytest.raises(httpx2.ReadTimeout):

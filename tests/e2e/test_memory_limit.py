@@ -1,4 +1,4 @@
-"""Near `[store] memory_limit` nothing is taken in that makes the memory larger, and everybody is told why."""
+"""Near `[store] memory_limit` nothing that enlarges the memory is accepted, and every client gets the reason."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.daemon
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon that may have much memory at first."""
+    """Yields a daemon with a high limit at first."""
     with Daemon(tmp_path_factory.mktemp("short")) as daemon:
         yield daemon
     print(f"--- {daemon.home} logged:\n{daemon.log_text()[-6000:]}")

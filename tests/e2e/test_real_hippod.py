@@ -1,4 +1,4 @@
-"""What the tests ask the log for is something that hippod logs."""
+"""The log events that tests look for are events that hippod logs."""
 
 from pathlib import Path
 

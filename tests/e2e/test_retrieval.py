@@ -1,4 +1,4 @@
-"""Over the socket: every way of retrieval, its settings, its reasons, and the memory as it was."""
+"""Over the socket: every retrieval mode, its settings, its explanations, and earlier commits."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ QUESTION = "Who trained the builder of the Heron gauge?"
 
 @pytest.fixture(scope="module")
 def lab(live: Daemon) -> Iterator[Daemon]:
-    """The facts, each in a commit of its own."""
+    """Yields a daemon with the facts, each added in a separate commit."""
     for number, (title, text, triples) in enumerate(FACTS):
         live.add({"id": f"fact{number}", "title": title, "text": text, "triples": triples})
         live.wait()

@@ -1,4 +1,4 @@
-"""Questions within a scope: what a memory of those documents alone would answer, through every command that takes one."""
+"""Questions within a scope: they equal those of a memory of these documents alone, for every command with a scope."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ QUESTION = "Who designed the bridge in the town where Solveig Aas built the mill
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Both folders, one labelled, and two added documents."""
+    """Yields a daemon with both folders, one labelled, and two added documents."""
     daemon = Daemon(tmp_path_factory.mktemp("whole"))
     for name, text in MILL.items():
         daemon.write(f"mill/{name}", text)
@@ -45,7 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A fresh memory of the folder `mill` alone."""
+    """Yields a fresh memory of the folder `mill` alone."""
     daemon = Daemon(tmp_path_factory.mktemp("alone"))
     for name, text in MILL.items():
         daemon.write(f"mill/{name}", text)
@@ -169,7 +169,7 @@ def test_a_scope_of_nonsense_is_refused_and_an_empty_one_is_everything(whole: Da
 
 
 def follow(daemon: Daemon, **labels: list[str]) -> Daemon:
-    """Has the next start follow these folders of the drive, or `drive` itself, with these labels."""
+    """Configures these folders of the drive, or `drive` itself, with these labels for the next start."""
     places = {name: daemon.drive if name == "drive" else daemon.drive / name for name in labels}
     daemon.sections["folder"] = [{"path": str(places[name]), "labels": own} for name, own in labels.items()]
     write_config(daemon.config, daemon.sections)
@@ -177,7 +177,7 @@ def follow(daemon: Daemon, **labels: list[str]) -> Daemon:
 
 
 def as_scopes_see_it(daemon: Daemon) -> Json:
-    """What is listed of each source and each label, and how each source stands."""
+    """Returns the list of each source and each label, and each source's state."""
     named = daemon.ctl_json("scopes")
     return {
         "folders": named["folders"],
@@ -195,7 +195,7 @@ def as_scopes_see_it(daemon: Daemon) -> Json:
 
 
 def fill_drive(daemon: Daemon) -> list[Path]:
-    """Files of two folders and one above them: documents, lines, one that fails and one that is skipped."""
+    """Writes files in two folders and above them: documents, lines, one that fails and one that is skipped."""
     for number in range(3):
         daemon.write(f"hr/{number}.md", f"# Wage {number}\n\nSolveig Aas earns {number},000 crowns at the mill.\n")
         daemon.write(f"press/{number}.txt", f"The Ternby Post number {number} praises Torgeir Vik.")
@@ -216,11 +216,11 @@ def test_a_folder_that_is_narrowed_or_widened_has_the_documents_that_it_would_ha
     assert daemon.stop() == 0
 
     for path in files:
-        path.chmod(0)  # whoever reads one once more fails
+        path.chmod(0)  # parsing one again would fail
     follow(daemon, hr=["hr"], press=["public"]).start().wait()
     narrowed = as_scopes_see_it(daemon)
     found = daemon.ctl_json("query", "Who earns at the mill?", "--label", "hr", "--source", hr)["passages"]
-    # The wages differ in their numbers only, so they may be versions of one result.
+    # The wages differ only in their numbers, so they may be versions of one result.
     named = {uri for passage in found for uri in (passage["document"], *passage.get("also_in", []))}
     assert named > {daemon.uri(f"hr/{number}.md") for number in range(3)}
     assert daemon.metric("hippod_passages_total") == daemon.metric("hippod_stage_seconds_count", stage="extract") == 0
@@ -233,7 +233,7 @@ def test_a_folder_that_is_narrowed_or_widened_has_the_documents_that_it_would_ha
     follow(anew, hr=["hr"], press=["public"]).start().wait()
     fresh = as_scopes_see_it(anew)
     assert (narrowed["labels"], narrowed["status"]) == (fresh["labels"], fresh["status"])
-    # What is not followed any more stays as it is.
+    # Documents that are no longer followed stay as they are.
     assert narrowed["sources"] == fresh["sources"] | {whole: [daemon.uri("root.md")]}
     assert {len(narrowed["sources"][each]) for each in (hr, press)} == {7, 4}
     assert narrowed["states"] == fresh["states"] | {daemon.uri("root.md"): "indexed"}

@@ -1,4 +1,5 @@
-"""Who may not connect cannot, who dawdles holds nobody up, and nothing outside a followed folder is read, by any name."""
+"""Unauthorised clients cannot connect, slow clients delay nobody, and no file outside a followed folder is read, by any
+name."""
 
 import base64
 import contextlib
@@ -26,9 +27,9 @@ from tests.e2e.real_hippod import NO_PRIVILEGE, PATIENCE_S, Daemon, clean_enviro
 pytestmark = pytest.mark.daemon
 
 CANARY = "Quetzalnebel"
-"""In files that no folder holds."""
+"""Occurs in files outside all folders."""
 NOBODY = 61_234
-"""A user that is in no group."""
+"""A user without a group."""
 TOKEN = "a-token-for-this-test-alone-0123456789"
 CONNECTIONS = 24
 CONNECT = """
@@ -49,7 +50,7 @@ def free_port() -> int:
 
 
 def some_group() -> grp.struct_group:
-    """One that this test's users are in only where it says so."""
+    """Returns a group to which this test's users belong only where it says so."""
     mine = {os.getgid(), *os.getgroups()}
     pool = [each for each in grp.getgrall() if each.gr_gid not in (0, NOBODY)]
     return pool[0] if os.geteuid() == 0 else next(each for each in grp.getgrall() if each.gr_gid in mine)
@@ -65,7 +66,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Iterator[Daemon]:
-    """A daemon on the socket and on TCP, with small limits, whose drive holds every kind of link out of it."""
+    """Yields a daemon on the socket and on TCP, with small limits, whose drive has every kind of link to the outside."""
     home = tmp_path_factory.mktemp("guarded")
     token = home / "token"
     token.write_text(TOKEN)
@@ -82,7 +83,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Iterator
     (daemon.drive / "room").symlink_to(outside)
     (daemon.drive / "up.txt").symlink_to("../../" * 8 + "etc/passwd")
     os.link(outside / "note.txt", daemon.drive / "hard.txt")
-    # The socket's own mode decides, not the folder that it lies in.
+    # The socket's own mode decides, not its folder's.
     daemon.socket.parent.chmod(0o755)
     with daemon:
         daemon.wait()
@@ -95,12 +96,12 @@ def base(daemon: Daemon) -> str:
 
 
 def held(daemon: Daemon) -> str:
-    """All that the memory says to anybody."""
+    """Returns everything that the memory can output."""
     listed = daemon.http.get("/v1/documents", params={"limit": 10_000}).text
     return "\n".join(daemon.export()) + listed
 
 
-# Who may connect.
+# Connecting.
 
 
 def connect_as(daemon: Daemon, *who: str) -> "subprocess.CompletedProcess[str]":
@@ -137,7 +138,7 @@ def test_who_changes_the_memory_is_in_the_log(guarded: Daemon) -> None:
     until(reported, "the request is logged with its process")
 
 
-# Who dawdles.
+# Slow clients.
 
 
 def test_half_open_connections_on_tcp_hold_nobody_up(guarded: Daemon) -> None:
@@ -165,14 +166,14 @@ def test_half_open_connections_on_tcp_hold_nobody_up(guarded: Daemon) -> None:
 
 
 def test_login_forms_that_are_never_finished_hold_nobody_up(guarded: Daemon) -> None:
-    """On every connection that there may be, by somebody who does not have the token."""
+    """On all available connections, by a client without the token."""
     host, port = guarded.sections["api"]["tcp"].split(":")
     half = (
         b"POST /page/login HTTP/1.1\r\nHost: 127.0.0.1\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 99\r\n\r\ntok"
     )
 
     def ended() -> float:
-        """Made room for others, or were refused while those before had sent something that was still to be read."""
+        """Counts connections that were closed to make room, or refused because earlier ones had unread data."""
         return sum(guarded.metric("hippod_http_refused_total", reason=each) for each in ("made room", "connections"))
 
     before = ended()
@@ -216,7 +217,7 @@ def test_what_is_added_faster_than_it_is_indexed_is_refused_and_taken_later(guar
     assert guarded.metric("hippod_queue_depth", queue="inbox") == 0
 
 
-# What is outside.
+# Files outside the folders.
 
 
 def test_links_out_of_the_drive_are_listed_and_not_read(guarded: Daemon) -> None:
@@ -274,9 +275,9 @@ def test_no_request_names_a_file(guarded: Daemon, outside: Path, tmp_path: Path)
 
 
 def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outside: Path) -> None:
-    """A folder, a file and a hard link change places with what lies outside, again and again, while hippod follows them."""
+    """While hippod follows them, a folder, a file and a hard link are swapped repeatedly with outside files."""
     drive = guarded.drive
-    again = secrets.token_hex(4)  # the module's daemon has seen the names of a run before
+    again = secrets.token_hex(4)  # the module's daemon has seen the names of an earlier run
     spare = drive.parent / f"spare-{again}"
     spare.mkdir()
     folder, note = drive / f"swap-{again}", drive / f"swap-{again}" / "note.txt"
@@ -295,10 +296,10 @@ def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outsid
                 folder.symlink_to(outside)
                 folder.unlink()
                 (spare / "folder").rename(folder)
-            elif number % 3 == 1:  # the file does
+            elif number % 3 == 1:  # the file becomes a link
                 (spare / "link").symlink_to(outside / "note.txt")
                 (spare / "link").replace(note)
-            else:  # or becomes another name of what lies outside
+            else:  # the file becomes a hard link to an outside file
                 os.link(outside / "note.txt", spare / "hard")
                 (spare / "hard").replace(note)
 
@@ -320,7 +321,7 @@ def test_what_is_swapped_in_while_it_is_read_is_not_read(guarded: Daemon, outsid
 
 
 def test_no_file_of_a_folder_that_is_not_followed_any_more_is_read(tmp_path: Path, outside: Path) -> None:
-    """What an earlier configuration followed, and failed to read then, is not read by a retry now."""
+    """A retry does not read a file that an earlier configuration followed and that failed then."""
     daemon = Daemon(tmp_path, folders=("drive", "former"))
     former = daemon.folders[1]
     (former / "cut.pdf").write_bytes(b"%PDF-1.7 cut")
@@ -358,7 +359,7 @@ def namespaces() -> bool:
 
 
 class FewWatches(Daemon):
-    """A daemon in a user namespace of its own, in which the kernel gives out four inotify watches, and with few files."""
+    """A daemon with few files in a separate user namespace, in which the kernel allows four inotify watches."""
 
     def launch(self) -> "FewWatches":
         with self.log.open("ab") as log:
@@ -398,7 +399,7 @@ def test_without_watches_and_with_few_files_it_works_and_says_what_to_raise(tmp_
         assert "fs.inotify.max_user_watches" in daemon.events("folder_polled")[0]["error"]
         uri = daemon.write("d7/late.txt", "It is found all the same.")
         until(lambda: uri in daemon.documents(state="indexed"), "a file in a folder without a watch is found")
-        # The soft limit is raised to the hard one, and where that is small there are fewer connections than configured.
+        # The soft limit is raised to the hard one; if that is small, there are fewer connections than configured.
         assert daemon.metric("process_max_fds") == HARD_FILES
         [few] = daemon.events("open_files_few")
         assert (few["limit"], few["connections"]) == (HARD_FILES, HARD_FILES - RESERVED_FILES)

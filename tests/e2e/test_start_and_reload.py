@@ -1,4 +1,4 @@
-"""hippod as a process: what it refuses to start with, its exit codes, its log, and what a reload changes."""
+"""hippod as a process: refused starts, exit codes, the log, and the effect of a reload."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ CLEAN, BAD_CONFIG, NO_STORE = 0, 2, 3
 
 
 def sections(home: Path, **changed: Any) -> dict[str, Any]:
-    """A configuration that would start."""
+    """Returns a configuration that would start."""
     (home / "drive").mkdir(exist_ok=True)
     return {
         "store": {"path": str(home / "store")},
@@ -179,7 +179,7 @@ def test_a_store_made_by_another_encoder_is_refused_and_both_are_named(hippo: Hi
         assert ran.code == NO_STORE, ran.err
         assert all(word in ran.err for word in named), ran.err
         assert "Traceback" not in ran.err
-    # The store is as it was.
+    # The store is unchanged.
     assert daemon.start().wait()["documents"] == 1
 
 

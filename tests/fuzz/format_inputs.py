@@ -1,4 +1,4 @@
-"""Files of all formats, whole and made of the pieces of their markup: a name's ending, `SEPARATOR`, the content."""
+"""Files of all formats, valid and made of pieces of their markup: a file extension, `SEPARATOR`, the content."""
 
 import gzip
 import json
@@ -13,9 +13,9 @@ from tests.fuzz.inputs import LONGEST, texts
 
 SEPARATOR = b"\x1e"
 LARGEST = 40_000
-"""Bytes of a file: the slowest of the formats' libraries read some 100,000 a second of what is no text at all."""
+"""Maximum bytes of a file: the slowest parsers read about 100,000 bytes a second of invalid input."""
 READ_TWICE = 2_000
-"""Smaller files are read twice, and must read the same."""
+"""Smaller files are parsed twice, and must give equal results."""
 WORDS = "Mara Quill repaired the gauge at the pier. "
 PIECES = {
     "html": ("<p>", "<div class=nav>", "<a href=#x>¶</a>", "<table><tr><td>", "<ul><li>", "<main>", "</div>", "<h2>",

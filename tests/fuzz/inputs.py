@@ -1,4 +1,4 @@
-"""Strategies of hypothesis for what comes from outside: bytes that are nearly right, in all the ways that hurt."""
+"""hypothesis strategies for external input: nearly valid bytes, with many kinds of errors."""
 
 import json
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ UNITS = (
     ),
     *('"', "[", "{", "\\", "::", "1,", "http://a.b/", "\t", "=", "A", "a-", "<b>", "&amp;", "”", "他。"),
 )
-"""What long texts are made of: a rule that takes quadratic time on one of them holds the process up."""
+"""Repeated to make long texts: a rule with quadratic time on one of them blocks the process."""
 KEYS = (
     *("id", "idx", "title", "text", "url", "published_at", "triples", "deleted", "content_base64", "filename", "docs"),
     *("passage", "extracted_entities", "extracted_triples", "Id", "", "text ", "metadata"),
@@ -93,7 +93,7 @@ SETTINGS = (
     *("/dev/null", "/dev/zero", "/dev/ptmx", "/", "~", "$NOWHERE/x", "a/../b", "http://127.0.0.1:1/v1", "llm", "json"),
     *("localhost:9092", "config.toml", "*.md", "**/[", "rules", "earliest", "info", "2026-01-01T00:00:00Z"),
 )
-"""Values that some key of the configuration takes."""
+"""Values that some key of the configuration accepts."""
 MODES = (*modes.MODES, "sparse")
 LONGEST = 60_000
 PUT = [text.encode("utf-8", "surrogatepass") for text in NASTY + UNITS]
@@ -106,7 +106,7 @@ long_texts = st.builds(
     strange,
 )
 prose = st.lists(st.sampled_from(UNITS) | strange | st.text(max_size=12), max_size=40).map("".join)
-# Long texts take long to be gone through: one in some twenty.
+# Long texts take long to process: about one in twenty.
 texts = st.one_of(prose, prose, st.text(max_size=60), strange, st.text(max_size=200), prose, prose | long_texts)
 numbers = st.one_of(
     st.integers(),
@@ -123,7 +123,8 @@ triples = st.lists(st.lists(texts | scalars, max_size=4) | values, max_size=5)
 
 
 def _often(right: Mapping[str, Any], always: str, keys: Any = names) -> Any:
-    """Objects with `always` and some other `right` keys, mostly with the right kinds of values; now and then more."""
+    """Objects with `always` and some other `right` keys, mostly with the right kinds of values; sometimes with additional
+    keys."""
     known = {
         key: st.integers(0, 11).flatmap(lambda n, value=value: value if n else values) for key, value in right.items()
     }
@@ -185,12 +186,12 @@ def _dumped(value: Any, ascii_only: bool, spaced: bool) -> bytes:
 
 
 def as_json(value: Any) -> Any:
-    """JSON of the values, as Python writes it: NaN and Infinity included."""
+    """Returns the values as Python writes JSON, including NaN and Infinity."""
     return st.builds(_dumped, value, st.booleans(), st.booleans())
 
 
 def broken(data: bytes, chosen: Random) -> bytes:
-    """`data` with something cut, doubled, flipped, dropped or put in, once or a few times."""
+    """Returns `data` with one or a few cuts, repetitions, flips, deletions or insertions."""
     out = bytearray(data)
     for _ in range(chosen.choice((1, 1, 1, 2, 5))):
         at = chosen.randint(0, len(out))
@@ -238,11 +239,11 @@ kafka_values = st.builds(
     st.binary(max_size=12) | texts.map(lambda text: text.encode("utf-8", "surrogatepass")),
     st.binary(max_size=30),
 )
-"""What else there is of a message (`targets` reads it), its value, its key, and a header."""
+"""The other parts of a message (`targets` reads them), its value, its key, and a header."""
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML, or as something that is nearly that."""
+    """Returns a value as TOML, or as nearly valid TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -257,8 +258,10 @@ def _table(head: str, keys: Mapping[str, Any]) -> str:
 
 
 def configurations(sections: Mapping[str, tuple[bool, tuple[str, ...]]]) -> Any:
-    """TOML of hippod's own sections and keys (`sections`: whether one is an array of tables, and its keys) with values of all
-    kinds, and the shipped file with something broken in it."""
+    """TOML of hippod's own sections and keys with values of all kinds, and the shipped file with an error in it.
+
+    `sections`: by name, whether the section is an array of tables, and its keys.
+    """
     likely = st.sampled_from(SETTINGS)
     some = (
         likely | likely | scalars | st.lists(likely | scalars, max_size=3) | st.dictionaries(names, scalars, max_size=2)

@@ -1,7 +1,7 @@
-"""Runs inputs through targets in a process of its own, and watches what comes of them.
+"""Runs inputs through targets in a separate process, and records the results.
 
-The clock is the processor's, so that a busy machine accuses nobody. An input that ends the process, or holds it for
-`STUCK_S`, is known by the file in which each input stands before it is tried.
+Time is processor time, so a busy machine causes no false alarms. Each input is written to a file before it is tried, which
+identifies an input that ends the process or blocks it for `STUCK_S`.
 """
 
 import json
@@ -23,17 +23,17 @@ from tests.e2e.real_hippod import ROOT, clean_environment
 from tests.fuzz.inputs import broken
 
 LIMIT_S = 1.0
-"""Processor time that one input may take."""
+"""Processor seconds that one input may take."""
 STUCK_S = 60.0
 BROKEN = 6
-"""Of what hypothesis makes, so many broken versions are tried beside the whole one."""
+"""Number of broken versions that are tried in addition to each input from hypothesis."""
 KEPT = 10
-"""Inputs that are kept for each way to fail."""
+"""Inputs that are kept for each kind of failure."""
 
 
 @dataclass
 class Fuzzed:
-    """What one target came to: how many inputs, the processor time of the slowest, and where the inputs lie that failed."""
+    """The results of one target: number of inputs, processor time of the slowest, and the files of failing inputs."""
 
     name: str
     inputs: int = 0
@@ -41,13 +41,13 @@ class Fuzzed:
     slowest: str = ""
     failed: int = 0
     failures: dict[str, str] = field(default_factory=dict)
-    """Input file to what it did."""
+    """By input file: the failure."""
 
 
 def fuzz(
     folder: Path, inputs: int, number: int, names: list[str] | None = None, patience_s: float = 3_600.0
 ) -> list[Fuzzed]:
-    """`inputs` in all, by shares, made from the seed `number`, in a child process; `names`: these targets only."""
+    """Runs `inputs` in total, by shares, made from the seed `number`, in a child process; `names`: only these targets."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tests.fuzz.running", str(folder), str(inputs), str(number), *(names or [])]
     with (folder / "log").open("wb") as log:
@@ -83,7 +83,7 @@ def _keep(folder: Path, name: str, data: bytes) -> str:
 
 
 def _clock(pid: int | None) -> float:
-    """Processor time in seconds, of this process or another (which counts in hundredths)."""
+    """Returns processor seconds of this process or another (the latter in hundredths)."""
     if pid is None:
         return time.process_time()
     times = psutil.Process(pid).cpu_times()

@@ -1,5 +1,5 @@
-"""What is fuzzed: functions of bytes. Each lets nothing out but what is a defect: an exception that its caller does not
-expect, or a result that cannot go on from there."""
+"""The fuzzed functions of bytes. Each raises only for defects: an exception that its caller does not expect, or a result that
+later steps cannot handle."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -37,8 +37,8 @@ Run = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class Target:
-    """`strategy` makes the inputs; `share` of all inputs are this one's. `elsewhere`: the process that does the work, where
-    that is not this one."""
+    """`strategy` makes the inputs; `share` is the target's share of all inputs. `elsewhere`: the process that does the work, if
+    it is another one."""
 
     strategy: Any
     run: Run
@@ -61,7 +61,7 @@ def _configuration(folder: Path, data: bytes) -> None:
 
 
 def _sound(documents: list[ParsedDocument]) -> None:
-    """As the store and the API need them: texts in UTF-8, metadata that is JSON, a reason where there is nothing else."""
+    """Checks what the store and the API require: texts in UTF-8, metadata that is JSON, a reason if there is nothing else."""
     for document in documents:
         document.uri.encode()
         document.title.encode()
@@ -170,7 +170,7 @@ FACTS = (
 
 @contextmanager
 def targets(folder: Path) -> Iterator[dict[str, Target]]:
-    """All of them, over files in `folder` and a daemon that lives there."""
+    """Yields all targets, over files in `folder` and a daemon that runs there."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         daemon = stack.enter_context(Daemon(folder / "daemon"))

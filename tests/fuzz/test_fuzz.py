@@ -1,4 +1,4 @@
-"""Thousands of nearly right inputs end nothing and hold nothing up. `make bench` tries a hundred thousand."""
+"""Thousands of nearly valid inputs end no process and block none. `make bench` tries a hundred thousand."""
 
 import subprocess
 import sys
@@ -61,7 +61,7 @@ print(found.failed, sorted(found.failures.values())[:1])
     ],
 )
 def test_a_fault_would_be_seen(tmp_path: Path, fault: str, said: str) -> None:
-    """The watch itself: an exception and a slow input are told, with the input kept."""
+    """Checks the harness: an exception and a slow input are reported, with the input kept."""
     done = subprocess.run(
         [sys.executable, "-c", SPOILED.format(fault=fault), str(tmp_path)],
         cwd=ROOT,

@@ -1,14 +1,14 @@
-"""Random histories of a store, many side by side in one: what must hold at the end of each.
+"""Random histories of a store, many interleaved in one store, and the conditions at the end of each.
 
-What a history costs is mostly what a commit, a purge or a start costs LanceDB, however few rows it is of. So one store lives
-through the histories of many *worlds* at once. A world is a few documents over a few texts and phrases that no other world
-has, so it neither sees nor changes another's edges. Each commit holds what happens next in some of the worlds; purges, starts
-and faults happen to all. A script of such steps is data, made from a seed: it can be run again, for some of the worlds only,
-and without some of its steps, which is how a failure becomes a short history.
+The cost of a history is mostly that of LanceDB for a commit, a purge or a start, however few rows it has. One store therefore
+contains the histories of many *worlds* at once. A world is a few documents over a few texts and phrases that no other world
+has, so worlds do not affect each other's edges. Each commit contains the next changes of some worlds; purges, starts and faults
+affect all. A script of such steps is data, made from a seed: it can be repeated, for some worlds only, and without some of its
+steps, which shortens a failure to a short history.
 
-At the end of a script the store is verified (`store.verify`), its export compared with what loops and dictionaries make of each
-world's documents (`tests.store.oracle`), once as it is and once after a start from the tables alone; and after a purge
-of all that nobody needs the tables must hold nothing else.
+At the end of a script the store is verified (`store.verify`), and its export compared with what loops and dictionaries derive
+from each world's documents (`tests.store.oracle`), once in the present state and once after a start from the tables alone.
+After a purge of everything that is not needed, the tables must contain nothing else.
 """
 
 import json
@@ -44,32 +44,32 @@ DIM = 32
 
 RULE = SynonymRule(oracle.THRESHOLD, oracle.CAP)
 MEMORY_FOLDER = Path("/dev/shm")
-"""Where files cost least: nothing here is about what survives a power loss."""
+"""The fastest folder: nothing here concerns power losses."""
 
 URIS = "abc"
 TEXTS = 5
 PHRASES = [(start, end) for start in ("am", "bo") for end in ("x", "a", "bb", "ccc", "dd")]
 EXTRACTORS = (None, "oracle", "another")
-"""Who found the triples that a document supplies: nobody, somebody of the local extractor's name, or another."""
+"""Extractor of a document's supplied triples: none given, the local extractor's name, or another."""
 SCOPES = ("a", "bc", "ab")
 """Each by the last letters of its documents' URIs."""
 SHARE = 0.6
-"""Of the worlds, how many a commit changes."""
+"""Share of the worlds that a commit changes."""
 
 STEPS = 16
 WEIGHTS = {"commit": 9, "purge": 6, "restart": 3, "save": 1, "compact": 1, "renew": 1, "look back": 1}
 FATES = ("", "", "", "interrupted", "power", "spoiled", "disk full")
-"""What happens to a purge at one of its slices, besides commits."""
+"""Faults at one slice of a purge, besides commits."""
 
 SLICES = 14
-"""Slices of a purge before which something may happen."""
+"""Slices of a purge before which a step may happen."""
 
 
 @cache
 def vector(text):
-    """A unit vector that depends on the text; phrases that differ in their end alone come close to each other.
+    """Returns a unit vector that depends on the text; phrases that differ only in their end have close vectors.
 
-    So close, to cosines of 0.9 and more, that their sketches meet as good as surely (`store.sketches`).
+    Their cosines are 0.9 and more, so that their sketches collide almost certainly (`store.index.synonyms.lsh`).
     """
 
     def noise(key):
@@ -81,7 +81,7 @@ def vector(text):
 
 
 def reading(version, title, text):
-    """What is found in a passage when it is read for the `version`th time: something else each time, at times nothing."""
+    """Returns the triples of a passage's extraction number `version`: different each time, sometimes none."""
     _, number, world = text.split()
     i = int(number) + 3 * version
     ring = [_phrase(world, 7 * i + k * (3 + len(title))) for k in range(5)]
@@ -93,11 +93,11 @@ def _phrase(world, i):
     return f"{start}-{world}-{end}"
 
 
-# Scripts: made of lists, dictionaries, strings and numbers, as JSON has them.
+# Scripts consist of JSON values: lists, dictionaries, strings and numbers.
 
 
 def script(seed, worlds, steps=STEPS):
-    """`steps` random steps over as many worlds."""
+    """Returns `steps` random steps over `worlds` worlds."""
     chosen = random.Random(seed)
     kinds = chosen.choices(list(WEIGHTS), list(WEIGHTS.values()), k=steps)
     return [["commit", _changes(chosen, worlds)], *(_step(chosen, kind, worlds) for kind in kinds)]
@@ -127,7 +127,7 @@ def _step(chosen, kind, worlds):
 
 
 def _changes(chosen, worlds):
-    """By world: documents that are new or edited, documents that go, and a text that is read again."""
+    """Returns, by world: new or edited documents, removed documents, and a text that is extracted again."""
     return {f"u{n}": _change(chosen, f"u{n}") for n in range(worlds) if chosen.random() < SHARE}
 
 
@@ -156,7 +156,7 @@ def _passage(chosen, world):
 
 
 def of_worlds(steps, worlds):
-    """The script as some of its worlds live through it."""
+    """Returns the script limited to some of its worlds."""
 
     def only(changes):
         return {world: change for world, change in changes.items() if world in worlds}
@@ -172,11 +172,11 @@ def of_worlds(steps, worlds):
 
 
 class Wrong(Exception):
-    """Something does not hold."""
+    """A condition is violated."""
 
 
 class Life:
-    """A store that a script is run on, and what it ought to hold."""
+    """A store on which a script runs, and its expected content."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -225,7 +225,7 @@ class Life:
         try:
             self.store.commit(batch)
         except IncompleteBatch:
-            # A purge took away what the store had said it holds.
+            # A purge deleted a text that the store had reported as known.
             self.versions = versions
             documents, gone, batch = self._complete(changes)
             self.store.commit(batch)
@@ -269,7 +269,7 @@ class Life:
         beside, seen, prepared = dict(how["beside"]), [], {}
         delete, append = Store._delete, self.store._log.append
         if how["prepared"] and beside:
-            # A batch that was completed before the purge, and is committed beside it.
+            # A batch that was completed before the purge and is committed during it.
             first = next(iter(beside))
             prepared[first] = self._complete(_without_readings(beside[first]))
 
@@ -282,8 +282,8 @@ class Life:
                 if how["fold"]:
                     memory.write_checkpoint()
                 if self._befalls(how["fate"]):
-                    # What was completed before another commit may lack a reading which that made necessary. hippod completes
-                    # and commits one batch after the other (`daemon.pipeline.commit.committer`).
+                    # A batch completed before another commit may lack an extraction that this commit made necessary. hippod
+                    # completes and commits one batch after another (`daemon.pipeline.commit.committer`).
                     prepared.clear()
             return delete(memory, *given)
 
@@ -306,12 +306,12 @@ class Life:
             self._look_back(how["back"])
 
     def _moment(self, back):
-        """A time of which the horizon is so many commits before the last."""
+        """Returns a time for which the horizon is `back` commits before the last."""
         times = list(self.store._log.times.values())[-1 - back :]
         return times[0] if len(times) > 1 and times[0] < times[1] else time.time()
 
     def _befalls(self, fate):
-        """Whether something was committed."""
+        """Causes the fault; returns whether something was committed."""
         if fate == "interrupted":
             raise KeyboardInterrupt
         if fate == "spoiled":
@@ -354,7 +354,7 @@ class Life:
             raise Wrong(f"{when}: positions of {sorted(positions ^ set(self.documents))}")
 
     def _nothing_else(self):
-        """Of what nobody needs nothing is left in the tables."""
+        """Asserts that the tables contain nothing that is not needed."""
         snapshot, kept = self.store.snapshot(), self.store._tables
         expected = {
             "documents": len(self.documents),
@@ -397,7 +397,7 @@ def _texts(uris):
 
 @lru_cache(2_000)
 def _export(uris, versions):
-    """{line without its weight: weight}."""
+    """Returns {line without its weight: weight}."""
     read = dict(versions)
     lines = oracle.export(dict(uris), lambda title, text: reading(read[text], title, text), vector)
     return {tuple(value for key, value in line.items() if key != "weight"): line.get("weight", 0.0) for line in lines}
@@ -414,7 +414,7 @@ def half(index, delta):
 
 @contextmanager
 def small_sizes(slice_rows):
-    """Folds, merges and slices as a large memory has them, at the size of a small one; and nothing is flushed."""
+    """Applies the folds, merges and slices of a large memory to a small one; disables syncing."""
     with ExitStack() as patches:
         for module, name, value in (
             (folding, "FOLD_MIN_ENTRIES", 200),
@@ -427,7 +427,7 @@ def small_sizes(slice_rows):
 
 
 def failure(steps):
-    """Runs a script in a folder of its own; what does not hold, None where all does."""
+    """Runs a script in a separate folder; returns the violated condition, or None."""
     place = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with (
         small_sizes(2 + len(_worlds(steps))),
@@ -449,11 +449,11 @@ def _worlds(steps):
 
 
 def shortest(steps, most_runs=100):
-    """A script that fails as well, with fewer worlds, steps and changes; as short as it becomes in so many runs."""
+    """Shortens a failing script to fewer worlds, steps and changes, within `most_runs` runs."""
     runs = 0
 
     def fewer(items, made):
-        """Leaves out of `items` what is not needed for `made(items)` to fail: in halves, then in ever smaller pieces."""
+        """Removes from `items` what is not needed for `made(items)` to fail: in halves, then in ever smaller pieces."""
         nonlocal runs
         size, start = -(-len(items) // 2), 0
         while size and runs < most_runs:

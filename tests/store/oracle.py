@@ -1,6 +1,6 @@
-"""What a memory is, said in the plainest way: from the documents that there are to the lines of `export`.
+"""The simplest definition of a memory: from its documents to the lines of `export`.
 
-Shares no code with the store: loops and dictionaries only.
+Shares no code with the store: only loops and dictionaries.
 """
 
 import json
@@ -14,14 +14,14 @@ DIM = 8
 CAP = 3
 THRESHOLD = 0.8
 CELL_PHRASES, FULL_CELLS = 200, 4
-"""A phrase with more phrases than that in so many cells of its sketch is crowded."""
+"""A phrase is crowded if it shares so many cells of its sketch with more than this number of phrases."""
 
 
 @cache
 def vector(text):
-    """A unit vector that depends on the text; texts with a common first two letters come close to each other.
+    """Returns a unit vector that depends on the text; texts with equal first two letters have close vectors.
 
-    Those that begin with "eq" have one vector, and of those that begin with "un" nothing is known.
+    Texts that begin with "eq" share one vector; the vector of those that begin with "un" is zero.
     """
 
     def noise(key):
@@ -35,8 +35,10 @@ def vector(text):
 
 
 def rounded_vectors(vectors):
-    """What a memory keeps of vectors: of each component a whole multiple of the least power of two of which no component
-    is more than 32767."""
+    """Returns the vectors as a memory stores them.
+
+    Each component is a multiple of the smallest power of two for which no component exceeds 32767 multiples.
+    """
     exact = np.asarray(vectors, np.float32).astype(float)
     largest = np.abs(exact).max(axis=-1, keepdims=True, initial=2.0**-100)
     unit = np.maximum(2.0 ** np.ceil(np.log2(largest / 32767.5)), 2.0**-100)
@@ -44,12 +46,12 @@ def rounded_vectors(vectors):
 
 
 def export(documents, extract, vector=vector):
-    """`documents`: {uri: [(title, text, given or None, ...), ...]}; `extract(title, text)` gives the local extractor's triples.
+    """Returns the export of `documents`: {uri: [(title, text, given or None, ...), ...]}.
 
-    A passage has the union of what its documents were given; if that is nothing, the local extractor's triples, unless every
-    document was given something, be it nothing. A triple without a predicate is a mention edge.
-
-    `vector(text)` is the encoder's."""
+    A passage has the union of its documents' given triples. If none is given, it has the local extractor's triples,
+    `extract(title, text)`, unless every document was given triples, possibly an empty list. A triple without a predicate is a
+    mention edge. `vector(text)` is the encoder.
+    """
     held = {}
     for uri, passages in documents.items():
         for title, text, given, *_ in passages:
@@ -113,7 +115,7 @@ def is_number(phrase):
 
 
 def numberless(phrase):
-    """The same for phrases that differ only in a number, a date or a version."""
+    """Returns a text that is equal for phrases that differ only in a number, a date or a version."""
     words = phrase.split()
     for i, word in enumerate(words):
         beside = words[max(i - 1, 0) : i + 2]
@@ -125,7 +127,7 @@ def numberless(phrase):
 
 @cache
 def cells(text):
-    """The sketch of a phrase in pieces: the signs of 768 projections that are rounded to whole numbers."""
+    """Returns the pieces of a phrase's sketch: the signs of 768 projections, computed with integers."""
     drawn = np.random.default_rng(20).standard_normal((DIM, 768))
     signs = [
         sum(round(float(a) * 4096) * round(b * 64) for a, b in zip(rounded_vectors(vector(text)), column, strict=True))
@@ -135,7 +137,7 @@ def cells(text):
 
 
 def crowded(phrases):
-    """The phrases about whose vector so many others lie that they get no synonyms."""
+    """Returns the phrases whose vector has so many neighbours that they get no synonyms."""
     counts = {}
     for phrase in phrases:
         for cell in enumerate(cells(phrase)):
@@ -145,7 +147,7 @@ def crowded(phrases):
 
 
 def same(lines, expected):
-    """Whether export lines equal the oracle's, weights to 1e-6; a message saying where not, else None."""
+    """Compares export lines with the oracle's, weights to 1e-6; returns None if equal, else a message."""
     got = [json.loads(line) for line in lines]
     for i, (g, e) in enumerate(zip(got, expected, strict=False)):
         g, e = dict(g), dict(e)

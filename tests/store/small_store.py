@@ -8,10 +8,10 @@ from tests.store import oracle
 
 PHRASES = [f"{start}{end}" for start in ("am", "bo", "cy") for end in ("", "a", "bb", "ccc", "dd d", "e e", "f")]
 HOSTILE = [f"{start} {end}" for start in ("eq", "un") for end in ("oak", "elm", "ash", "fir", "all")]
-"""Phrases of one vector, and phrases of none."""
+"""Phrases with one common vector, and phrases with a zero vector."""
 NUMBERED = ["cy 1", "cy 2", "cy 2 a", "cy 7 b", "cy ii", "bo 3 march", "bo may 12", "bo4", "bo5"]
 NUMBERED += ["1942", "1943", "march 9", "march 12 2015"]
-"""Phrases that differ in numbers and dates, of which some are nothing else."""
+"""Phrases that differ in numbers and dates; some consist of nothing else."""
 
 
 def open_store(folder):
@@ -19,7 +19,7 @@ def open_store(folder):
 
 
 def numbered_documents(first, last):
-    """Documents `d0`, `d1` and so on, as `complete` takes them."""
+    """Returns documents `d0`, `d1` and so on, as `complete` takes them."""
     return {f"d{i}": [("T" * (i % 3), f"text {i}", None)] for i in range(first, last)}
 
 
@@ -28,26 +28,28 @@ def exported(store):
 
 
 def extract(title, text):
-    """An extractor that depends on the text alone, as the real ones do."""
+    """An extractor that depends on the text alone, like the real ones."""
     i = int(text.split()[1])
     ring = [PHRASES[(7 * i + k * (3 + len(title))) % len(PHRASES)] for k in range(5)]
     return [(ring[k], "rel" if k % 3 else "", ring[k + 1]) for k in range(i % 5)]
 
 
 def reading(title, text, version=0):
-    """What is found where a passage was read so many times before: something else each time."""
+    """Returns the triples of a passage's extraction number `version`: different each time."""
     return extract(title, f"text {int(text.split()[1]) + 3 * version}")
 
 
 def links_of(uri, text):
-    """The links that a document has in a passage: another document may have other ones."""
+    """Returns the links of a document in a passage: another document may have other ones."""
     return (Link(f"{uri[-1]}/{text}"), Link("b", "Part", text)) if text[-1] in "1357" else ()
 
 
 def complete(store, documents, removed, extract=extract, again=(), vector=oracle.vector, labels=None):
-    """What the indexer does: ask what is missing, and bring it along. `again`: (title, text) of passages that are read anew.
+    """Completes a batch like the indexer: asks the store what is missing, and adds it.
 
-    `documents`: by URI (title, text, triples) or, as from a record, (title, text, triples, extractor). `labels`: by URI.
+    - `documents`: by URI (title, text, triples) or, as from a record, (title, text, triples, extractor).
+    - `again`: (title, text) of passages that are extracted again.
+    - `labels`: by URI.
     """
     texts = {}
     records = []

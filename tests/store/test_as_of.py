@@ -1,4 +1,4 @@
-"""Earlier commits that are kept: few, counted, and shared by all who may see the same of them."""
+"""The cache of earlier commits: limited, counted, and shared by all clients that may see the same documents."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def store(tmp_path):
 
 
 def commit_of(store, documents):
-    """The commit after which there were so many documents."""
+    """Returns the commit after which there were `documents` documents."""
     return store.snapshot().commit - COMMITS + documents
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a vector: whole numbers of 16 bits, near to what the encoder gave, and read again as they were."""
+"""Stored vectors: 16-bit integers, close to the encoder's output, and unchanged when read again."""
 
 import hypothesis.strategies as st
 import numpy as np

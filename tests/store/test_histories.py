@@ -1,6 +1,6 @@
 """Histories with purges, starts and faults: memory, tables and documents agree at the end of each.
 
-`python -m bench histories --count N --seed S` runs as many as one likes.
+`python -m bench histories --count N --seed S` runs any number of them.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""After any sequence of adds, edits, removals, restarts and folds the memory is what its documents say, to the line."""
+"""After any sequence of adds, edits, removals, restarts and folds, the memory's export depends on its documents alone."""
 
 import atexit
 import os
@@ -27,7 +27,7 @@ from tests.store import oracle
 from tests.store.small_store import HOSTILE, NUMBERED, PHRASES, complete, links_of, open_store, reading
 
 MEMORY = Path("/dev/shm")
-"""Where files cost least: nothing here is about what survives a power loss."""
+"""The fastest folder: nothing here concerns power losses."""
 
 TEXTS = [f"text {i}" for i in range(9)]
 
@@ -37,7 +37,7 @@ heading = st.sampled_from(["T", ""])
 text = st.sampled_from(TEXTS)
 triples = st.lists(triple, max_size=4).map(tuple)
 extractor = st.sampled_from([None, "oracle", "another"])
-"""Who found what a document supplies: nobody, somebody of the local extractor's name, or another."""
+"""Extractor of a document's supplied triples: none given, the local extractor's name, or another."""
 passage = st.one_of(
     st.tuples(heading, text, st.none()),
     st.tuples(heading, text, st.one_of(st.just(()), triples), extractor),
@@ -49,7 +49,7 @@ label = st.sampled_from(LABELS)
 
 @cache
 def empty():
-    """A store without documents: making one takes as long as ten commits, copying it does not."""
+    """Returns a store without documents: creating one takes as long as ten commits, copying it does not."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-test-", dir=MEMORY if MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     open_store(folder).close()
@@ -57,7 +57,7 @@ def empty():
 
 
 def check_names(snapshot, documents, labels):
-    """Each passage has the names of its documents, and nothing is compared with names that no document has."""
+    """Asserts that each passage has the names of its documents, and that names without documents are not compared."""
     expected = Counter()
     for uri, passages in documents.items():
         names = f"{uri[-1]}\n\n{labels[uri]}"
@@ -82,7 +82,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.positions = {}
         self.known = {}
         self.versions = {}
-        """How many times a text was read again."""
+        """Number of repeated extractions of a text."""
         self.store = open_store(self.folder)
 
     def extract(self, title, text):
@@ -130,7 +130,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(text=st.sampled_from(TEXTS))
     def read_again(self, text):
-        """By another extractor, which finds something else."""
+        """Extracts again with another extractor, which finds other triples."""
         self.versions[text] = self.versions.get(text, 0) + 1
         stored = [(title, text) for title in ("T", "") if self.store.passage(passage_id(title, text)) is not None]
         if stored:
@@ -138,7 +138,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(rebuilt=st.booleans())
     def restart(self, rebuilt):
-        """`rebuilt`: without what was written down, from the tables alone."""
+        """`rebuilt`: without the checkpoint, from the tables alone."""
         self.store.close()
         for snapshot in self.folder.glob("snapshot-*") if rebuilt else ():
             shutil.rmtree(snapshot)
@@ -146,7 +146,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule()
     def save(self):
-        """Later restarts begin with what was written down here."""
+        """Later restarts begin with the checkpoint written here."""
         self.store.write_checkpoint()
 
     @rule()
@@ -163,7 +163,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(back=st.integers(0, 5))
     def look_back(self, back):
-        """What the memory knew then is what it knew then; what was purged says so."""
+        """An earlier commit gives the memory of that time, or an error if it was purged."""
         commit = self.store.snapshot().commit - back
         if commit < max(self.store.horizon, 1):
             with pytest.raises(StoreError, match="kept from commit"):
@@ -177,7 +177,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(chosen=st.sampled_from(["abc", "a", "bdf", "abcdef", *LABELS]), back=st.sampled_from([None, None, 0, 1, 3]))
     def ask_a_scope(self, chosen, back):
-        """A scope is a memory of its own, now and as of then, whether it was asked before or not."""
+        """A scope equals a memory of its documents, now and at the earlier commit, whether it was used before or not."""
         moment = None if back is None else self.store.snapshot().commit - back
         known = self.documents, self.versions, self.labels
         if moment is not None:
@@ -231,7 +231,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "store"):
-            # Vectors, words, documents, who read what, and what is known and does not live: an export does not show them.
+            # Checks what an export does not show: vectors, words, documents, extractors, and dead contents.
             problems = verify(self.store).problems
             self.store.close()
             assert problems == []
@@ -240,9 +240,9 @@ class MemoryMachine(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def fold_often(monkeypatch):
-    """The folds, merges, purges and crowds of a large memory, at the size of a small one.
+    """Applies the folds, merges, purges and crowding of a large memory to a small one.
 
-    Nothing is flushed: no power is lost here.
+    Disables syncing, because no power is lost here.
     """
     monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)

@@ -1,4 +1,4 @@
-"""What a store promises besides order-independence: all or nothing, forgetting for good, clear refusals."""
+"""Guarantees of a store besides order independence: atomicity, permanent forgetting, clear refusals."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def test_what_was_purged_can_come_back_also_after_a_restart(tmp_path):
 
 @pytest.mark.slow
 def test_what_an_earlier_reading_found_is_forgotten_and_nothing_else(tmp_path):
-    """A passage read again by a better extractor: the first reading is no more, once nobody can look back at it."""
+    """A passage extracted again by a better extractor: the first extraction is deleted once no commit that shows it is kept."""
     documents = {"a": [("T", "text 4 secret", None)], "b": [("T", "text 1", None)]}
     first = [(f"zanzibar {i}", "is", f"zanzibar {i + 1}") for i in range(3)]
     with open_store(tmp_path) as store:
@@ -154,7 +154,7 @@ def reading_again(title, text):
 
 @pytest.mark.slow
 def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
-    """A text that nobody needs goes while an earlier commit is being put together, which is still kept."""
+    """An unneeded text is purged while an earlier commit, which is still kept, is being loaded."""
     documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(5)}
     add(store, documents)
     add(store, {}, ["d4"])
@@ -179,7 +179,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
 
 @pytest.mark.slow
 def test_the_log_does_not_grow_for_ever(tmp_path):
-    """A year of commits is no year's rows to read at the next start; where the sources stand is known all the same."""
+    """A year of commits does not leave a year of rows for the next start; the sources' positions are kept."""
     with open_store(tmp_path) as store:
         add(store, {"stays": [("T", "text 1", None)], "goes": [("T", "text 2", None)]})
         add(store, {}, ["goes"])
@@ -211,7 +211,7 @@ def test_a_log_of_additions_alone_is_trimmed_once_it_is_long(store, monkeypatch)
     for offset in range(3):
         store.commit(Batch(positions={"topic": offset}))
     store.purge(timedelta(0))
-    # All three said where the topic stands, and the last still does; the trim is a commit itself.
+    # All three had the topic's position, and the last still has; the trim is itself a commit.
     assert store._tables.rows("commits") == rows + 3 - 2 + 1
 
 
@@ -240,7 +240,7 @@ def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
     documents = {"a": [("T", "text 4", None)]}
     with open_store(tmp_path) as store:
         add(store, documents)
-        # What a process leaves that ends between the tables and the commit's row.
+        # The state after a process ended between the tables' appends and the commit's row.
         batch = complete(store, {"b": [("T", "text 3", None)]}, [])
         write_rows(store._tables, store._index, plan(store._index, batch, store.rule, 0.0), 99)
     with open_store(tmp_path) as store:
@@ -371,7 +371,7 @@ def test_export_lines_are_json_whatever_the_text(store):
 
 @pytest.mark.slow
 def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
-    """The tables hold the commit by then: half of it in the memory would answer wrongly for ever."""
+    """The tables contain the commit by then: a partly updated index would give wrong answers permanently."""
     documents = {"a": [("T", "text 1", None), ("T", "text 3", None)], "b": [("T", "text 2", None)]}
     with open_store(tmp_path) as store:
         add(store, {"old": [("T", "text 5", None)], "kept": [("T", "text 4", None)]})
@@ -392,7 +392,7 @@ def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_commit_whose_row_cannot_be_flushed_does_not_stand(tmp_path, monkeypatch):
-    """It was not acknowledged: its row must not stay beside that of the commit which gets its number."""
+    """It was not acknowledged: its row must not coexist with that of the next commit with the same number."""
     with open_store(tmp_path) as store:
         add(store, {"a": [("T", "text 1", None)]})
         sync = store._tables.sync

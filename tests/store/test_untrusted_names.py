@@ -1,4 +1,4 @@
-"""Names from elsewhere stay inside their folder, and nothing joins one in another way."""
+"""Untrusted names stay inside their folder, and no code joins them in another way."""
 
 import ast
 import os
@@ -85,7 +85,7 @@ def test_a_root_that_is_a_link_is_the_administrators_choice(tmp_path):
     assert inside(tmp_path / "root", "a").is_file()
 
 
-# No other join in the rooms that keep or take in files.
+# No other join in the modules that store or accept files.
 
 ROOMS = (
     "store/backup",
@@ -180,11 +180,11 @@ TRUSTED = {
         "store/maintenance/synonym_recall.py": ["self.found / self.pairs"],
     },
 }
-"""Joins that do without the function: why, by file."""
+"""Joins without the function: the reason, by file."""
 
 
 def joins(tree: ast.AST):
-    """What looks like a join of a path with something that is no constant: the expression as text."""
+    """Yields expressions that look like a join of a path with something that is not constant, as text."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             parts = [node.right]
@@ -204,7 +204,7 @@ def joins(tree: ast.AST):
 
 
 def is_constant(part: ast.expr) -> bool:
-    """A literal, or a module's constant."""
+    """Whether the expression is a literal or a module's constant."""
     if isinstance(part, ast.Constant):
         return True
     name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""

@@ -1,1 +1,1 @@
-"""What it takes: time, memory, disk, and how that grows."""
+"""The cost of hippod: time, memory, disk, and their growth."""

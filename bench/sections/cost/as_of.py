@@ -1,7 +1,7 @@
-"""What questions about earlier states (`as_of`) cost others: a client's queries without and beside three readers of the past.
+"""The effect of `as_of` queries on other queries: latency with and without three concurrent readers of earlier commits.
 
-The real daemon, on `HIPPOD_BENCH_AS_OF` commits (300) after a first index of five times as many passages. Each reader asks
-about a random commit, so most of them have to be loaded. The queries are measured in turns without and beside the readers.
+The real daemon has `HIPPOD_BENCH_AS_OF` commits (300) after a first index of five times as many passages. Each reader queries a
+random commit, so most commits must be loaded. Rounds with and without the readers alternate.
 """
 
 import os
@@ -22,9 +22,9 @@ PASSAGES_A_COMMIT = 5
 READERS = 3
 ROUNDS = 4
 QUERIES = 60
-"""In each round, without readers and beside them."""
+"""Queries in each round, with and without readers."""
 RATIO_MOST = 1.5
-"""p95 beside the readers, in parts of p95 without."""
+"""Maximum ratio of the p95 with readers to the p95 without."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -71,7 +71,7 @@ def _measure(daemon: Daemon, first: int, texts: list[str], results: dict[str, An
         ]
         for each in readers:
             each.start()
-        time.sleep(1.0)  # until all of them wait for a commit
+        time.sleep(1.0)  # until all readers wait for a commit
         beside += [_ask(daemon, text) for text in questions]
         over.set()
         for each in readers:
@@ -82,7 +82,7 @@ def _measure(daemon: Daemon, first: int, texts: list[str], results: dict[str, An
 
 
 def _ask(daemon: Daemon, text: str, **more: Any) -> float:
-    """Milliseconds of one query in the default mode."""
+    """Returns the milliseconds of one query in the default mode."""
     began = time.perf_counter()
     daemon.ask("POST", "/v1/query", json={"query": " ".join(text.split()[:12]), **more})
     return (time.perf_counter() - began) * 1000

@@ -1,9 +1,9 @@
-"""Questions through a running daemon, against a model of 300 ms a call: what hippod adds, in wall and processor time.
+"""`ask` through a running daemon, with a model that takes 300 ms a call: hippod's own wall and processor time.
 
-The model is a script in a process of its own and answers in no time once its 300 ms are over. `own` is what is left of
-the time between request and answer, as the client sees it, when the calls' 300 ms are taken away: the API, retrieval,
-prompts, reading replies, the HTTP to the model, sessions written to disk, JSON; `cpu` is the processor time that the daemon's
-process spent meanwhile, which other work on the machine disturbs less. The memory is the example drive by the rules.
+The model is a script in a separate process that answers exactly after its 300 ms. `own` is the client's time between request
+and answer, minus the calls' 300 ms: the API, retrieval, prompts, parsing replies, HTTP to the model, writing sessions, JSON.
+`cpu` is the processor time of the daemon's process meanwhile, which other work on the machine affects less. The memory is the
+example drive, extracted by the rules.
 """
 
 import shutil
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 LATENCY_S = 0.3
 QUESTIONS = 10
 ADDED = 20
-"""Documents handed in at a time while questions are asked beside indexing."""
+"""Documents added at a time while questions are asked during indexing."""
 WAYS: tuple[tuple[str, dict[str, Any], bool], ...] = (
     ("`ask`", {}, False),
     ("`ask --steps 3`", {"steps": 3}, False),
@@ -62,7 +62,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _measured(daemon: Daemon, body: dict[str, Any], beside: bool) -> dict[str, Any]:
-    """One question to warm up, then `QUESTIONS` one after the other."""
+    """Asks one question to warm up, then `QUESTIONS` one after another."""
     assert daemon.process is not None
     process = psutil.Process(daemon.process.pid)
     times, calls, shares = [], [], []
@@ -102,7 +102,7 @@ def _nothing() -> Iterator[None]:
 
 @contextmanager
 def _indexing(daemon: Daemon) -> Iterator[None]:
-    """Documents with triples are added and committed, one lot after the other, for as long as this lasts."""
+    """Adds documents with triples in one batch after another inside the `with` block."""
     over = threading.Event()
     passages = World(1).passages(1_000_000)
 

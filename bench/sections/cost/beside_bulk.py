@@ -1,7 +1,7 @@
-"""How soon something new answers while much else is read: beside a first index, and beside checkouts in the followed folder.
+"""The time until a new text is found during bulk work: during a first index, and during checkouts in the followed folder.
 
-The real daemon with the packaged encoder. A time is from when a file is closed, or a document accepted, until a query in the
-default mode finds it; what is not found in time counts as that time.
+Uses the real daemon with the packaged encoder. A time runs from closing a file, or accepting a document, until a query in the
+default mode finds it; a text that is not found within the time limit counts as that limit.
 """
 
 import json
@@ -17,13 +17,13 @@ from bench.support.followed_folder import CORPUS, percentiles, table, text_about
 from tests.e2e.real_hippod import Daemon
 
 SAVES = 40
-"""Of each kind, beside each bulk."""
+"""Saves of each kind, during each bulk."""
 UNDER_WAY = 200
-"""Passages of a first index, after which the first file is saved."""
+"""Committed passages of the first index before the first file is saved."""
 BETWEEN_S = 0.1
 PATIENCE_S = 45.0
 LOST = 2
-"""After so many that took longer than that, no more are tried."""
+"""Number of texts not found within `PATIENCE_S` after which no more of that kind are tried."""
 ASK_EVERY_S = 0.025
 CHECKED_OUT, FOLDERS = 500, 50
 SAVES_A_CHECKOUT = 4
@@ -70,8 +70,11 @@ def _beside_first_index(home: Path, results: dict[str, Any]) -> str:
 
 
 def _beside_checkouts(home: Path, results: dict[str, Any]) -> str:
-    """Branches that have other texts in the same `CHECKED_OUT` files are checked out one after the other, each once. The first
-    file of four is saved as soon as a checkout is done, the others at any time while its files are read."""
+    """Checks out branches with other texts in the same `CHECKED_OUT` files, each branch once.
+
+    Of every four files, the first is saved as soon as a checkout is done, the others at random times while its files are
+    indexed.
+    """
     daemon = _daemon(home)
     git = _Repository(daemon.drive)
     corpus = json.loads(CORPUS.read_text("utf-8"))
@@ -129,7 +132,7 @@ class _Repository:
 
 
 def _found_after(daemon: Daemon, number: int, kind: str) -> float:
-    """Seconds until a query finds the text that is saved now, or handed in."""
+    """Returns the seconds until a query finds the text that is saved or added now."""
     wanted = text_about(number, "first")
     began = time.perf_counter()
     if kind == "saved":

@@ -1,8 +1,8 @@
-"""The main job with the real daemon and the packaged encoder: how soon a change answers, and what a bulk load costs.
+"""A followed folder with the real daemon and the packaged encoder: latency of a change, and cost of a bulk load.
 
-Latencies are what a user sees: from the moment a file is closed (or deleted) until a query in the default mode over the
-socket answers accordingly, asked again and again without pause. Memory is the resident memory of the daemon and of all
-its child processes together, sampled; pages that they share are counted more than once.
+Latencies are those that a user sees: from closing (or deleting) a file until a query in the default mode over the socket
+answers accordingly, repeated without pause. Memory is the sampled resident memory of the daemon and all its children; pages
+that they share are counted more than once.
 """
 
 import json
@@ -24,7 +24,7 @@ from tests.e2e.real_hippod import ROOT, Daemon
 DRIVE = ROOT / "examples" / "drive"
 SAVES = 200
 BETWEEN_S = 0.1
-"""The daemon rests this long between two changes."""
+"""Pause between two changes."""
 PATIENCE_S = 30.0
 BULK_PATIENCE_S = 3_600.0
 SAMPLE_S = 0.25
@@ -33,7 +33,7 @@ MIB = 1 << 20
 
 
 def run(results: dict[str, Any]) -> str:
-    """Starts, changes, and bulk loads; Markdown tables."""
+    """Measures starts, changes, and bulk loads; returns Markdown tables."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = [_starts(folder / "start", results), _changes(folder / "changes", results)]
@@ -127,7 +127,7 @@ def _changes(home: Path, results: dict[str, Any]) -> str:
 
 
 def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
-    """Seconds until the document is found with the text of `version` alone, or with `None` not found at all."""
+    """Returns the seconds until the document is found with the text of `version` only, or is not found if `version` is None."""
     began = time.perf_counter()
     query = text_about(number, version or "second").split("\n\n")[1].split(".")[0]
     while True:
@@ -144,7 +144,7 @@ def _until(daemon: Daemon, number: int, uri: str, version: str | None) -> float:
 
 @dataclass
 class _Load:
-    """What was seen while a load went on."""
+    """Observations during a load."""
 
     rss: list[int] = field(default_factory=list)
     query_s: list[float] = field(default_factory=list)
@@ -272,7 +272,7 @@ def _load_once(daemon: Daemon, queries: list[str]) -> dict[str, Any]:
 
 
 def _stages(daemon: Daemon, total: bool = False) -> dict[str, float]:
-    """Time in each stage of the pipeline by the daemon's own count: a step's mean in ms, or all together in seconds."""
+    """Returns the time in each stage of the pipeline as the daemon counts it: a step's mean in ms, or the total in seconds."""
     out = {}
     for stage in ("parse", "extract", "encode", "commit"):
         seconds = daemon.metric("hippod_stage_seconds_sum", stage=stage)

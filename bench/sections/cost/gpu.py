@@ -1,8 +1,8 @@
-"""The packaged encoder on a GPU: passages a second, the time of a query, and whether the vectors are those of the CPU.
+"""The packaged encoder on a GPU: passages per second, time of a query, and difference from the CPU's vectors.
 
 hippod's own backend computes them (`memory.encoder.sentence_transformer`, `device = "cuda"`). The machine with the GPU needs
 sentence-transformers and the folder that `python -m bench.support.gpu_bundle` writes, in build/gpu or $HIPPOD_BENCH_BUNDLE. The
-bundle's weights are in float16; the vectors to compare with are from the original weights.
+bundle's weights are float16; the reference vectors are from the original weights.
 """
 
 import json
@@ -20,13 +20,16 @@ from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 BUNDLE = Path(os.environ.get("HIPPOD_BENCH_BUNDLE", "build/gpu"))
 BATCHES = (1, 16, 64, 256)
 COMPARED_MAX = 1e-3
-"""Largest difference of a component from the CPU's vector."""
+"""Maximum difference of a component from the CPU's vector."""
 QUERIES = 100
 
 
 def run(results: dict[str, Any]) -> str:
-    """Fills `results["gpu"]`: the device; by batch size `passages_per_s` and `difference`; `query_ms` alone and while
-    passages are encoded; `cpu_passages_per_s` of the same library on the processors."""
+    """Fills `results["gpu"]`.
+
+    The results are the device; by batch size `passages_per_s` and `difference`; `query_ms` alone and while passages are
+    encoded; `cpu_passages_per_s` of the same library on the CPU.
+    """
     import torch
 
     if not torch.cuda.is_available():
@@ -38,7 +41,7 @@ def run(results: dict[str, Any]) -> str:
     lines = ["| texts in a batch | passages a second | largest difference from the CPU |", "| ---: | ---: | ---: |"]
     for size in BATCHES:
         encoder = _encoder(size, "cuda")
-        encoder.encode(texts[: len(reference)])  # starts the kernels
+        encoder.encode(texts[: len(reference)])  # loads the kernels
         measured = texts[: len(texts) if size > 1 else len(reference)]
         began = time.perf_counter()
         vectors = encoder.encode(measured)
@@ -71,7 +74,7 @@ def _encoder(batch_size: int, device: str) -> SentenceTransformerEncoder:
 
 
 def _queries(encoder: SentenceTransformerEncoder, texts: list[str]) -> float:
-    """Milliseconds of one query, the median. Each query is another text, so none is remembered."""
+    """Returns the median milliseconds of one query. Each query is another text, so no result is cached."""
     times = []
     for text in texts[:QUERIES]:
         began = time.perf_counter()

@@ -1,13 +1,12 @@
-"""How cost follows the change: loads, single changes, queries, upkeep, memory and starts at growing sizes.
+"""Growth of the cost with the size of the memory: loads, single changes, queries, maintenance, memory and starts.
 
-Synthetic documents with triples (`bench.support.synthetic_documents`) and the `hash` encoder, so that what is
-measured is the store and the walk; single adds with the packaged encoder to the 1,890 passages of MuSiQue
-(`bench.support.live_adds`); and phrases whose vectors say nothing (`bench.support.hostile_vectors`).
-`HIPPOD_BENCH_SIZES` (passages, by default 2000,20000,100000) says how far it goes, `HIPPOD_BENCH_COMMITS` (5000) how many
-commits of one passage are compared with one build, `HIPPOD_BENCH_PARTS` which parts are measured (by default all:
-sizes,commits,crossover,live,hostile). Every step runs in a process of its own, so that one's memory is not
-another's, and is printed as soon as it is measured. Seconds a passage are told by the clock and of the
-processor: a machine that does other things as well changes the latter little.
+Uses synthetic documents with triples (`bench.support.synthetic_documents`) and the `hash` encoder, so that the store and the
+walk are measured. Also measures single adds with the packaged encoder to the 1,890 passages of MuSiQue
+(`bench.support.live_adds`), and phrases with hostile vectors (`bench.support.hostile_vectors`). `HIPPOD_BENCH_SIZES` gives the
+passages (by default 2000,20000,100000), `HIPPOD_BENCH_COMMITS` (5000) the number of one-passage commits that are compared with
+a single build, `HIPPOD_BENCH_PARTS` the parts to measure (by default all: sizes,commits,crossover,live,hostile). Every step
+runs in its own process, so that memory is measured separately, and is printed at once. Seconds per passage are given in wall
+and in processor time; other work on the machine affects the latter little.
 """
 
 import json
@@ -22,7 +21,7 @@ from bench.support.growth.thresholds import judge_all, violations
 
 PARTS = ("sizes", "commits", "crossover", "live", "hostile")
 HOSTILE = {"anywhere": 50_000, "equal": 50_000, "cone": 50_000, "groups": 10_000, "cones": 10_000}
-"""Phrases of each set. The last two get as many edges as can be, so that a commit of them is slow."""
+"""Phrases of each set. The last two have as many edges as possible, so that a commit of them is slow."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -55,7 +54,7 @@ def _sizes_measured() -> list[dict[str, Any]]:
 
 
 def _hostile(name: str, phrases: int) -> dict[str, Any]:
-    """One set of vectors: filled, opened from the tables alone, and emptied by half."""
+    """Measures one set of vectors: fills a store, opens it from the tables alone, and removes half."""
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="hippod-hostile-") as folder:
         for step in ("fill", "rebuild", "halve"):
@@ -64,7 +63,7 @@ def _hostile(name: str, phrases: int) -> dict[str, Any]:
 
 
 def _step(name: str, *arguments: str, program: str = "bench.support.growth.steps") -> dict[str, Any]:
-    """Runs one step in a process of its own; tells of it as soon as it is done. One that fails leaves its error."""
+    """Runs one step in a separate process and prints its result. A failing step returns its error."""
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", program, name, *arguments], stdout=subprocess.PIPE, text=True, check=False

@@ -1,9 +1,9 @@
-"""What takes memory or time by which texts and degrees come: a hub, equal titles, one passage in thousands of documents.
+"""Texts and degrees that may cost memory or time: a hub, equal titles, one passage in thousands of documents.
 
-Two stores of as many passages (`HIPPOD_BENCH_HUBS`, by default 20000) with four triples each: one in which every passage
-says something else, and one in which every passage states the same triple, has a triple about one phrase (a hub of as many
-edges), holds one word, and has one of two titles; half of the documents hold one more passage, the same. The real daemon
-follows beside each a file of a million equal lines. Every step is timed; the daemon's peak is measured for each anew.
+Compares two stores with equally many passages (`HIPPOD_BENCH_HUBS`, by default 20000) with four triples each. In one, all
+passages differ. In the other, every passage states the same triple, has a triple about one phrase (a hub with as many edges),
+contains one word, and has one of two titles; half of the documents contain one more passage, the same in all. The real daemon
+also follows a file of a million equal lines with each store. Every step is timed, with its own peak memory.
 """
 
 import os
@@ -26,7 +26,7 @@ COMMIT_PASSAGES = 500
 EQUAL_LINES = 1_000_000
 PATIENCE_S = 1800.0
 MORE_MIB = 500
-"""What a step may take in the second store beyond what it takes in the first."""
+"""Maximum additional memory in MiB of a step in the second store compared with the first."""
 
 SHARED = PassageText(passage_id("Notice", "The notice everywhere."), "Notice", "The notice everywhere.")
 
@@ -97,7 +97,7 @@ def _fill(folder: Path, hubs: bool, count: int) -> None:
 
 
 def _steps(daemon: Daemon, hubs: bool, count: int) -> dict[str, Callable[[], object]]:
-    """What is done, by what it is called."""
+    """Returns the steps by name."""
     hub = "hub" if hubs else "part a"
     thing = f"thing {in_letters(count // 2)}"
 

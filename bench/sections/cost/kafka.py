@@ -1,6 +1,6 @@
-"""The Kafka feed against mock brokers on loopback: throughput, latency, thirty kills, a slow reader, a broker that goes.
+"""The Kafka source with mock brokers on loopback: throughput, latency, thirty kills, slow extraction, a broker outage.
 
-Needs the test tools (confluent-kafka). HIPPOD_TEST_KAFKA names real brokers instead; what stops brokers is left out then.
+Needs the test tools (confluent-kafka). HIPPOD_TEST_KAFKA names real brokers instead; parts that stop brokers are then omitted.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ A_SECOND = 50
 
 
 def run(results: dict[str, Any]) -> str:
-    """Fills `results` with what was measured; returns it as Markdown."""
+    """Fills `results` with the measurements; returns Markdown."""
     rows = ["| what | measured |", "| --- | --- |"]
     for name, measure in (
         ("throughput", _throughput),
@@ -48,7 +48,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _throughput(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """Messages with triples, the `hash` encoder: from the daemon's start until all is committed."""
+    """Measures messages with triples and the `hash` encoder, from the daemon's start until everything is committed."""
     topic, letters = cluster.topic(PARTITIONS), cluster.topic(1)
     rng = random.Random(1)
     names = [f"{a}{b}" for a in WORDS for b in WORDS]
@@ -73,7 +73,7 @@ def _throughput(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _kills(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """`kill -9` at random moments while messages come; what is left is compared with a memory built at once."""
+    """Runs `kill -9` at random moments while messages arrive; compares the result with a memory built at once."""
     topic, letters = cluster.topic(PARTITIONS), cluster.topic(2)
     stream = Stream()
     rng = random.Random(2)
@@ -103,7 +103,7 @@ def _kills(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """From produce to a query's answer, embedded encoder and extractor, one message every 20 ms."""
+    """Measures from produce to a query's answer, with packaged encoder and extractor, one message every 20 ms."""
     topic = cluster.topic(PARTITIONS)
     sent: dict[str, float] = {}
     seen: dict[str, float] = {}
@@ -113,7 +113,7 @@ def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
         daemon.wait()
 
         def watch() -> None:
-            # What a commit has made visible is what a query that begins then finds: a query reads the last commit.
+            # A query reads the last commit, so a query that begins after the commit's event finds its passages.
             transport = httpx2.HTTPTransport(uds=str(daemon.socket))
             with (
                 contextlib.suppress(httpx2.TransportError),  # the daemon ends, and the stream with it
@@ -162,7 +162,7 @@ def _latency(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _membership(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """Extraction stands still for a minute, three times as long as two polls may be apart."""
+    """Stops extraction for a minute, three times the allowed interval between polls."""
     topic = cluster.topic(2)
     options = {"max_poll_interval_ms": 20_000, "session_timeout_ms": 20_000}
     with following(home, cluster, topic, options=options) as daemon:
@@ -176,7 +176,7 @@ def _membership(cluster: Cluster, home: Path) -> dict[str, Any]:
             for n in range(200):
                 cluster.send(topic, {"id": f"m{n}", "text": f"Bob {n} lives in Oslo."}, key=str(n))
             cluster.flush()
-            time.sleep(55)  # below the limit at which a reader that hangs is ended
+            time.sleep(55)  # below the limit after which a hanging extractor is killed
         finally:
             for pid in workers:
                 os.kill(pid, signal.SIGCONT)
@@ -187,7 +187,7 @@ def _membership(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _outage(cluster: Cluster, home: Path) -> dict[str, Any]:
-    """The broker is gone for a minute."""
+    """Stops the broker for a minute."""
     topic = cluster.topic(2)
     with following(home, cluster, topic) as daemon:
         cluster.send(topic, article(0))
@@ -212,7 +212,7 @@ def _outage(cluster: Cluster, home: Path) -> dict[str, Any]:
 
 
 def _cpu(daemon: Daemon) -> float:
-    """Processor seconds of the daemon and its workers so far."""
+    """Returns the processor seconds of the daemon and its workers so far."""
     process = psutil.Process(daemon.process.pid)  # type: ignore[union-attr]
     return round(sum(sum(each.cpu_times()[:2]) for each in (process, *process.children(recursive=True))), 1)
 

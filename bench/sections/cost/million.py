@@ -1,10 +1,10 @@
 """A large memory on a small machine: queries, agreement with the exact computation, memory, starts and single changes.
 
-Synthetic documents with vectors that lie as real ones do (`bench.support.million.vectors`), 8.3 phrases and 24 edges a passage.
-`HIPPOD_BENCH_SIZES` (passages, 100000 by default) says how large; `HIPPOD_BENCH_FOLDER` keeps the stores, so that steps can be
-made alone; `HIPPOD_BENCH_STEPS` says which of `STEPS`; `HIPPOD_BENCH_QUERIES` (1000) how many questions, and
-`HIPPOD_BENCH_MODES` in which modes. "scan" compares ten triples a passage without a store; "while_adding" asks beside 20 added
-passages a second. Every step runs in a process of its own and is printed as soon as it is measured.
+Uses synthetic documents with vectors distributed like real ones (`bench.support.million.vectors`), 8.3 phrases and 24 edges a
+passage. `HIPPOD_BENCH_SIZES` gives the passages (100000 by default). `HIPPOD_BENCH_FOLDER` keeps the stores, so that steps can
+be run alone. `HIPPOD_BENCH_STEPS` selects from `STEPS`, `HIPPOD_BENCH_QUERIES` (1000) gives the number of questions,
+`HIPPOD_BENCH_MODES` their modes. "scan" compares ten triples a passage without a store; "while_adding" queries while 20
+passages a second are added. Every step runs in its own process and is printed at once.
 """
 
 import json
@@ -32,7 +32,7 @@ STEPS = (
 )
 SCANNED_A_PASSAGE = 10
 LEAST_AGREEMENT = 0.99
-"""Share of questions whose first five passages are those of the exact computation."""
+"""Minimum share of questions whose first five passages equal those of the exact computation."""
 CHANGES = 100
 
 

@@ -1,4 +1,4 @@
-"""Extraction by a model: what 200 simulated servers give, rates of a scripted server, and the replay of GPT-3.5."""
+"""Extraction by a model: throughput with 200 simulated servers, rates of a scripted server, and the replay of GPT-3.5."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ SIMULATED_SERVERS = 200
 
 
 def run(results: dict[str, Any]) -> str:
-    """Needs ../shared for the replay; without it only the rates are measured."""
+    """Runs the replay only if ../shared is present; the rates are always measured."""
     lines = [
         *_simulations(results),
         "",
@@ -58,7 +58,8 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _simulations(results: dict[str, Any]) -> list[str]:
-    """The share of what an all-knowing client gets, for servers of every kind with refusals and failures at any time."""
+    """Measures throughput as a share of an all-knowing client's, for many kinds of servers with random refusals and
+    failures."""
     outcomes = [simulated_servers.run(seed) for seed in range(SIMULATED_SERVERS)]
     lines = [
         "| simulated servers | number | median share | a tenth below | worst | refused |",

@@ -1,7 +1,7 @@
-"""How fluently the page moves: a neighbourhood of 2,000 nodes and 8,000 edges, dragged in the system's Chromium.
+"""The frame rate of the page: a neighbourhood of 2,000 nodes and 8,000 edges, dragged in the system's Chromium.
 
-A real daemon with the `hash` encoder holds phrases that are joined to many others; the page asks for as many nodes as it may.
-The pointer drags the picture to and fro.
+A real daemon with the `hash` encoder contains phrases with many edges; the page requests as many nodes as allowed. The pointer
+drags the picture to and fro.
 """
 
 import re
@@ -26,7 +26,7 @@ WATCH = """() => {
   };
   requestAnimationFrame(tick);
 }"""
-"""The times of those frames alone in which the picture was drawn anew: each drawing begins with a clear."""
+"""Records the times of the frames in which the picture was redrawn: each drawing begins with a clear."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -58,7 +58,7 @@ def run(results: dict[str, Any]) -> str:
                 x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
                 page.mouse.move(x, y)
                 page.evaluate(WATCH)
-                page.mouse.down()  # and on at once: a pointer that rests first is a long press, and drags nothing
+                page.mouse.down()  # move at once: a pointer that rests first is a long press and drags nothing
                 for turn in range(4):
                     page.mouse.move(x + (120 if turn % 2 == 0 else -120), y + 80 * (turn % 2), steps=STEPS // 4)
                 times = page.evaluate("() => window.frames_ms")

@@ -1,7 +1,8 @@
-"""What a scope costs: its first question, later ones beside a memory of the same documents alone, and following commits.
+"""The cost of a scope: its first query, later ones compared with a memory of the same documents alone, and updates.
 
-One store of `HIPPOD_BENCH_SCOPES` passages (100000), of which a tenth and nineteen twentieths are asked of, and one store of
-the tenth alone. Vectors are those of the `hash` encoder (64 dimensions), phrases are spread like those of a real extraction.
+One store has `HIPPOD_BENCH_SCOPES` passages (100000), with scopes of one tenth and of nineteen twentieths; another store has
+only the tenth. Vectors are those of the `hash` encoder (64 dimensions); phrases are distributed like those of a real
+extraction.
 """
 
 import os
@@ -24,7 +25,7 @@ BATCH = 500
 QUERIES = 30
 FOLLOWED_COMMITS = 20
 FIRST_MOST_MS = 500
-"""What the first question of a tenth of 100,000 passages may take, the answer included."""
+"""Maximum milliseconds for the first query of a tenth of 100,000 passages, including the answer."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -68,7 +69,8 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
     questions = [f"{a} {b}" for a, b in pairwise(phrases)][::2]
 
     def asked(*memories: Callable[[], Any]) -> list[list[float]]:
-        """Milliseconds of each question, p50 and p95, of each memory, after one that is not counted; asked in turn."""
+        """Returns p50 and p95 milliseconds of each memory's queries. The memories are queried in turn; a first query is not
+        counted."""
         took: list[list[float]] = [[] for _ in memories]
         for question in [questions[0], *questions]:
             for memory, each in zip(memories, took, strict=True):
@@ -81,7 +83,7 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
         return whole.scoped("tenth", _is_tenth).snapshot
 
     def first(memory: Callable[[], Any]) -> tuple[int, int]:
-        """Milliseconds until the first question is answered, and those of the processors."""
+        """Returns the wall and processor milliseconds until the first query is answered."""
         began, worked = time.perf_counter(), time.process_time()
         retrieve(memory(), encoder, questions[0], "fused", 5, RetrievalSettings())
         return round((time.perf_counter() - began) * 1000), round((time.process_time() - worked) * 1000)

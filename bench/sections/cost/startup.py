@@ -1,8 +1,8 @@
-"""How long hippoctl takes to answer, beside how long Python takes to do nothing.
+"""The running time of hippoctl, compared with a Python that does nothing.
 
-Each command runs as a process of its own, in turn with `python -c pass`, so that what else the machine does falls on all alike.
-A daemon by script answers `status` and `query` at once: what remains is hippoctl's own. The first ratio is of processor time,
-user and system, at its least; the second of the clock.
+Each command runs in its own process, alternating with `python -c pass`, so that other work on the machine affects all equally.
+A scripted daemon answers `status` and `query` at once, so the time is hippoctl's own. The first ratio is of the least processor
+time, user and system; the second of wall time.
 """
 
 import os
@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[list[str], dict[str, str]]] = {
 
 
 def _run(command: list[str], environ: dict[str, str]) -> tuple[float, float]:
-    """Milliseconds of processor and of the clock."""
+    """Returns milliseconds of processor and wall time."""
     began = time.perf_counter()
     process = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, code, used = os.wait4(process.pid, 0)
@@ -48,7 +48,7 @@ def run(results: dict[str, Any]) -> str:
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
     with serving() as daemon, tempfile.TemporaryDirectory(prefix="hippod-bench-") as compiled:
         daemon.answers |= {"GET /v1/status": STATUS, "POST /v1/query": QUERY}
-        # Compiled as an installed program is, whatever this environment says.
+        # Compile like an installed program, whatever this environment says.
         own = {"HIPPOD_SOCKET": str(daemon.socket), "PYTHONPYCACHEPREFIX": compiled}
         environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | own
         for at in range(ROUNDS + 1):

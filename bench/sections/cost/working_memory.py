@@ -1,8 +1,8 @@
-"""A deep question against a model of 300 ms a call: what hippod adds to the model's time.
+"""A deep question with a model that takes 300 ms a call: hippod's own time.
 
-The model is a script in a process of its own. `own` is what is left of a question's time when the calls' 300 ms are taken
-away: retrieval, prompts, reading answers, the HTTP client, and whatever else keeps the machine from answering at once.
-`cpu` is the processor time of this process over all threads, which other work on the machine disturbs less.
+The model is a script in a separate process. `own` is a question's time minus the calls' 300 ms: retrieval, prompts, parsing
+answers, the HTTP client, and other delays of the machine. `cpu` is the processor time of this process over all threads, which
+other work on the machine affects less.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ QUESTIONS = 12
 
 
 def run(results: dict[str, Any]) -> str:
-    """The large graph needs ../shared; without it only the example drive is asked about."""
+    """Uses the large graph only if ../shared is present; the example drive is always measured."""
     lines = [
         "| memory | phrases | calls | question p50 | own p50 | own, share least / p50 / most | cpu, share |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -62,9 +62,9 @@ def _row(results: dict[str, Any], name: str, snapshot: Snapshot) -> str:
 
 
 async def _ask(snapshot: Snapshot) -> tuple[list[tuple[int, float, float]], float]:
-    """(calls, seconds, seconds without the model's) of each question, and processor seconds a question.
+    """Returns (calls, seconds, seconds without the model's) of each question, and processor seconds a question.
 
-    The first question warms up and is left out.
+    Leaves out the first question, which warms up.
     """
     with model_process(_serve) as (url, _):
         client = ModelClient(ModelSettings(url, "m"))

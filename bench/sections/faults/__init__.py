@@ -1,1 +1,1 @@
-"""What goes wrong on purpose: kills, hostile input, random histories, months of use."""
+"""Deliberate faults: kills, hostile input, random histories, months of use."""

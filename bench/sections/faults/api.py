@@ -1,5 +1,8 @@
-"""The API against its own description: requests made by schemathesis from `/openapi.json` of a real daemon, valid ones and
-such as break it in one place, each answer held against the document. `HIPPOD_BENCH_API` is how many at least (5,000)."""
+"""Checks the API against its own description: requests by schemathesis from `/openapi.json` of a real daemon.
+
+Requests are valid or break one rule; each answer is compared with the document. `HIPPOD_BENCH_API` is the minimum number of
+requests (5,000).
+"""
 
 import os
 import shutil
@@ -13,7 +16,7 @@ from tests.daemon.api.conformance.schemathesis_run import check, served
 
 PATIENCE_S = 3_600.0
 FIRST = 60
-"""Examples an operation in the first round; those with nothing to vary have fewer."""
+"""Examples for each operation in the first round; operations with nothing to vary have fewer."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -55,7 +58,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def violations(answers: Counter[int], failures: list[str], faults: int) -> list[str]:
-    """What must hold of `answers` (how often each status came) and did not. One client at a time finds nothing busy either."""
+    """Returns violated conditions on `answers` (count by status). With a single client, the daemon must never be busy."""
     broken = [f"{count:,} answers of {status}" for status, count in sorted(answers.items()) if status >= 500]
     if failures:
         broken.append(f"{len(failures):,} answers are not as documented")

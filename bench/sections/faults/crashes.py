@@ -1,8 +1,8 @@
-"""Kills a process that works on a store, again and again, and counts what does not hold afterwards.
+"""Kills a process that works on a store, again and again, and counts violations afterwards.
 
-`HIPPOD_BENCH_CRASHES` says how many times (200), `HIPPOD_BENCH_SEED` with which moments (the clock's, and told); a run can so
-be made in slices. `HIPPOD_BENCH_EXAMPLES` says how many random histories the stateful test takes (20,000; it is what
-`tests/store/test_order_independence.py` runs fewer of); 0 leaves either out. Progress is printed as it comes.
+`HIPPOD_BENCH_CRASHES` gives the number of kills (200), `HIPPOD_BENCH_SEED` their random moments (by default from the clock;
+printed), so that a run can be split. `HIPPOD_BENCH_EXAMPLES` gives the number of random histories of the stateful test
+(20,000), of which `tests/store/test_order_independence.py` runs fewer; 0 omits either part. Progress is printed.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.crash.crashing import Crashes
 
 ROOT = Path(__file__).parents[3]
 SLICE = 1_000
-"""Histories of one process: each slice has a seed of its own, and a failure is known when its slice ends."""
+"""Histories of one process. Each slice has its own seed; a failure is reported when its slice ends."""
 
 TOLD = 20
 """Kills between two lines of progress."""

@@ -1,10 +1,10 @@
-"""Followed folders on other file systems than a local disk, and files that are saved in other ways than by writing them.
+"""Followed folders on file systems other than a local disk, and files saved in unusual ways.
 
-A folder's watcher runs alone, without a daemon: a time is from the change until the watcher reports it complete. What is seen
-late or never on a drive is a figure; a report that in the end differs from the disk, or a save that is reported as a removal,
-is a violation.
+A folder's watcher runs alone, without a daemon: a time runs from the change until the watcher reports it complete. Late or
+missing reports on a drive are figures. A final report that differs from the disk, or a save that is reported as a removal, is a
+violation.
 
-As root, on Linux. A file system or a program that this machine does not have is left out, and named.
+Runs as root, on Linux. File systems and programs that this machine lacks are omitted and named.
 """
 
 import os
@@ -39,7 +39,7 @@ def digest(content: bytes) -> str:
 
 
 class Following:
-    """A watcher, and what it has reported so far."""
+    """A watcher, and its reports so far."""
 
     def __init__(self, root: Path, polling: bool = False) -> None:
         self.root = root
@@ -93,7 +93,7 @@ class Following:
         return time.monotonic() - began
 
     def agrees(self) -> bool:
-        """Whether what was reported is what followed files hold."""
+        """Whether the reports match the contents of the followed files."""
         found = {
             file_uri(os.fsencode(path)): digest(path.read_bytes())
             for path in self.root.rglob("*")
@@ -127,7 +127,7 @@ def bindfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
 
 @contextmanager
 def sshfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Over a pipe to the server that an SSH connection would start at its other end."""
+    """Mounts over a pipe to the server that an SSH connection would start at its other end."""
     server = subprocess.Popen([SFTP_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     options = ["-f", "-o", "passive"]
     client = subprocess.Popen(
@@ -167,7 +167,7 @@ read only = no
 
 @contextmanager
 def smb(folder: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Samba's own server; rclone mounts its share, as the kernel may have no client. It keeps lists of files for 5 s."""
+    """Mounts a share of Samba's server with rclone, because the kernel may have no client. rclone caches listings for 5 s."""
     for program in ("smbd", "rclone"):
         if shutil.which(program) is None:
             raise OSError(f"{program} is not installed")
@@ -179,7 +179,7 @@ def smb(folder: Path) -> Iterator[tuple[Path, Path | None]]:
     settings.write_text(SAMBA.format(port=port, state=state, share=folder / "beneath"))
     quiet: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     words = ["smbd", "--foreground", "--no-process-group", "--debug-stdout", "-s", str(settings)]
-    server = subprocess.Popen(words, start_new_session=True, **quiet)  # as it ends, it ends its whole process group
+    server = subprocess.Popen(words, start_new_session=True, **quiet)  # on its end, it ends its whole process group
     try:
         _until(lambda: _listens(port), server, "smbd does not listen")
         password = subprocess.run(["rclone", "obscure", "x"], capture_output=True, text=True, check=True).stdout.strip()
@@ -213,7 +213,7 @@ def _until(reached: Callable[[], bool], process: subprocess.Popen[bytes], failed
 
 @contextmanager
 def overlayfs(folder: Path) -> Iterator[tuple[Path, Path | None]]:
-    """With the upper and the work folder on a file system of memory: an overlay on an overlay is refused."""
+    """Upper and work folder are on a tmpfs, because an overlay on an overlay is refused."""
     command("mount", "-t", "tmpfs", "tmpfs", folder / "beneath")
     try:
         for name in ("lower", "upper", "work"):
@@ -268,7 +268,7 @@ def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any])
 
 
 def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[str, Any]) -> list[float | None]:
-    """Seconds until each of some new files was seen, and changes of one file; None where it was not."""
+    """Returns the seconds until each of several new files and changes of one file was seen; None if it was not."""
     found: list[float | None] = []
     with Following(root, polling) as following:
         for number in range(CHANGES):
@@ -277,8 +277,8 @@ def _changes(name: str, root: Path, written: Path, polling: bool, results: dict[
             (written / new).write_bytes(content)
             found.append(following.seen_after(lambda n=new, c=content: following.has(n, c), UNSEEN_AFTER_S))  # type: ignore[misc]
             if found[-1] is None:
-                break  # neither will the others be
-        # A client that keeps what it read (sshfs: 20 s) shows a change only when that is over.
+                break  # the other files would not be seen either
+        # A client that caches content (sshfs: 20 s) shows a change only after the cache expires.
         end = time.monotonic() + CACHED_AT_MOST_S
         following.rescan()
         while not following.agrees() and time.monotonic() < end:
@@ -326,7 +326,7 @@ def rsync(*options: str) -> Callable[[Path], Callable[[], None]]:
 
 
 def office(root: Path) -> Callable[[], None]:
-    """LibreOffice itself opens a document and saves it as another format, over a file that is there."""
+    """LibreOffice opens a document and saves it in another format over an existing file."""
     (root / "source").mkdir()
     (root / "source/report.txt").write_text("Ada wrote a report about the engine.\n")
     (root / "report.odt").write_bytes(b"an older report")
@@ -336,7 +336,7 @@ def office(root: Path) -> Callable[[], None]:
 
 
 def phone_sync(root: Path) -> Callable[[], None]:
-    """As Syncthing does it: a hidden temporary file, the older side's text moved aside as a conflict, a rename into place."""
+    """Like Syncthing: a hidden temporary file, the older side's text renamed as a conflict, a rename to the final name."""
     for number in range(50):
         (root / f"note-{number}.md").write_text(f"Note {number} of the computer.\n")
 

@@ -1,10 +1,8 @@
-"""Beyond one machine: workers beside each other, workers and replicas killed at random, a backup that breaks; or, with
-`--simulate`, what 100 million articles would take at the rates that this machine shows.
+"""Several machines: parallel workers, random kills of workers and replicas, an interrupted backup.
 
-The brokers are mock ones, or those that HIPPOD_TEST_KAFKA names: `make bench-fleet` names Tansu.
-
-Needs the test tools (confluent-kafka, moto). HIPPOD_BENCH_MESSAGES (5000) and HIPPOD_BENCH_KILLS (30) say how much;
-HIPPOD_BENCH_PARTS names parts (`workers,kills,backups`).
+With `--simulate`: the cost of 100 million articles at the rates of this machine. Brokers are mock ones, or those in
+HIPPOD_TEST_KAFKA: `make bench-fleet` names Tansu. Needs the test tools (confluent-kafka, moto). HIPPOD_BENCH_MESSAGES (5000)
+and HIPPOD_BENCH_KILLS (30) give the amounts; HIPPOD_BENCH_PARTS names parts (`workers,kills,backups`).
 """
 
 import os
@@ -34,7 +32,7 @@ KILLS = int(os.environ.get("HIPPOD_BENCH_KILLS", "30"))
 PARTS = os.environ.get("HIPPOD_BENCH_PARTS", "workers,kills,backups").split(",")
 CALL_S = 1.0
 CALLS_AT_ONCE = 4
-"""Of each worker: a model's server that answers so many in the time of one."""
+"""Concurrent calls of each worker. Its model server answers this many calls in the time of one."""
 SLOW_ARTICLES = 96
 LEAST_GAIN = 2.7
 PATIENCE_S = 900.0
@@ -42,7 +40,7 @@ CUT_CONNECTIONS = 12
 
 
 def run(results: dict[str, Any]) -> str:
-    """Fills `results` with what was measured; returns it as Markdown."""
+    """Fills `results` with the measurements; returns Markdown."""
     if results.get("options", {}).get("simulate"):
         return simulate(results)
     rows = ["| what | measured |", "| --- | --- |"]
@@ -87,7 +85,8 @@ class _WorkerProcess:
 
 
 def _workers(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
-    """Articles a second by one worker and by three: each has a model's server of its own that takes a second a call."""
+    """Measures the articles per second of one worker and of three, each with its own model server that takes a second a
+    call."""
     rates = {}
     for count in (1, 3):
         topic, output = cluster.topic(PARTITIONS), cluster.topic(PARTITIONS)
@@ -109,7 +108,7 @@ def _workers(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, A
                 worker.kill()
             for server in servers:
                 server.close()
-        # From the second quarter to the third: without the starts, and without the last ones, for which a worker may idle.
+        # The second and third quarter only: without the starts, and without the end, when a worker may be idle.
         times = sorted(message.timestamp()[1] / 1000 for message in cluster.read(output))
         first, last = len(times) // 4, 3 * len(times) // 4
         rates[count] = (last - first) / (times[last] - times[first])
@@ -125,7 +124,8 @@ def _read_all(cluster: Cluster, output: str, count: int) -> None:
 
 
 def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
-    """`kill -9` of two workers and two replicas at random, while messages come; what is left is a fresh build's."""
+    """Runs `kill -9` on two workers and two replicas at random while messages arrive; compares the result with a fresh
+    build."""
     topic, output, letters = cluster.topic(PARTITIONS), cluster.topic(PARTITIONS), cluster.topic(1)
     stream, dice = Stream(), random.Random(2)
     workers = [
@@ -149,7 +149,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
             worker.kill()
         ends = _ends(cluster, output)
         for replica in replicas:
-            # Not `hippoctl wait` alone: it asks the broker for the ends, and Tansu names too early ones.
+            # Not `hippoctl wait` alone: it asks the broker for the end offsets, and Tansu reports too early ones.
             until(lambda replica=replica: _reached(replica, ends), "a replica has applied all", PATIENCE_S, 1.0)
             replica.wait(PATIENCE_S)
         exports = [replica.export() for replica in replicas]
@@ -173,7 +173,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
 
 
 def _ends(cluster: Cluster, topic: str) -> dict[int, int]:
-    """One after the last offset of each partition that holds anything, as reading finds it."""
+    """Returns, for each partition with messages, one after its last offset, as found by reading."""
     ends: dict[int, int] = {}
     for message in cluster.read(topic):
         ends[message.partition()] = max(ends.get(message.partition(), 0), message.offset() + 1)
@@ -185,7 +185,8 @@ def _reached(replica: Daemon, ends: dict[int, int]) -> bool:
 
 
 def _backups(_cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any]:
-    """To an S3 server by a way that breaks, three times with changes between; the last one comes back, equal."""
+    """Backs up to an S3 server over a failing connection, three times with changes between; the restored backup must be
+    equal."""
     with s3_server() as port:
         proxy = BreakingProxy(port)
         os.environ |= {

@@ -1,10 +1,8 @@
-"""Hostile input, a hundred thousand times over: configuration, JSON documents, JSON lines, files of all
-formats, OpenIE files, Kafka values and queries, nearly right and broken. None may end the process or take more than a second of
-processor time.
+"""A hundred thousand hostile inputs: configuration, JSON documents, JSON lines, files of all formats, OpenIE files, Kafka
+values and queries, nearly valid and broken. None may end the process or take more than a second of processor time.
 
-`HIPPOD_BENCH_FUZZ` is the number of inputs (100,000), `HIPPOD_BENCH_FUZZ_SEED` the seed they are made from (the day's number
-where it is not given, so that each day tries others). What fails, and each target's slowest input, is kept under
-bench/results/fuzz/.
+`HIPPOD_BENCH_FUZZ` is the number of inputs (100,000), `HIPPOD_BENCH_FUZZ_SEED` their seed (by default the day's number, so that
+each day tries other inputs). Failing inputs, and each target's slowest input, are kept under bench/results/fuzz/.
 """
 
 import os

@@ -1,9 +1,9 @@
 """Random histories of a store, with purges, starts and faults, each verified at its end (`tests.store.histories`).
 
-`python -m bench histories --count 100000 --seed 7` runs so many, in two processes; they run to their end whatever fails, and a
-failure is printed as soon as it is found, with the seed of its script and the shortest script that still fails. A script is
-200 histories (`WORLDS`) side by side in one store. Script number n of a run with seed s is made from the seed s + n, so
-`--count 1 --seed SEED` runs the script of a failure again.
+`python -m bench histories --count 100000 --seed 7` runs 100,000 scripts in two processes. All scripts run even if some fail. A
+failure is printed at once, with the seed of its script and the shortest script that still fails. A script is 200 histories
+(`WORLDS`) interleaved in one store. Script number n of a run with seed s has the seed s + n, so `--count 1 --seed SEED` repeats
+the script of a failure.
 """
 
 import json
@@ -23,7 +23,7 @@ COUNT = 10_000
 WORLDS = 200
 PROCESSES = 2
 SCRIPTS_PER_PROCESS = 25
-"""Scripts after which a process is replaced: so one that leaks, or lingers in a thread, does not last."""
+"""Scripts after which a process is replaced, which limits the effect of leaks and lingering threads."""
 
 PROGRESS_S = 30.0
 
@@ -61,7 +61,7 @@ def run(results: dict[str, Any]) -> str:
 
 
 def _results(seeds: range) -> Iterator[tuple[int, str | None, float]]:
-    """(seed, what does not hold, seconds of a processor) of each script, as they end."""
+    """Yields (seed, violation or None, processor seconds) of each script as it ends."""
     left = list(seeds)
     while left:
         part, left = left[: PROCESSES * SCRIPTS_PER_PROCESS], left[PROCESSES * SCRIPTS_PER_PROCESS :]
@@ -74,12 +74,12 @@ def _results(seeds: range) -> Iterator[tuple[int, str | None, float]]:
                     try:
                         yield seed, *future.result()
                     except BrokenProcessPool as error:
-                        # The process died, with it all that it was asked for: which script it was shows when each runs alone.
+                        # The process died with all its pending scripts. Running each script alone shows which one failed.
                         yield seed, f"the process ended: {error}", 0.0
 
 
 def _silence() -> None:
-    """The faults are meant: the store's log of them says nothing."""
+    """Silences the store's log of the intended faults."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 

@@ -1,8 +1,8 @@
-"""Months of use by count: clients that go on asking while files are added, edited, renamed and deleted, in ten parts.
+"""Months of use, by number of changes: clients query while files are added, edited, renamed and deleted, in ten parts.
 
-After each part everything is committed and purged (`[store] keep_versions` is a second) and what the daemon holds is counted:
-resident memory, descriptors, threads, children. How many files there are stays about the same, so whatever grows is a leak.
-`HIPPOD_BENCH_SOAK` is the number of changes (5,000; there are twice as many queries), `HIPPOD_BENCH_SOAK_ENCODER` is "hash"
+After each part everything is committed and purged (`[store] keep_versions` is a second), and the daemon's resources are
+counted: resident memory, descriptors, threads, children. The number of files stays about the same, so growth is a leak.
+`HIPPOD_BENCH_SOAK` is the number of changes (5,000, with twice as many queries); `HIPPOD_BENCH_SOAK_ENCODER` is "hash"
 (default) or "sentence-transformers".
 """
 
@@ -32,10 +32,10 @@ FILES = 300
 SEED = 7
 PATIENCE_S = 1_800.0
 SETTLE_S = 12.0
-"""Longer than Lance keeps a thread that has nothing to do: 10 s."""
+"""Longer than Lance keeps an idle thread: 10 s."""
 MIB = 1 << 20
 QUIET = re.compile(r'"level": "(debug|info)"|"event": "document_failed".*"reason": "gone"')
-"""What a log line holds that tells of nothing wrong: a file may go before it is read, and is forgotten then."""
+"""Log lines without trouble. A file may be deleted before it is parsed, and is then forgotten."""
 
 SYLLABLES = [
     "ba",
@@ -64,23 +64,23 @@ THINGS = ("a bridge", "a mill", "a clock", "a school", "a harbour", "a library",
 
 
 GROWTH_MOST = 0.05
-"""Of resident memory, from the end of the first part to the last's."""
+"""Maximum growth of resident memory from the end of the first part to the end of the last."""
 SETTLED_AT = 5_000
-"""Changes from which memory is held to that: the first tenth of fewer ends before the daemon has all that comes with use."""
+"""Minimum number of changes for checking memory: the first tenth of fewer ends before the daemon has allocated all it uses."""
 DESCRIPTORS_APART = 2
-"""A look may meet a file that is open for a moment."""
+"""Allowed difference, because a count may include a file that is open for a moment."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What the daemon has hold of at a quiet moment. `rss` counts the daemon alone, in bytes, `all_rss` its children too."""
+    """The daemon's resources at a quiet moment. `rss` counts the daemon alone, in bytes, `all_rss` also its children."""
 
     rss: int
     all_rss: int
     descriptors: int
-    """Without those of `mapped`."""
+    """Without the descriptors in `mapped`."""
     mapped: int
-    """Files of snapshots, each of which holds a descriptor while it is mapped."""
+    """Files of checkpoints, each of which needs a descriptor while it is mapped."""
     threads: int
     children: int
     documents: int
@@ -89,7 +89,7 @@ class Held:
 
 @dataclass
 class Soak:
-    """What a run saw. `held`: before all, then after each part. `errors`: what was answered that should not have been."""
+    """The observations of a run. `held`: before all parts, then after each. `errors`: unexpected answers."""
 
     queries: int = 0
     changes: Counter[str] = field(default_factory=Counter)
@@ -99,12 +99,12 @@ class Soak:
 
     @property
     def growth(self) -> float:
-        """Resident memory at the end over that after the first part, less 1."""
+        """Relative growth of resident memory from the end of the first part to the end."""
         return self.held[-1].rss / self.held[1].rss - 1
 
 
 def violations(found: Soak) -> list[str]:
-    """What must hold of a soak, however long it was and wherever it ran, and did not."""
+    """Returns the violated conditions of a soak, for any length and machine."""
     broken = []
     if found.errors:
         broken.append(f"{len(found.errors):,} errors")
@@ -117,7 +117,7 @@ def violations(found: Soak) -> list[str]:
 
 
 class Drive:
-    """The files, and the changes to them: about as many of each kind, around `files` of them."""
+    """The files and their changes: about equally many of each kind, with about `files` files."""
 
     def __init__(self, folder: Path, files: int, seed: int) -> None:
         self._folder = folder
@@ -138,7 +138,7 @@ class Drive:
         return kind
 
     def words(self) -> str:
-        """A question that some file may answer."""
+        """Returns a question that some file may answer."""
         return f"Who {self._random.choice(DEEDS)} {self._random.choice(THINGS)} in {self._name()}?"
 
     def _name(self) -> str:
@@ -181,7 +181,7 @@ class Drive:
 
 
 def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: str = "hash", parts: int = PARTS) -> Soak:
-    """`queries` by `CLIENTS` clients while `changes` happen, in `parts` parts with a rest after each."""
+    """Runs `queries` by `CLIENTS` clients during `changes`, in `parts` parts with a rest after each."""
     found = Soak()
     daemon = Daemon(
         home,
@@ -215,7 +215,7 @@ def soak(home: Path, changes: int, queries: int, files: int = FILES, encoder: st
 
 
 def _rested(daemon: Daemon) -> Held:
-    """Once all is committed, and there was time to tidy up twice."""
+    """Returns the resources after everything is committed, and after enough time for two maintenance runs."""
     daemon.wait(PATIENCE_S)
     time.sleep(SETTLE_S)
     return look(daemon)
@@ -223,7 +223,7 @@ def _rested(daemon: Daemon) -> Held:
 
 @contextmanager
 def clients(daemon: Daemon, drive: Drive, found: Soak) -> Iterator[Any]:
-    """A function that has a number of queries asked by all clients together, and returns one that waits for the last."""
+    """Yields a function that starts a number of queries by all clients and returns a function that waits for the last."""
     lock = threading.Lock()
     modes = ("fused", "hipporag2", "dense", "bm25", "query-to-node", None)
     transport = httpx2.HTTPTransport(uds=str(daemon.socket), limits=httpx2.Limits(max_connections=CLIENTS))
@@ -274,7 +274,7 @@ def _mapped_files(pid: int) -> int:
 
 
 def look(daemon: Daemon) -> Held:
-    """What the daemon holds now; of its own memory the least of a few looks."""
+    """Returns the daemon's present resources; the minimum of several samples of its own memory."""
     assert daemon.process is not None
     process = psutil.Process(daemon.process.pid)
     status = daemon.status()

@@ -1,1 +1,1 @@
-"""The store that `bench growth` measures, its steps, and what must hold of them."""
+"""The store that `bench growth` measures, its steps, and its conditions."""

@@ -1,4 +1,4 @@
-"""How long encoding takes, for figures that leave it out."""
+"""Measures encoding time, for figures that exclude it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from memory.types import Encoder, Matrix
 
 
 class ClockedEncoder:
-    """Encodes as `encoder` does, and counts the seconds of the clock and of the processor that this takes."""
+    """Encodes with `encoder`, and counts the wall and processor seconds that this takes."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder

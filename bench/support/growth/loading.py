@@ -1,4 +1,4 @@
-"""Loads passages of a world in bulk, and says what each tenth of them cost."""
+"""Loads passages of a world in bulk, and measures the cost of each tenth."""
 
 import time
 from collections.abc import Callable
@@ -14,10 +14,10 @@ BATCH = 500
 def load_passages(
     store: Any, encoder: Any, count: int, after_batch: Callable[[int, float], None] = lambda _loaded, _seconds: None
 ) -> dict[str, Any]:
-    """Commits passages in batches of `BATCH` until there are `count`; the figures are of the commits, encoding apart.
+    """Commits passages in batches of `BATCH` until there are `count`; returns figures of the commits, without encoding.
 
-    A load that was ended goes on where it was. `after_batch` is called with the number of passages by then and the seconds
-    of all commits, and not timed.
+    Continues an interrupted load. `after_batch` is called, untimed, with the number of passages so far and the seconds of all
+    commits.
     """
     encoder = ClockedEncoder(encoder)
     stream, there = World().passages(count), store.snapshot().living_passages

@@ -1,4 +1,4 @@
-"""Single changes and queries on a large store: alone, beside adds, and beside all jobs of the upkeep."""
+"""Single changes and queries on a large store: alone, during adds, and during all maintenance jobs."""
 
 import os
 import threading
@@ -18,17 +18,18 @@ from daemon.runtime.allocator import trim_heap
 SINGLES = 60
 QUERIES = 60
 UPKEEP_S = 1.0
-"""Rest between two jobs of the upkeep that runs beside adds and queries."""
+"""Seconds between two maintenance jobs that run during adds and queries."""
 
 
 def ask(folder: str, _: str) -> dict[str, Any]:
-    """Starts on what `load` left; single changes and queries, then queries beside adds, and beside adds and all upkeep."""
+    """Measures starts on the store of `load`; single changes and queries, then queries during adds and during all
+    maintenance."""
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
     from store.maintenance.synonym_recall import measure_recall
 
-    # A bulk load leaves gigabytes to be written: who adds a passage in the next minute waits for the disk, not for hippod.
+    # A bulk load leaves gigabytes to be written: an add in the next minute would wait for the disk, not for hippod.
     os.sync()
     began = time.perf_counter()
     store, encoder = open_store(store_folder(folder))
@@ -61,7 +62,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
     with Adding(lambda i, count: add_several(10**6 + i, count)) as adding:
         found["query_while_adding_ms_p50_p95"] = timed(query, QUERIES)
     found["added_a_second_meanwhile"] = adding.a_second
-    # Every job of the schedule and looks back, one after the other, while passages are added and queries asked.
+    # Every job of the schedule and `as_of` queries, one after another, during adds and queries.
     jobs: dict[str, Callable[[], object]] = {
         "merge": lambda: store.compact(10**6),
         "fold": store.fold,
@@ -109,8 +110,10 @@ def ask(folder: str, _: str) -> dict[str, Any]:
 
 
 class Adding:
-    """Adds `RATE` passages a second in a thread for as long as it lasts, beside queries. As in the daemon, a commit takes
-    all that are due, and the next one comes after a rest."""
+    """Adds `RATE` passages a second in a thread inside the `with` block.
+
+    As in the daemon, a commit takes all passages that are due, and the next one follows after a rest.
+    """
 
     def __init__(self, add: Callable[[int, int], None]) -> None:
         self._add = add

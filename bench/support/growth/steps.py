@@ -1,4 +1,4 @@
-"""The steps of `bench growth`, each in a process of its own: `python -m bench.support.growth.steps STEP [ARGUMENT …]`."""
+"""The steps of `bench growth`, each in its own process: `python -m bench.support.growth.steps STEP [ARGUMENT …]`."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ from daemon.runtime.gc import shorten_switch_interval
 
 
 def load(folder: str, size: str) -> dict[str, Any]:
-    """Loads `size` passages in bulk and writes them down."""
+    """Loads `size` passages in bulk and writes a checkpoint."""
     store, encoder = open_store(store_folder(folder))
     found = load_passages(store, encoder, int(size))
     began = time.perf_counter()
@@ -42,7 +42,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
 
 
 def daemon(folder: str, _: str) -> dict[str, Any]:
-    """The real program on the same store: seconds from the start of the process to ready, and its memory after queries."""
+    """Measures the real program on the same store: seconds from process start to ready, and its memory after queries."""
     from bench.support.synthetic_documents import World
     from tests.e2e.real_hippod import Daemon
 
@@ -59,7 +59,7 @@ def daemon(folder: str, _: str) -> dict[str, Any]:
 
 
 def rebuild(folder: str, _: str) -> dict[str, Any]:
-    """Opens the store without its snapshot: everything is derived from the tables."""
+    """Opens the store without its checkpoint: everything is derived from the tables."""
     from bench.support.synthetic_documents import World
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
@@ -77,7 +77,7 @@ def rebuild(folder: str, _: str) -> dict[str, Any]:
 
 
 def commits(count: str) -> dict[str, Any]:
-    """One store from `count` commits of one passage, kept up as the daemon does it, beside one that was built at once."""
+    """Compares a store from `count` commits of one passage, maintained as in the daemon, with one that was built at once."""
     from bench.support.synthetic_documents import World, document
     from memory.retrieval.retrieve import retrieve
     from memory.retrieval.settings import RetrievalSettings
@@ -98,7 +98,7 @@ def commits(count: str) -> dict[str, Any]:
             sizes.append(megabytes(folder))
             stores.append(store)
         took: list[list[float]] = [[], []]
-        for i in range(3 * QUERIES):  # in turns, so that what else the machine does falls on both
+        for i in range(3 * QUERIES):  # alternating, so that other work on the machine affects both
             for store, times in zip(stores, took, strict=True):
                 began = time.perf_counter()
                 retrieve(
@@ -121,7 +121,7 @@ def commits(count: str) -> dict[str, Any]:
 
 
 def crossover(largest: str) -> dict[str, Any]:
-    """Processor time for finding one new phrase's synonyms among so many: by comparing with all, and by sketches."""
+    """Measures the processor time of finding one new phrase's synonyms among N: by comparing with all, and by sketches."""
     from bench.support.synthetic_documents import World
     from memory.encoder import make_encoder
     from store.fixed_point import no_vectors
@@ -144,7 +144,7 @@ def crossover(largest: str) -> dict[str, Any]:
         taken = count
         index.extend(vectors)
         index.sort(vectors)
-        # As many as a commit of a passage brings, and as a batch of a bulk load does.
+        # The phrases of one passage's commit, and of a bulk load's batch.
         for together in (9, 900):
             asked = np.linspace(0, count - 1, together).astype(np.int64)
             times = []
@@ -159,7 +159,7 @@ def crossover(largest: str) -> dict[str, Any]:
 
 
 def live() -> dict[str, Any]:
-    """Single adds with the packaged encoder, through the socket."""
+    """Measures single adds with the packaged encoder, through the socket."""
     from bench.support.live_adds import live_adds
 
     return live_adds() or {"skipped": "the sets are read from ../shared/data, which is not there"}

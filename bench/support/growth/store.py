@@ -1,4 +1,4 @@
-"""The store that `bench growth` measures, and how it is measured."""
+"""The store that `bench growth` measures, and helpers for measuring."""
 
 import os
 import time
@@ -42,7 +42,7 @@ def stream_part(stream: Any, count: int) -> list[Any]:
 
 
 def timed(step: Callable[[int], None], count: int, apart: Callable[[], float] = lambda: 0.0) -> list[float]:
-    """Milliseconds a step, p50 and p95. `apart`: seconds so far that do not count."""
+    """Returns milliseconds a step, p50 and p95. `apart`: total seconds so far that are excluded."""
     took = []
     for i in range(count):
         began = time.perf_counter() - apart()

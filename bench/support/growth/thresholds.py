@@ -1,4 +1,4 @@
-"""What must hold of `bench growth`, beside what was measured."""
+"""The conditions of `bench growth`, with the measured values."""
 
 from typing import Any
 
@@ -8,12 +8,14 @@ RATE = 20
 CEILING_MB = 4 * 1024
 
 HOSTILE_MB = 300
-"""What a search for synonyms may take beside the store, whatever the vectors are (docs/explanation/store.md,
-"Bounds")."""
+"""Maximum memory in MB of a synonym search in addition to the store, for any vectors (docs/explanation/store.md, "Bounds")."""
 
 
 def judge_all(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[dict[str, Any]]:
-    """What must hold, with what was measured; `holds` is None where it was not. `anywhere`: on a slow machine as well."""
+    """Returns the conditions with their measured values; `holds` is None if not measured.
+
+    `anywhere`: the condition must hold on slow machines too.
+    """
     judged: list[dict[str, Any]] = []
 
     def judge(
@@ -73,7 +75,7 @@ def judge_all(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[dict[
 
 
 def violations(rows: list[dict[str, Any]], results: dict[str, Any]) -> list[str]:
-    """Steps that failed, and what must hold on any machine and did not."""
+    """Returns failed steps, and violated conditions that must hold on any machine."""
     parts = [*rows, *(results.get(part, {}) for part in ("commits", "crossover", "live"))]
     parts += [found for steps in results.get("hostile", {}).values() for found in steps.values()]
     failed = [name.removesuffix("_failed") for part in parts for name in part if name.endswith("_failed")]

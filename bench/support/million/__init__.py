@@ -1,1 +1,1 @@
-"""The memory that `bench million` measures, its steps, and what must hold of them."""
+"""The memory that `bench million` measures, its steps, and its conditions."""

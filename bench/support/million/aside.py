@@ -1,4 +1,4 @@
-"""What is done beside asking and adding, on a large memory: looking back, explaining, drawing, checking, saving."""
+"""Further steps on a large memory: queries during adds, `as_of`, explanations, neighbourhoods, `verify`, backup."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ from store.verify.verify import verify
 DRAWN_NODES = 60
 SETTINGS = RetrievalSettings()
 BESIDE_S = 20.0
-"""How long questions are asked beside additions."""
+"""Seconds of queries during adds."""
 
 
 def ask(store: Any, encoder: Any, asked: list[str], **more: Any) -> Callable[[int], object]:
@@ -30,7 +30,7 @@ def ask(store: Any, encoder: Any, asked: list[str], **more: Any) -> Callable[[in
 
 
 def warm(store: Any, encoder: Any, asked: list[str]) -> None:
-    """Until a question costs what it will."""
+    """Queries until the caches are warm."""
     for question in asked[:3]:
         retrieve(store.snapshot(), encoder, question, DEFAULT_MODE, 5, SETTINGS)
     for vectors in (store.snapshot().triple_vectors, store.snapshot().passage_vectors):
@@ -38,7 +38,7 @@ def warm(store: Any, encoder: Any, asked: list[str]) -> None:
 
 
 def while_adding(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
-    """Questions one after the other, by themselves and while passages are added, encoding included."""
+    """Measures queries one after another, alone and while passages are added, including encoding."""
     fresh, first = World(seed=int(time.time())).passages(10**9), 10**9 + 1000 * int(time.time() % 10**5)
     found: dict[str, Any] = {"alone_ms_p50_p95": timed(ask(store, encoder, asked), min(len(asked), 100))}
     step, took, until = ask(store, encoder, asked), [], time.monotonic() + BESIDE_S
@@ -56,7 +56,7 @@ def while_adding(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
 
 
 def as_of(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
-    """A look at the commit before the last: until it is built, and questions to it."""
+    """Measures the commit before the last: loading it, and queries on it."""
     now = store.snapshot()
     began, work = time.perf_counter(), time.process_time()
     past = store.snapshot_at(now.commit - 1)
@@ -74,7 +74,7 @@ def as_of(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
 
 
 def explain(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
-    """Explained questions and neighbourhoods of questions, in milliseconds."""
+    """Measures explained queries and neighbourhoods of queries, in milliseconds."""
 
     def draw(at: int) -> None:
         context = QueryContext(store.snapshot(), encoder, asked[at], SETTINGS, k=5)
@@ -88,7 +88,7 @@ def explain(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
 
 
 def check(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
-    """`verify`."""
+    """Measures `verify`."""
     began, work = time.perf_counter(), time.process_time()
     report = verify(store)
     return {
@@ -101,7 +101,7 @@ def check(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
 
 
 def save(store: Any, _encoder: Any, _asked: list[str]) -> dict[str, Any]:
-    """A backup to a folder beside the store, which is deleted again."""
+    """Measures a backup to a folder next to the store, which is deleted again."""
     os.sync()
     with tempfile.TemporaryDirectory(dir=store.folder.parent, prefix="backup-") as place:
         target = Path(place, "made")
@@ -123,4 +123,4 @@ STEPS: dict[str, Callable[[Any, Any, list[str]], dict[str, Any]]] = {
     "verify": check,
     "backup": save,
 }
-"""Those of `bench million` that are here. Each is given an open store and questions."""
+"""The steps of `bench million` in this module. Each gets an open store, its encoder and questions."""

@@ -1,8 +1,8 @@
-"""The comparison of a query with very many triples, by itself: `bench million`, step "scan".
+"""The comparison of a query with very many triples, alone: `bench million`, step "scan".
 
-The triples are put together as those of `bench.support.synthetic_documents` are, but by array operations: nine to a passage,
-most of them about its title, phrases of two to four words, some of them respelled. What counts as a row's vector is what its
-code of one byte stands for, so that ten million rows take 3.9 GB of disk instead of 19.
+The triples are like those of `bench.support.synthetic_documents`, but made by array operations: nine to a passage, most of them
+about its title, phrases of two to four words, some of them respelled. A row's vector is the decoded value of its one-byte code,
+so that ten million rows take 3.9 GB of disk instead of 19.
 """
 
 import time
@@ -27,12 +27,12 @@ from store.index.vectors.codes import CodedBlock, VectorCodes
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors, VectorsView
 
 DEAD = 50
-"""One row in so many is dead."""
+"""One row in DEAD is dead."""
 TOP = 5
 
 
 class _DecodedBlock:
-    """A block of vectors that are made of their codes when they are read."""
+    """A block of vectors that are decoded from their codes on access."""
 
     def __init__(self, coded: CodedBlock) -> None:
         self.coded = coded
@@ -46,7 +46,7 @@ class _DecodedBlock:
 
 
 def scan(folder: Path, encoder: WordSumEncoder, rows: int, queries: NDArray[np.float32]) -> dict[str, Any]:
-    """Compares `queries` with `rows` triples, as the first step of `fused` does, and by codes of one byte alone."""
+    """Compares `queries` with `rows` triples, both like the first step of `fused` and by one-byte codes alone."""
     view, found = _filled(folder, encoder, rows), {}
     alive = np.arange(view.n) % DEAD != 0
     living = int(alive.sum())
@@ -90,20 +90,20 @@ def _note(figures: tuple[list[float], list[float]], wall: float, work: float) ->
 
 
 def _filled(folder: Path, encoder: WordSumEncoder, rows: int) -> VectorsView:
-    """A view of `rows` coded vectors."""
+    """Returns a view of `rows` coded vectors."""
     whole, storage = Vectors(encoder.identity.dim), ArrayStorage(folder)
     blocks = []
     for vectors in _triples(encoder, rows):
         made = VectorCodes(encoder.identity.dim, storage).blocks([fixed(vectors)], len(vectors), BLOCK_VECTORS)
         blocks += made
     known = np.ones(sum(len(block.units) for block in blocks), np.bool_)
-    # The last block is whole too, so nothing is copied.
+    # The last block is full too, so nothing is copied.
     whole.load([_DecodedBlock(block) for block in blocks], known, blocks)  # type: ignore[misc]
     return whole.view()
 
 
 def _triples(encoder: WordSumEncoder, rows: int) -> Iterator[NDArray[np.float32]]:
-    """The vectors of triples, in whole blocks."""
+    """Yields the vectors of triples in full blocks."""
     random = np.random.default_rng(11)
     weights = np.cumsum(1.0 / (np.arange(VOCABULARY) + 30.0))
     weights /= weights[-1]
@@ -112,7 +112,7 @@ def _triples(encoder: WordSumEncoder, rows: int) -> Iterator[NDArray[np.float32]
     predicates = encoder.word_rows([word for each in PREDICATES for word in each.split()]).reshape(-1, 2)
 
     def phrases(count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Words and weights of shape (count, 4); a word that a phrase does not have weighs nothing."""
+        """Returns words and weights of shape (count, 4); an absent word of a phrase has weight 0."""
         drawn = np.searchsorted(weights, random.random((count, 4)))
         respelled = (random.random((count, 1)) < RESPELLED) & (np.arange(4) == random.integers(0, 2, (count, 1)))
         lengths = random.integers(2, 5, (count, 1))

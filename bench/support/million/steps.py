@@ -1,7 +1,7 @@
-"""The steps of `bench million`, each in a process of its own: `python -m bench.support.million.steps STEP FOLDER COUNT`.
+"""The steps of `bench million`, each in its own process: `python -m bench.support.million.steps STEP FOLDER COUNT`.
 
-`load` fills the folder with `COUNT` passages. The others work on what it left, in any order and as often as wanted, with
-`COUNT` questions or changes.
+`load` fills the folder with `COUNT` passages. The other steps use its result, in any order and repeatedly, with `COUNT`
+questions or changes.
 """
 
 import json
@@ -32,15 +32,17 @@ from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 
 QUESTION_PASSAGES = 2_000
-"""The first passages of every memory, which the questions are about."""
+"""Passages at the beginning of every memory, which the questions are about."""
 SCANNED_QUESTIONS = 60
 UPKEEP_EACH = 50_000
-"""Passages of a load between two times that fragments are merged and a snapshot is written. A daemon does the one every ten
-minutes, the other every quarter of an hour."""
+"""Passages loaded between two rounds of merging fragments and writing a checkpoint.
+
+A daemon does the former every ten minutes, the latter every quarter of an hour.
+"""
 
 
 def open_million(folder: str) -> Any:
-    """The store in `folder` and the encoder of its vectors."""
+    """Returns the store in `folder` and the encoder of its vectors."""
     from store.store import Store
 
     encoder = make_word_sum_encoder()
@@ -52,7 +54,7 @@ def open_million(folder: str) -> Any:
 
 
 def vectors(_folder: str, _count: str) -> dict[str, Any]:
-    """Cosines among real and among synthetic phrases: mean, deviation, least; the nearest, 5th and 50th on average."""
+    """Measures cosines among real and among synthetic phrases: mean, deviation, least; the nearest, 5th and 50th on average."""
     encoder, world = make_word_sum_encoder(), World()
     next(skipped for skipped in world.passages(BANK) if len(world.phrases) >= BANK)
     found = {}
@@ -69,16 +71,16 @@ def vectors(_folder: str, _count: str) -> dict[str, Any]:
 
 
 def load(folder: str, size: str) -> dict[str, Any]:
-    """Loads `size` passages in bulk, encoding apart, with the upkeep on the way that the daemon does."""
+    """Loads `size` passages in bulk, without counting encoding, with the daemon's maintenance."""
     store, encoder = open_million(folder)
     began, snapshots, compactions = time.perf_counter(), [], []
 
     def write_down(loaded: int, seconds: float) -> None:
-        # A load that goes on need not begin at a whole batch.
+        # A continued load need not begin at a full batch.
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
         compacting = time.perf_counter()
-        # Nobody else reads the folder: what was merged need not wait for readers to leave it.
+        # There are no other readers of the folder, so merged files can be deleted at once.
         store.compact(COMPACT_FRAGMENTS, timedelta(0))
         compactions.append(round(time.perf_counter() - compacting, 1))
         store.fold()
@@ -105,7 +107,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
 
 
 def questions(count: int) -> list[str]:
-    """As many questions: a statement of some passage without its end, and a phrase of another one."""
+    """Returns `count` questions: a statement of some passage without its end, and a phrase of another passage."""
     random, passages = np.random.default_rng(7), World().passages(QUESTION_PASSAGES)
     stated = [triple for _, _, triples in passages for triple in triples]
     found = []
@@ -116,12 +118,12 @@ def questions(count: int) -> list[str]:
 
 
 def asked_modes() -> list[str]:
-    """All, or those in `HIPPOD_BENCH_MODES`."""
+    """Returns all modes, or those in `HIPPOD_BENCH_MODES`."""
     return os.environ.get("HIPPOD_BENCH_MODES", ",".join(MODES)).split(",")
 
 
 def query(folder: str, count: str) -> dict[str, Any]:
-    """`count` questions in each mode, encoding apart: milliseconds of the clock and of the processor, and of each stage."""
+    """Measures `count` queries in each mode, without encoding: wall and processor milliseconds, and those of each stage."""
     store, encoder = open_million(folder)
     snapshot, asked, found = store.snapshot(), questions(int(count)), {}
     warm(store, encoder, asked)
@@ -151,7 +153,7 @@ def scan_triples(folder: str, rows: str) -> dict[str, Any]:
 
 
 def agree(folder: str, count: str) -> dict[str, Any]:
-    """`count` questions in each mode, beside the exact computation: how often the first five passages are the same."""
+    """Compares `count` queries in each mode with the exact computation: how often the first five passages are equal."""
     store, encoder = open_million(folder)
     snapshot, asked, found = store.snapshot(), questions(int(count)), {}
     warm(store, encoder, asked)
@@ -173,7 +175,7 @@ def agree(folder: str, count: str) -> dict[str, Any]:
 
 
 def memory(folder: str, count: str) -> dict[str, Any]:
-    """A start and `count` questions in the default mode: seconds, and what of the memory cannot be dropped."""
+    """Measures a start and `count` queries in the default mode: seconds, and anonymous memory."""
     began = time.perf_counter()
     store, encoder = open_million(folder)
     opened = time.perf_counter() - began
@@ -190,9 +192,9 @@ def memory(folder: str, count: str) -> dict[str, Any]:
 
 
 def mutate(folder: str, count: str) -> dict[str, Any]:
-    """`count` single adds, edits and removals by themselves, once what they read is in memory.
+    """Measures `count` single adds, edits and removals, after their data was paged in.
 
-    Encoding apart.
+    Encoding is not counted.
     """
     store, plain = open_million(folder)
     encoder = ClockedEncoder(plain)
@@ -217,7 +219,7 @@ def mutate(folder: str, count: str) -> dict[str, Any]:
 
 
 def aside(name: str, folder: str, count: str) -> dict[str, Any]:
-    """One of `STEPS`, with `count` questions."""
+    """Runs one of `STEPS` with `count` questions."""
     store, encoder = open_million(folder)
     asked = questions(int(count))
     if name not in ("verify", "backup"):

@@ -1,11 +1,11 @@
-"""Vectors of 384 dimensions with neighbourhoods as real ones have, for as many synthetic texts as are asked for.
+"""Vectors of 384 dimensions with realistic neighbourhoods, for any number of synthetic texts.
 
-A word's vector is made of vectors that the packaged encoder gave to phrases of MuSiQue (`BANK` of them, without their mean): so
-the directions are those of real vectors, a few of which matter much and most little. A text's vector is the sum of its words',
-with a common part that gives any two texts the cosine that two real ones have. Texts that share words are near to each
-other, texts in another spelling ("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the
-cosines among phrases of both kinds. Between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation
-0.09 / 0.10, the nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
+A word's vector is made of vectors that the packaged encoder gave to phrases of MuSiQue (`BANK` of them, without their mean), so
+its directions are those of real vectors: few matter much and most matter little. A text's vector is the sum of its words'
+vectors and a common part that gives any two texts the mean cosine of real ones. Texts that share words are near to each other;
+texts in another spelling ("w0a1" and "w0a1s") are synonyms. `python -m bench million`, step "vectors", prints the cosines among
+phrases of both kinds. Between 100 questions and 5,000 triples (real / synthetic): mean 0.08 / 0.07, deviation 0.09 / 0.10, the
+nearest 0.59 / 0.68, the 5th 0.47 / 0.43, the 50th 0.33 / 0.32, the least -0.19 / -0.26.
 """
 
 import re
@@ -25,9 +25,9 @@ DIM = 384
 BANK = 4_000
 """Phrases of MuSiQue whose vectors the words are made of."""
 SPELLING = 1.25
-"""How far another spelling of a word lies from the word, as a share of the word's length."""
+"""Distance between two spellings of a word, as a share of the word's length."""
 COMMON = 0.2
-"""Length of what all texts have in common, as a share of the rest."""
+"""Length of the common part of all texts, as a share of the remaining part."""
 PREDICATE_WEIGHT = 0.5
 CHUNK_TEXTS = 4_096
 CACHE = Path("bench", "results", "musique-phrases.npy")
@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+")
 
 
 class WordSumEncoder:
-    """`memory.types.Encoder` of synthetic texts."""
+    """A `memory.types.Encoder` of synthetic texts."""
 
     def __init__(self, bank: NDArray[np.float32]) -> None:
         self.identity = EncoderIdentity("bench/word-sums-1", DIM)
@@ -78,11 +78,12 @@ class WordSumEncoder:
         return out
 
     def word_rows(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """What `sums` knows words by."""
+        """Returns the rows by which `sums` identifies words."""
         return np.array([self._word(word) for word in words], np.int64)
 
     def sums(self, columns: NDArray[np.int64], weights: NDArray[np.float32], starts: NDArray[np.int64]) -> Matrix:
-        """The vectors of texts: the words of text i are `columns[starts[i]:starts[i + 1]]`, and so are their weights."""
+        """Returns the vectors of texts: text i has the words `columns[starts[i]:starts[i + 1]]`, with weights in the same
+        slice."""
         shape = (len(starts) - 1, len(self._rows))
         sums = sparse.csr_array((weights, columns, starts), shape=shape) @ self._vectors[: len(self._rows)]
         sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
@@ -99,13 +100,13 @@ class WordSumEncoder:
 
 
 def _weight(word: str) -> float:
-    """A word of a predicate says less than a rare one."""
+    """Returns the weight of a word: words of predicates weigh less."""
     return 1.0 if any(letter.isdigit() for letter in word) else PREDICATE_WEIGHT
 
 
 @cache
 def make_word_sum_encoder() -> WordSumEncoder:
-    """Encodes the phrases once, and keeps their vectors in `bench/results`. Needs ../shared/data."""
+    """Encodes the phrases once and keeps their vectors in `bench/results`. Needs ../shared/data."""
     if not CACHE.exists():
         from bench.support.live_adds import RECORDED
         from memory.encoder import make_encoder

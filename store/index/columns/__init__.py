@@ -1,4 +1,4 @@
-"""What the index knows of texts, by row: mapped from a checkpoint's files, and beside that what came since, as objects.
+"""Columns of texts and lists by row: mapped from a checkpoint's files, with later rows as Python objects.
 
-So a start reads none of it, and the system can drop what nobody asks for.
+A start reads none of the mapped data, and the system can drop pages that are not used.
 """

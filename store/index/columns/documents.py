@@ -1,4 +1,4 @@
-"""Documents of a checkpoint: what is said of each is an object, its passages stay in the checkpoint's file."""
+"""Documents of a checkpoint: their metadata are objects, their passages stay in the checkpoint's file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
@@ -10,21 +10,21 @@ from store.lance.schema import documents as schema
 from store.types import Document, PassageRef
 
 LENGTH = "length"
-"""A column more in the checkpoint's table: how many passages a document has."""
+"""Additional column of the checkpoint's table: the number of passages of a document."""
 
 
 class MappedRefs(Sequence[PassageRef]):
-    """A document's passages, read whenever they are asked for. Equal to a tuple of the same."""
+    """A document's passages, read from the file on each access. Equal to a tuple of the same passages."""
 
     __slots__ = ("_length", "_number", "_texts")
 
     def __init__(self, texts: SavedTexts, number: int, length: int) -> None:
-        """Those that document `number` of `texts` has: `length` of them."""
+        """The `length` passages of document `number` in `texts`."""
         self._texts, self._number, self._length = texts, number, length
 
     @property
     def text(self) -> str:
-        """As in the column `passages` of the table `documents`."""
+        """Returns the passages as the column `passages` of the table `documents` stores them."""
         return self._texts[self._number]
 
     @overload
@@ -52,7 +52,7 @@ class MappedRefs(Sequence[PassageRef]):
 
 
 def shells(table: pa.Table, texts: SavedTexts) -> list[Document]:
-    """The documents of a table with `schema.SHELL_COLUMNS`, and of the column of their passages."""
+    """Returns the documents of a table that has `schema.SHELL_COLUMNS` and the column `LENGTH`."""
     columns = [table[name].to_pylist() for name in (LENGTH, *schema.SHELL_COLUMNS)]
     return [
         schema.from_shell(values, MappedRefs(texts, number, length) if length else ())
@@ -61,22 +61,23 @@ def shells(table: pa.Table, texts: SavedTexts) -> list[Document]:
 
 
 def passages_texts(documents: Iterable[Document]) -> Iterator[str]:
-    """The passages of each document, as the table has them."""
+    """Yields each document's passages as the table stores them."""
     for document in documents:
         refs = document.passages
         yield refs.text if isinstance(refs, MappedRefs) else schema.passages_text(refs)
 
 
 def map_passages(documents: Sequence[Document], texts: SavedTexts) -> None:
-    """Lets go of the documents' passages, which are what `texts` has written down of them. May run beside readers."""
+    """Replaces the passages of the documents with the equal passages in `texts`, which frees memory. Readers may run
+    concurrently."""
     for number, document in enumerate(documents):
         if length := len(document.passages):
-            # The same value in another place: nobody can tell.
+            # The new value equals the old one, so readers see no change.
             object.__setattr__(document, "passages", MappedRefs(texts, number, length))
 
 
 def shell_table(documents: Mapping[str, Document]) -> pa.Table:
-    """What `shells` makes documents of."""
+    """Returns the table from which `shells` makes the documents."""
     columns: dict[str, Any] = schema.shell_columns(list(documents.values()))
     arrays = {name: pa.array(columns[name], schema.SCHEMA.field(name).type) for name in schema.SHELL_COLUMNS}
     return pa.table(arrays | {LENGTH: pa.array((len(each.passages) for each in documents.values()), pa.int32())})

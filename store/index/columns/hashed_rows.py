@@ -1,6 +1,6 @@
-"""From a key to its row, without an object for each of millions of keys.
+"""Maps from a key to its row without a Python object for each of millions of keys.
 
-Hashes are the same in every process and on every machine, so that a checkpoint keeps them sorted and a start maps them.
+Hashes are the same in every process and on every machine, so a checkpoint stores them sorted and a start maps them.
 """
 
 from abc import ABC, abstractmethod
@@ -16,28 +16,28 @@ from store.index.file_arrays import ArrayStorage
 
 FOLD_SHARE = 0.1
 FOLD_MIN_KEYS = 20_000
-"""Keys in the dict are folded into the arrays once they are more than both."""
+"""The dict is folded into the arrays once it has more keys than this number and than FOLD_SHARE of the arrays."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 SortedHashes = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""Hashes in order, and the row of each."""
+"""Hashes in ascending order, and the row of each."""
 
 
 def text_hash(text: str) -> int:
-    """64 bits, without a sign."""
+    """Returns an unsigned 64-bit hash."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class HashedRows(ABC, Generic[Key]):
-    """Most rows are found by the hash of their key, and told by the key that stands in the row; those that came lately are in a
-    dict. 12 bytes a key, where a dict alone takes some 190.
+    """A map from key to row: sorted arrays of hashes for most keys, a dict for recent ones.
 
-    One writer. A reader in another thread sees each change whole.
+    A key is located by its hash and verified against the key stored in the row. The arrays take 12 bytes a key; a dict takes
+    about 190. One writer. A reader in another thread sees each change completely or not at all.
     """
 
     def __init__(self, storage: ArrayStorage) -> None:
-        """The arrays are made in `storage`."""
+        """`storage`: allocates the arrays."""
         self._storage = storage
         self._set((np.empty(0, np.uint64), np.empty(0, np.int32)), frozenset())
         self._removed: set[int] = set()
@@ -45,16 +45,16 @@ class HashedRows(ABC, Generic[Key]):
         self._later: dict[Key, int] = {}
 
     def _set(self, hashes: SortedHashes, gone: frozenset[int]) -> None:
-        # A memory view is searched several times as fast as an array is.
+        # Searching a memory view is several times as fast as searching an array.
         self._sorted = hashes[0].data, hashes[1].data, gone, hashes
 
     @abstractmethod
     def key(self, row: int) -> Key:
-        """The key that stands in a row."""
+        """Returns the key stored in a row."""
 
     @abstractmethod
     def hash(self, key: Key) -> int:
-        """64 bits, without a sign."""
+        """Returns an unsigned 64-bit hash."""
 
     @overload
     def get(self, key: Key) -> int | None: ...
@@ -63,7 +63,7 @@ class HashedRows(ABC, Generic[Key]):
     def get(self, key: Key, default: int) -> int: ...
 
     def get(self, key: Key, default: int | None = None) -> int | None:
-        # In this order: `adopt` fills the arrays before it empties the dict.
+        # The dict first: `adopt` fills the arrays before it empties the dict.
         later = self._later.get(key)
         if later is not None:
             return later
@@ -89,11 +89,11 @@ class HashedRows(ABC, Generic[Key]):
         return self.get(key) is not None
 
     def __setitem__(self, key: Key, row: int) -> None:
-        """Adds a key that is not there."""
+        """Adds a new key."""
         self._later[key] = row
 
     def discard(self, rows: Sequence[int]) -> None:
-        """Removes the keys of `rows`, as far as they still mean these: one may have come again with a row of its own."""
+        """Removes the keys of `rows`. Keeps a key that was added again with another row."""
         found = {row for row in rows if self.get(self.key(row)) == row}
         later = {row for row in found if self._later.pop(self.key(row), None) is not None}
         *_, gone, arrays = self._sorted
@@ -102,7 +102,7 @@ class HashedRows(ABC, Generic[Key]):
             self._set(arrays, gone | (found - later))
 
     def values(self) -> list[int]:
-        """The row of each key."""
+        """Returns the row of each key."""
         *_, gone, (_, rows) = self._sorted
         there = rows[~np.isin(rows, np.fromiter(gone, np.int32, len(gone)))] if gone else rows
         return [*there.tolist(), *self._later.copy().values()]
@@ -113,17 +113,17 @@ class HashedRows(ABC, Generic[Key]):
 
     @property
     def due(self) -> bool:
-        """Whether it is time to fold the dict into the arrays."""
+        """Whether the dict has enough keys to be folded into the arrays."""
         return len(self._later) > max(FOLD_MIN_KEYS, FOLD_SHARE * len(self._sorted[0]))
 
     def begin_fold(self) -> tuple[SortedHashes, frozenset[int], dict[Key, int]]:
-        """What `folded` makes the arrays of."""
+        """Captures the arguments of `folded`."""
         self._removed = set()
         *_, gone, arrays = self._sorted
         return arrays, gone, self._later.copy()
 
     def folded(self, arrays: SortedHashes, gone: frozenset[int], later: dict[Key, int]) -> SortedHashes:
-        """The arrays of all keys, for `adopt`. Touches nothing else, so it may run beside all."""
+        """Returns the arrays of all keys, for `adopt`. Changes nothing, so it may run concurrently with everything else."""
         hashes, rows = arrays
         if gone:
             there = ~np.isin(rows, np.fromiter(gone, np.int32, len(gone)))
@@ -132,7 +132,7 @@ class HashedRows(ABC, Generic[Key]):
         numbers = np.fromiter(later.values(), np.int32, len(later))
         order = np.argsort(added, kind="stable")
         added, numbers = added[order], numbers[order]
-        # Both are in order: each goes to its place in one pass.
+        # Both arrays are sorted, so one pass places all entries.
         places = np.searchsorted(hashes, added, "right") + np.arange(len(added))
         total = len(hashes) + len(added)
         out = self._storage.empty((total,), np.uint64), self._storage.empty((total,), np.int32)
@@ -143,33 +143,33 @@ class HashedRows(ABC, Generic[Key]):
         return out
 
     def adopt(self, folded: SortedHashes) -> None:
-        """Takes over what `folded` made of the last `begin_fold`; what changed since stays changed."""
-        # Rows are numbered in the order in which they come.
+        """Swaps in the result of `folded` for the last `begin_fold`, and keeps all changes made since."""
+        # Row numbers ascend in the order of addition.
         known = int(folded[1].max(initial=-1))
         later = {key: row for key, row in self._later.items() if row > known}
         self._set(folded, frozenset(row for row in self._removed if row <= known))
         self._later = later
 
     def fold(self) -> None:
-        """Folds the dict at once."""
+        """Folds the dict now."""
         self.adopt(self.folded(*self.begin_fold()))
 
     @property
     def gone(self) -> frozenset[int]:
-        """Rows that were removed since the last fold."""
+        """Returns the rows removed since the last fold."""
         return self._sorted[2]
 
     def load(self, hashes: SortedHashes, gone: Sequence[int]) -> None:
-        """Takes over saved arrays without the rows that are `gone`: there are no other keys."""
+        """Sets saved arrays, without the rows in `gone`. Only for a map without keys."""
         self._removed, self._later = set(), {}
         self._set(hashes, frozenset(gone))
 
 
 class TextRows(HashedRows[str]):
-    """Rows of texts."""
+    """Map from a text to its row."""
 
     def __init__(self, texts: Sequence[str], storage: ArrayStorage) -> None:
-        """`texts` of all rows are looked up here and never changed."""
+        """`texts` holds the text of every row; this map reads it and never changes it."""
         super().__init__(storage)
         self._texts = texts
 

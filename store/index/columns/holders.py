@@ -1,4 +1,4 @@
-"""By passage, the documents that hold it and the triples that they brought."""
+"""The documents that contain each passage, and the triples that they supplied for it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -14,20 +14,22 @@ from store.index.effective_triples import UpstreamTriples, needs_extraction, ups
 from store.types import Document
 
 READ_DOCUMENTS = 64
-"""Documents whose passages are kept when they have been read: many passages of one document are asked for in a row."""
+"""Number of documents whose triples stay in the cache: passages of one document are often read one after another."""
 
 Held = dict[str, UpstreamTriples]
-"""By URI, the triples that a document brought; None where it brought none."""
+"""By URI, the triples that a document supplied; None if it supplied none."""
 
 
 class SavedHolders:
-    """Those of a checkpoint. An entry of `lists` is twice the number of a document in `documents`, and one more where the
-    document brought triples for the passage. Nothing in it changes."""
+    """The holders of a checkpoint's passages. Immutable.
+
+    An entry of `lists` is 2 * (number of the document in `documents`), plus 1 if the document supplied triples for the passage.
+    """
 
     def __init__(
         self, lists: ListArrays | None = None, documents: Sequence[Document] = (), ids: Texts | None = None
     ) -> None:
-        """`ids`: by row, the passage's."""
+        """`ids`: the ids of the passages, by row."""
         self.lists, self.documents, self.ids = lists or ListArrays(), documents, ids or Texts()
         self._read = lru_cache(READ_DOCUMENTS)(lambda number: upstream_triples(documents[number]))
 
@@ -40,12 +42,15 @@ class SavedHolders:
         return found
 
     def take(self, rows: NDArray[np.int64], ids: Texts) -> "SavedHolders":
-        """Those of some passages, whose `ids` these are."""
+        """Returns the holders of the passages `rows`, whose ids are `ids`."""
         return SavedHolders(self.lists.take(rows), self.documents, ids)
 
 
 class Holders(Sequence[Held]):
-    """One writer changes and appends, whole dictionaries alone. A reader in another thread sees each change whole."""
+    """The holders of each passage, by row.
+
+    One writer replaces and appends whole dictionaries. A reader in another thread sees each change completely or not at all.
+    """
 
     def __init__(self, saved: SavedHolders | None = None) -> None:
         self._saved = saved or SavedHolders()
@@ -64,7 +69,7 @@ class Holders(Sequence[Held]):
     def __getitem__(self, row: int | slice) -> Held | list[Held]:
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
-        # In this order: `adopt` changes what is saved before it empties the dict.
+        # `_changed` first: `adopt` replaces `_saved` before it empties the dict.
         changed, saved = self._changed, self._saved
         found = changed.get(row)
         if found is not None:
@@ -88,13 +93,13 @@ class Holders(Sequence[Held]):
             self.append(each)
 
     def copy(self) -> "Holders":
-        """As they are now. O(what changed since the checkpoint)."""
+        """Returns an independent copy. O(changes since the checkpoint)."""
         other = Holders(self._saved)
         other._changed, other._n = self._changed.copy(), self._n
         return other
 
     def sizes(self) -> NDArray[np.int32]:
-        """How many documents hold each passage, shape (n,)."""
+        """Returns the number of documents that contain each passage, shape (n,)."""
         out = np.zeros(self._n, np.int32)
         out[: self._saved.lists.n] = np.diff(self._saved.lists.starts)
         for row, holders in self._changed.items():
@@ -102,7 +107,7 @@ class Holders(Sequence[Held]):
         return out
 
     def needing_extraction(self) -> NDArray[np.int64]:
-        """Rows of the passages that the local extractor has to read (`needs_extraction`), in order."""
+        """Returns the rows of the passages that the local extractor must process (`needs_extraction`), ascending."""
         lists, out = self._saved.lists, np.zeros(self._n, np.bool_)
         without = np.concatenate([[0], np.cumsum(1 - (lists.rows & 1))])
         out[: lists.n] = without[lists.starts[1:]] > without[lists.starts[:-1]]
@@ -112,7 +117,8 @@ class Holders(Sequence[Held]):
         return np.flatnonzero(out)
 
     def held_by(self, documents: Mapping[str, Document]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of the passages that some of `documents` hold, in order, and of those among them that others hold as well."""
+        """Returns the rows of the passages in any of `documents`, ascending, and those of them that other documents contain
+        too."""
         lists = self._saved.lists
         uris = map(attrgetter("uri"), self._saved.documents)
         chosen = np.fromiter(map(documents.__contains__, uris), np.bool_, len(self._saved.documents))
@@ -125,7 +131,7 @@ class Holders(Sequence[Held]):
         return held, held[some[held] < many[held]]
 
     def take(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
-        """Those of some passages, in order, whose `ids` these are."""
+        """Returns the holders of the passages `rows`, ascending, whose ids are `ids`."""
         known = rows[rows < self._saved.lists.n]
         other = Holders(self._saved.take(known, ids))
         other._n = len(rows)
@@ -137,10 +143,10 @@ class Holders(Sequence[Held]):
         return other
 
     def arrays(self, numbers: Mapping[str, int]) -> ListArrays:
-        """All of them as `SavedHolders.lists`, with these numbers of documents, by URI."""
+        """Returns all holders in the format of `SavedHolders.lists`; `numbers` are the documents' numbers, by URI."""
         saved = self._saved
         renumbered = np.fromiter((numbers.get(each.uri, -1) for each in saved.documents), np.int64)
-        # A document that is gone is in no list that did not change.
+        # Each list that contained a removed document has changed, so it is not read here.
         coded = (2 * renumbered[saved.lists.rows >> 1] + (saved.lists.rows & 1)).astype(np.int32)
         changed: dict[int, Rows | None] = {
             row: np.array([2 * numbers[uri] + (triples is not None) for uri, triples in holders.items()], np.int32)
@@ -149,7 +155,7 @@ class Holders(Sequence[Held]):
         return ListArrays(saved.lists.starts, coded, saved.lists.none).replaced(changed, self._n)
 
     def adopt(self, saved: SavedHolders, captured: "Holders") -> None:
-        """Takes what `captured`, an earlier `copy`, had from where it was written down."""
+        """Replaces the holders in `captured`, an earlier `copy`, with those in `saved`, the files written from it."""
         later = {row: held for row, held in self._changed.items() if captured._changed.get(row) is not held}
         self._saved = saved
         self._changed = later

@@ -1,4 +1,4 @@
-"""The passages' texts by row."""
+"""The texts of the passages, by row."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
@@ -10,13 +10,13 @@ PARTS = ("ids", "titles", "texts")
 
 
 class Passages(Sequence[PassageText]):
-    """A sequence of `PassageText`, whose parts lie side by side."""
+    """A sequence of `PassageText` that stores ids, titles and texts as separate columns."""
 
     def __init__(self, ids: Texts | None = None, titles: Texts | None = None, texts: Texts | None = None) -> None:
         self.ids, self.titles, self.texts = ids or Texts(), titles or Texts(), texts or Texts()
 
     def __len__(self) -> int:
-        return len(self.texts)  # appended to last
+        return len(self.texts)  # the last column that `append` extends
 
     @overload
     def __getitem__(self, row: int) -> PassageText: ...
@@ -42,5 +42,5 @@ class Passages(Sequence[PassageText]):
             self.append(passage)
 
     def frozen(self) -> "Passages":
-        """The passages as they are now, which do not grow along."""
+        """Returns the present passages as a sequence that does not grow."""
         return Passages(self.ids.frozen(), self.titles.frozen(), self.texts.frozen())

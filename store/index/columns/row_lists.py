@@ -1,4 +1,4 @@
-"""A list of rows for each of many rows: those of a checkpoint mapped from its files, those that changed since beside them."""
+"""A list of rows for each of many rows: mapped from a checkpoint's files, with changed lists in memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int32]
 Item = TypeVar("Item", bound=Rows | None)
-"""`Rows`, or None too where a row may have no list."""
+"""`Rows`, or also None for rows that may have no list."""
 
 NO_ROWS = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class ListArrays:
-    """List `i` is `rows[starts[i]:starts[i + 1]]`, or None where `none[i]`."""
+    """List `i` is `rows[starts[i]:starts[i + 1]]`, or None if `none[i]`."""
 
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     rows: Rows = field(default_factory=lambda: NO_ROWS)
@@ -27,7 +27,7 @@ class ListArrays:
         return len(self.starts) - 1
 
     def take(self, rows: NDArray[np.int64]) -> "ListArrays":
-        """The lists of some rows, in this order."""
+        """Returns the lists of `rows`, in this order."""
         sizes = self.starts[rows + 1] - self.starts[rows]
         starts = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
@@ -35,11 +35,12 @@ class ListArrays:
         return ListArrays(starts, self.rows[places], self.none[rows])
 
     def renumbered(self, numbers: Rows) -> "ListArrays":
-        """The same with `numbers[row]` for each row in the lists."""
+        """Returns the lists with `numbers[row]` in place of each row."""
         return ListArrays(self.starts, numbers[self.rows], self.none)
 
     def replaced(self, changed: Mapping[int, Rows | None], n: int) -> "ListArrays":
-        """The same with other lists in some rows, cut or lengthened (with empty lists) to `n` of them."""
+        """Returns `n` lists, with the lists in `changed` replaced by row. Adds empty lists, or drops the last ones, to have
+        `n`."""
         if not self.n and len(changed) == n:
             return list_arrays([changed[row] for row in range(n)])
         known = min(n, self.n)
@@ -52,7 +53,7 @@ class ListArrays:
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
         out = np.empty(int(starts[-1]), np.int32)
-        # What lies between two changed lists is copied in one piece.
+        # Lists between two changed lists are copied in one piece.
         for first, end in zip([0, *(row + 1 for row in moved)], [*moved, known], strict=True):
             end = min(end, known)
             if first < end:
@@ -72,7 +73,10 @@ def list_arrays(lists: Sequence[Rows | None]) -> ListArrays:
 
 
 class RowLists(Sequence[Item], Generic[Item]):
-    """One writer changes and appends lists, whole ones alone. A reader in another thread sees each change whole."""
+    """A sequence of lists of rows.
+
+    One writer replaces and appends whole lists. A reader in another thread sees each change completely or not at all.
+    """
 
     def __init__(self, saved: ListArrays | None = None) -> None:
         self._saved = saved or ListArrays()
@@ -91,7 +95,7 @@ class RowLists(Sequence[Item], Generic[Item]):
     def __getitem__(self, row: int | slice) -> Any:
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
-        # In this order: `adopt` changes the arrays before it empties the dict.
+        # `_changed` first: `adopt` replaces the arrays before it empties the dict.
         changed, saved = self._changed, self._saved
         if row in changed:
             return changed[row]
@@ -114,19 +118,19 @@ class RowLists(Sequence[Item], Generic[Item]):
             self.append(rows)
 
     def copy(self) -> "RowLists[Item]":
-        """The lists as they are now. O(what changed since the checkpoint)."""
+        """Returns an independent copy. O(changes since the checkpoint)."""
         other: RowLists[Item] = RowLists(self._saved)
         other._changed, other._n = self._changed.copy(), self._n
         return other
 
     def arrays(self) -> ListArrays:
-        """All lists, as arrays."""
+        """Returns all lists as arrays."""
         if not self._changed and self._n == self._saved.n:
             return self._saved
         return self._saved.replaced(self._changed, self._n)
 
     def adopt(self, saved: ListArrays, captured: "RowLists[Item]") -> None:
-        """Takes what `captured`, an earlier `copy`, had from where it was written down."""
+        """Replaces the lists in `captured`, an earlier `copy`, with those in `saved`, the files written from it."""
         then, missing = captured._changed, object()
         later = {row: rows for row, rows in self._changed.items() if then.get(row, missing) is not rows}
         self._saved = saved

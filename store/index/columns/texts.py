@@ -1,4 +1,4 @@
-"""Texts by row: those of a checkpoint mapped from its files, those that came since as strings."""
+"""Texts by row: mapped from a checkpoint's files, with later texts as strings."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_TEXTS = 1 << 15
-"""Texts a block: whole blocks never change, so that a checkpoint links those of the one before."""
+"""Texts in one block. Full blocks never change, so a checkpoint hard-links those of the previous checkpoint."""
 
 TextArrays = tuple[NDArray[np.int64], NDArray[np.uint8]]
-"""Some texts as UTF-8: text `i` is `octets[starts[i]:starts[i + 1]]`; `starts` has one more."""
+"""Texts as UTF-8: text `i` is `octets[starts[i]:starts[i + 1]]`; `starts` has one entry more than there are texts."""
 
 
 def text_arrays(texts: Iterable[str]) -> TextArrays:
@@ -22,19 +22,19 @@ def text_arrays(texts: Iterable[str]) -> TextArrays:
 
 
 def blocks_of(texts: Iterator[str]) -> Iterator[TextArrays]:
-    """Texts as arrays, `BLOCK_TEXTS` at a time."""
+    """Yields the texts as arrays of `BLOCK_TEXTS` texts; the last may have fewer."""
     while part := list(islice(texts, BLOCK_TEXTS)):
         yield text_arrays(part)
 
 
 class SavedTexts:
-    """Texts in blocks of `BLOCK_TEXTS`, the last of which may be shorter. Nothing in it changes."""
+    """Texts in blocks of `BLOCK_TEXTS`, the last of which may be shorter. Immutable."""
 
     __slots__ = ("_blocks", "arrays", "n")
 
     def __init__(self, arrays: Sequence[TextArrays] = ()) -> None:
         self.arrays = tuple(arrays)
-        # A memory view gives a number or a text several times as fast as an array does.
+        # Indexing a memory view is several times as fast as indexing an array.
         self._blocks = [(starts.data, octets.data) for starts, octets in arrays]
         self.n = sum(len(starts) - 1 for starts, _ in arrays)
 
@@ -45,7 +45,7 @@ class SavedTexts:
 
 
 class Texts(Sequence[str]):
-    """One writer appends. A reader in another thread sees each text that was there when it began."""
+    """A sequence of texts. One writer appends; a reader in another thread sees all texts that were present when it began."""
 
     def __init__(self, saved: SavedTexts | None = None) -> None:
         self._parts: tuple[SavedTexts, list[str]] = saved or SavedTexts(), []
@@ -80,11 +80,11 @@ class Texts(Sequence[str]):
         self._parts[1].extend(texts)
 
     def adopt(self, saved: SavedTexts) -> None:
-        """Takes the first texts from where they were written down; equal to those that are there."""
+        """Replaces the first texts with the equal texts in `saved`, which lie in the checkpoint's files."""
         self._parts = saved, self[saved.n :]
 
     def frozen(self) -> "Texts":
-        """The texts as they are now, which do not grow along. O(what came since the checkpoint)."""
+        """Returns the present texts as a sequence that does not grow. O(texts added since the checkpoint)."""
         saved, later = self._parts
         frozen = Texts(saved)
         frozen._parts[1].extend(later)
@@ -92,17 +92,19 @@ class Texts(Sequence[str]):
 
     @property
     def saved(self) -> SavedTexts:
-        """Those of the checkpoint."""
+        """Returns the texts of the checkpoint."""
         return self._parts[0]
 
     @property
     def in_memory(self) -> list[str]:
-        """Those that are strings."""
+        """Returns the texts that are Python strings."""
         return self._parts[1]
 
     def blocks(self, forgotten: NDArray[np.bool_] | None = None) -> Iterator[TextArrays]:
-        """All texts as arrays, `BLOCK_TEXTS` at a time: those of whole saved blocks as they are. `forgotten`, by row: which
-        texts are left out; they come as empty ones."""
+        """Yields all texts as arrays of `BLOCK_TEXTS` texts. Full saved blocks are not copied.
+
+        `forgotten`: mask by row of the texts to replace with empty ones.
+        """
         saved, later = self._parts
         whole = saved.n // BLOCK_TEXTS
         for number in range(-(-(saved.n + len(later)) // BLOCK_TEXTS)):
@@ -120,10 +122,10 @@ class Texts(Sequence[str]):
 
 
 class TakenTexts(Texts):
-    """Some of the texts of another column, and those that were appended here."""
+    """A selection of another column's texts, followed by texts appended here."""
 
     def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]]) -> None:
-        """`rows`: which of `whole` there are here, in this order."""
+        """`rows`: the rows of `whole` to select, in this order."""
         super().__init__(_TakenSaved(whole, rows))
 
 
@@ -132,7 +134,7 @@ class _TakenSaved(SavedTexts):
 
     def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]]) -> None:
         super().__init__()
-        # As for saved texts: a memory view gives a number several times as fast as an array does.
+        # Indexing a memory view is several times as fast as indexing an array, as in `SavedTexts`.
         self._whole, self._rows, self.n = whole, np.ascontiguousarray(rows).data, len(rows)
 
     def __getitem__(self, row: int) -> str:

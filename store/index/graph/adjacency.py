@@ -1,4 +1,4 @@
-"""The edge weights at one commit, nodes numbered as the snapshot does: phrases by their row, then passages."""
+"""The edge weights at one commit, with nodes numbered as in the snapshot: phrases by row, then passages."""
 
 from copy import copy
 from functools import cached_property
@@ -24,7 +24,7 @@ from store.index.graph.node_order import NodeOrder
 
 
 class Adjacency:
-    """The weights at one commit. Thread-safe: nothing in it changes."""
+    """The edge weights at one commit. Immutable and therefore thread-safe."""
 
     def __init__(self, graph: Graph, weights: EdgeWeights) -> None:
         self.nodes = graph.n_phrases + graph.n_passages
@@ -35,10 +35,11 @@ class Adjacency:
         self._layers = self._base.layers.of(graph, weights, self._order)
         self._taken_away: list[Entries] = []
         self.inside = BaseOrder(self._base, self._layers, self._order)
-        """The same in the order of nodes in which a product costs least: for who makes many."""
+        """The same weights in the node order in which products are fastest, for callers that compute many products."""
 
     def without(self, passages: NDArray[np.int64], phrases: NDArray[np.int64]) -> "Adjacency":
-        """The graph without some passages and without `phrases`, which no other passages hold. O(the edges of these nodes)."""
+        """Returns the graph without `passages` and without `phrases`, which no other passages contain. O(the edges of these
+        nodes)."""
         rows, cols, weights = stated_entries(self._graph, self._weights, passages, phrases)
         other = copy(self)
         other.__dict__.pop("degrees", None)
@@ -49,15 +50,15 @@ class Adjacency:
 
     @cached_property
     def degrees(self) -> Vector:
-        """Weighted degree of every node, shape (nodes,). O(nodes): for who needs all."""
+        """Weighted degree of every node, shape (nodes,). O(nodes)."""
         return self.inside.leave(self.inside.degrees)
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        """A @ x; both of shape (nodes,). In float32 where `x` is."""
+        """Returns A @ x; both of shape (nodes,). In float32 if `x` is."""
         return self.inside.leave(self.inside.matvec(self.inside.enter(x)))
 
     def among(self, nodes: NDArray[np.int64]) -> Any:
-        """The weights between `nodes` (none twice), as a CSR over them in their order. O(nodes of the graph + their edges)."""
+        """Returns the weights between `nodes` (distinct) as a CSR in their order. O(nodes of the graph + their edges)."""
         place = np.full(self.inside.size, -1)
         numbers = self.inside.inner(nodes)
         place[numbers] = np.arange(len(nodes))
@@ -71,7 +72,7 @@ class Adjacency:
         return without_dust(sparse.csr_array(entries, shape=(len(nodes), len(nodes))))
 
     def neighbours(self, nodes: NDArray[np.int64]) -> Entries:
-        """(node, neighbour, weight) of every edge of `nodes` (none twice), by node and neighbour. O(their edges)."""
+        """Returns (node, neighbour, weight) of every edge of `nodes` (distinct), by node and neighbour. O(their edges)."""
         parts = self.inside.edges(self.inside.inner(nodes))
         sources = np.concatenate([np.repeat(nodes[at], np.diff(part.indptr)) for at, part in parts])
         others = self.inside.outer(np.concatenate([part.indices.astype(np.int64) for _, part in parts]))
@@ -82,7 +83,7 @@ class Adjacency:
         return keys // max(self.nodes, 1), keys % max(self.nodes, 1), sums
 
     def merged(self) -> Any:
-        """The whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
+        """Returns the whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
         joined = self._base.matrix.tocoo()
         rows, cols = (self.inside.outer(each.astype(np.int64)) for each in (joined.row, joined.col))
         parts = zip((rows, cols, joined.data), log_entries(self._graph, self._weights), *self._taken_away, strict=True)

@@ -1,4 +1,4 @@
-"""The weights of a graph's edges in the order of nodes in which a product costs least."""
+"""The edge weights in the node order in which products are fastest."""
 
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 
 
 class BaseOrder:
-    """The joined base and the layers on it; nodes are numbered by `order`. Thread-safe: nothing in it changes."""
+    """The joined base and its layers; nodes are numbered by `order`. Immutable and therefore thread-safe."""
 
     def __init__(self, base: JoinedBase, layers: list[LogLayer], order: NodeOrder) -> None:
         self._base = base
@@ -24,11 +24,11 @@ class BaseOrder:
         self.inner, self.outer = order.inner, order.outer
         self.enter, self.leave = order.enter, order.leave
         self.size = order.size
-        """How many numbers there are."""
+        """Number of node numbers, including unused ones."""
 
     @cached_property
     def degrees(self) -> Vector:
-        """Weighted degree of every node, shape (size,). O(nodes): for who needs all."""
+        """Weighted degree of every node, shape (size,). O(nodes)."""
         degrees = np.concatenate([self._base.degrees, np.zeros(self.size - self._order.known)])
         for layer in self._layers:
             degrees[layer.rows] += layer.sums
@@ -36,7 +36,7 @@ class BaseOrder:
         return degrees
 
     def degrees_of(self, numbers: NDArray[np.int64]) -> Vector:
-        """Those of some nodes, shape (len(numbers),)."""
+        """Returns the weighted degrees of the nodes `numbers`, shape (len(numbers),)."""
         found: Vector = np.zeros(len(numbers))
         old = numbers < self._order.known
         if old.all():
@@ -51,18 +51,18 @@ class BaseOrder:
 
     @cached_property
     def total_degree(self) -> float:
-        """The degrees of all nodes together."""
+        """Sum of the degrees of all nodes."""
         return self._base.total_degree + sum(float(layer.sums.sum()) for layer in self._layers)
 
     @cached_property
     def passage_degrees(self) -> float:
-        """The degrees of all passages together. O(what changed since the base)."""
+        """Sum of the degrees of all passages. O(changes since the base)."""
         changed = sum(float(layer.sums[self._order.is_passage(layer.rows)].sum()) for layer in self._layers)
         return self._base.passage_degrees + changed
 
     @cached_property
     def largest_passage_degree(self) -> float:
-        """Of the degrees of all passages; 0 where there is none."""
+        """Largest degree of a passage; 0 if there is no passage."""
         changed = [layer.rows[self._order.is_passage(layer.rows)] for layer in self._layers]
         numbers = np.concatenate([np.empty(0, np.int64), *changed])
         largest = float(self.degrees_of(numbers).max(initial=0.0))
@@ -74,8 +74,10 @@ class BaseOrder:
         return max(largest, float(unchanged.max(initial=0.0)))
 
     def edges(self, numbers: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], Any]]:
-        """What is to be added up for the edges of some nodes (none twice): (places, entries), where `entries`, a CSR, has a
-        row for each of the `places` among `numbers`. O(the edges)."""
+        """Returns the summands of the edges of some nodes (distinct) as pairs (places, entries).
+
+        `entries` is a CSR with one row for each of `places`, which are positions in `numbers`. O(the edges).
+        """
         old = np.flatnonzero(numbers < self._order.known)
         parts = [(old, self._base.matrix[numbers[old]])]
         for layer in self._layers:
@@ -85,9 +87,9 @@ class BaseOrder:
         return parts
 
     def spread(self, numbers: NDArray[np.int64], amounts: Vector) -> tuple[NDArray[np.int64], Vector]:
-        """A[:, numbers] @ amounts: nodes, some of them more than once, and what each gets.
+        """Computes A[:, numbers] @ amounts; returns the receiving nodes, possibly repeated, and the amount that each receives.
 
-        `numbers` (none twice) and `amounts` have shape (k,). O(the edges of these nodes).
+        `numbers` (distinct) and `amounts` have shape (k,). O(the edges of these nodes).
         """
         parts = self.edges(numbers)
         reached = np.concatenate([part.indices.astype(np.int64) for _, part in parts])
@@ -95,7 +97,7 @@ class BaseOrder:
         return reached, np.concatenate(gets)
 
     def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        """A @ x; both of shape (size,). In float32 where `x` is."""
+        """Returns A @ x; both of shape (size,). In float32 if `x` is."""
         known = self._order.known
         product: NDArray[Any] = (self._base.rough if x.dtype == np.float32 else self._base.exact) @ x[:known]
         if known < self.size:

@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from store.index.delta_csr import MatrixView
 
 Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
-"""(row, column, weight) of entries of a matrix; those of one place are to be added up."""
+"""(row, column, weight) of entries of a matrix; entries at the same position are summed."""
 
 MIN_WEIGHT = 1e-9
-"""Less is no edge: what rounding leaves of weights that were added and taken away again."""
+"""A smaller weight is no edge, but a rounding residue of weights that were added and removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeWeights:
-    """How much an edge counts in the walk: its own weight times the factor of its kind; 0 leaves the kind out."""
+    """Factors of the kinds of edges in the walk: an edge counts its own weight times the factor; 0 excludes the kind."""
 
     relation: float
     mention: float
     synonym: float
     context: float = 0.0
     occurrence: float = 0.0
-    """Passage-phrase edges again, weighted by how many triples the passage states about the phrase."""
+    """Passage-phrase edges again, weighted by the number of the passage's triples with the phrase."""
 
 
 class Graph(Protocol):
-    """What a walk needs of a snapshot."""
+    """The parts of a snapshot that a walk needs."""
 
     @property
     def n_phrases(self) -> int: ...
@@ -52,7 +52,7 @@ class Graph(Protocol):
 
 
 def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[MatrixView, float]]:
-    """By kind of edge: the matrix that has them, and the factor of their weights."""
+    """Returns, by kind of edge, its matrix and the factor of its weights; kinds with factor 0 are left out."""
     views = {
         "relation": graph.relation,
         "mention": graph.mention,
@@ -67,7 +67,8 @@ def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[Matri
 def log_entries(
     graph: Graph, weights: EdgeWeights, begins: Mapping[str, int] | None = None, ends: Mapping[str, int] | None = None
 ) -> Entries:
-    """What the logs add, as `edge_entries`: from the entries `begins` of each kind to `ends`, or all."""
+    """Returns the entries of the logs, converted by `edge_entries`. Limited to the log positions `begins` to `ends` of each
+    kind."""
     parts = []
     for name, (view, factor) in walked_matrices(graph, weights).items():
         part = slice(begins[name] if begins else 0, ends[name] if ends else view.log_length)
@@ -78,8 +79,10 @@ def log_entries(
 
 
 def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], phrases: NDArray[Any]) -> Entries:
-    """What some passages add to the weights: their own edges, the relation and mention edges of their triples, and the synonym
-    edges of `phrases`, which no other passages hold."""
+    """Returns the weights that `passages` contribute, with the synonym edges of `phrases`, which no other passages contain.
+
+    The contribution of a passage is its own edges and the relation and mention edges of its triples.
+    """
     rows, triples, counts = graph.incidence.entries(passages)
     subjects, objects = graph.triple_ends[triples].T
     apart, is_statement = subjects != objects, graph.is_statement[triples]
@@ -102,8 +105,11 @@ def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], p
 
 
 def edge_entries(parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArray[np.int32], phrases: int) -> Entries:
-    """(row, column, weight) of every entry of (kind, rows, columns, values, factor), in both directions; passages are
-    numbered after `phrases`. `ends`: phrase rows of the triples' subjects and objects, shape (triples, 2)."""
+    """Converts parts (kind, rows, columns, values, factor) to (row, column, weight) entries in both directions.
+
+    Passages are numbered after the `phrases` phrases. `ends`: phrase rows of the triples' subjects and objects, shape (triples,
+    2).
+    """
     rows_, cols_, values_ = [], [], []
     for name, rows, cols, values, factor in parts:
         if name == "occurrence":
@@ -124,7 +130,7 @@ def edge_entries(parts: Sequence[tuple[str, Any, Any, Any, float]], ends: NDArra
 
 
 def _passage_phrase(rows: Any, cols: Any, values: Any, ends: NDArray[np.int32]) -> tuple[Any, Any, Any]:
-    """Entries passage x triple as entries passage x phrase; a triple about itself holds its phrase once."""
+    """Converts passage x triple entries to passage x phrase entries. A triple with equal subject and object gives one entry."""
     subjects, objects = ends[cols, 0], ends[cols, 1]
     apart = subjects != objects
     return (
@@ -135,7 +141,7 @@ def _passage_phrase(rows: Any, cols: Any, values: Any, ends: NDArray[np.int32]) 
 
 
 def without_dust(matrix: Any) -> Any:
-    """The matrix without what is no edge, changed in place."""
+    """Removes the entries below `MIN_WEIGHT` from the matrix, in place, and returns it."""
     matrix.data[np.abs(matrix.data) < MIN_WEIGHT] = 0.0
     matrix.eliminate_zeros()
     return matrix

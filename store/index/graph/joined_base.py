@@ -1,4 +1,4 @@
-"""The bases of a snapshot's matrices as one CSR, shared by all snapshots that have them."""
+"""The bases of a snapshot's matrices joined into one CSR, shared by all snapshots with these bases."""
 
 import threading
 import weakref
@@ -14,11 +14,11 @@ from store.index.graph.log_layers import LogLayers
 from store.index.graph.matrix_product import RowBlocks
 
 CACHED_BASES = 4
-"""Joined bases in the cache: those of the present memory for two sets of weights, and the two before a fold."""
+"""Cached joined bases: those of the present memory for two sets of weights, and the two before a fold."""
 
 
 class JoinedBase:
-    """One CSR over `phrases` phrases and `passages` passages: those that the bases know."""
+    """One CSR over the `phrases` phrases and `passages` passages that the bases contain."""
 
     def __init__(self, matrix: Any, phrases: int, passages: int) -> None:
         self.matrix = matrix
@@ -28,14 +28,14 @@ class JoinedBase:
         self.degrees: NDArray[np.float64] = self.exact @ np.ones(matrix.shape[1])
         self.total_degree = float(self.degrees.sum())
         self.passage_degrees = float(self.degrees[phrases:].sum())
-        """The degrees of all passages together."""
+        """Sum of the degrees of all passages."""
         self.layers = LogLayers()
         self._lock = threading.Lock()
         self._rough: RowBlocks | None = None
 
     @property
     def rough(self) -> RowBlocks:
-        """The same in float32: half the bytes to read. Made when it is first asked for: only whole walks do."""
+        """The matrix in float32, with half the bytes to read. Built at first use, because only whole walks use it."""
         with self._lock:
             if self._rough is None:
                 matrix = self.matrix
@@ -45,7 +45,7 @@ class JoinedBase:
 
 
 class _JoinedCache:
-    """The last few joined bases, by the bases they were made of."""
+    """The last few joined bases, by the bases that they were made of."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class _JoinedCache:
     def get(self, graph: Graph, weights: EdgeWeights) -> JoinedBase:
         used = walked_matrices(graph, weights)
         bases = [view.base for view, _ in used.values()]
-        # Two queries after a fold: the second waits for what the first makes.
+        # If two queries follow a fold, the second waits for the join of the first.
         with self._lock:
             self._kept = [each for each in self._kept if all(ref() is not None for ref in each[1])]
             for at, (known, refs, joined) in enumerate(self._kept):
@@ -81,7 +81,7 @@ def _join(used: dict[str, tuple[MatrixView, float]], ends: NDArray[np.int32]) ->
             passages = max(passages, view.base.shape[0]) if name == "context" else passages
     rows, cols, values = edge_entries(parts, ends, phrases)
     nodes = phrases + passages
-    # Half the bytes a column takes are half the bytes a product reads.
+    # 32-bit column indices halve the bytes that a product reads.
     index = np.int32 if nodes < np.iinfo(np.int32).max else np.int64
     matrix = sparse.csr_array((values, (rows.astype(index), cols.astype(index))), shape=(nodes, nodes))
     matrix.sum_duplicates()

@@ -1,7 +1,7 @@
-"""What the logs of a graph's matrices add to the joined base, in layers.
+"""The changes in the logs of a graph's matrices since the joined base, in layers.
 
-A log may be millions of entries long, and there may be a query after each commit. So entries become layers, each at least four
-times as large as the next, which all later snapshots share. Only what is behind the last is put in order for each snapshot.
+A log may have millions of entries, and a query may follow each commit. Log entries therefore become layers, each at least four
+times as large as the next; all later snapshots share them. Each snapshot sorts only the entries after the last layer.
 """
 
 import threading
@@ -19,27 +19,27 @@ from store.index.graph.edge_entries import EdgeWeights, Entries, Graph, log_entr
 from store.index.graph.node_order import NodeOrder
 
 LAYER_MIN_ENTRIES = 4_096
-"""Entries of the logs that are put in order for each snapshot anew: a millisecond."""
+"""Maximum number of log entries that each snapshot sorts anew: about a millisecond."""
 LAYER_RATIO = 4
-"""A layer that is not so many times as large as the one behind it is made one with it."""
+"""A layer that is less than this many times as large as the next one is merged with it."""
 FILTER_SHARE = 8
-"""Bytes for each of a layer's rows that say whether a number may be one: at most an eighth of those that are none look so."""
+"""Size of a layer's filter in bytes for each of its rows: at most 1/8 of the other numbers pass the filter."""
 KEPT_LOGS = 4
-"""Logs whose layers are kept: of the whole memory, and of scopes that changed something in the same bases."""
+"""Logs whose layers are kept: those of the whole memory, and of scopes that changed entries on the same bases."""
 
 
 class LogLayer:
-    """Entries by row, rows and columns numbered by a `NodeOrder`, which may have more numbers by now."""
+    """Log entries by row. `NodeOrder` numbers the rows and columns; its size may have grown since."""
 
     def __init__(self, entries: Entries, order: NodeOrder) -> None:
         rows, cols, values = entries
         self.rows, at = np.unique(order.inner(rows), return_inverse=True)
-        """The rows that have entries, in order."""
+        """The rows that have entries, ascending."""
         self._width = order.size
         self._exact = sparse.csr_array((values, (at, order.inner(cols))), shape=(len(self.rows), order.size))
         self.sums: NDArray[np.float64] = self._exact.sum(axis=1)
-        """What the rows' entries add up to, shape (len(rows),)."""
-        # A few of the others look like one of the rows; so this stays in the processor's cache.
+        """Sum of each row's entries, shape (len(rows),)."""
+        # A filter by the low bits of the row number. It has false positives, but fits in the processor's cache.
         self._bits = (1 << (FILTER_SHARE * len(self.rows)).bit_length()) - 1
         self._may_have: NDArray[np.bool_] = np.zeros(self._bits + 1, np.bool_)
         self._may_have[self.rows & self._bits] = True
@@ -49,7 +49,7 @@ class LogLayer:
         return self._exact.astype(np.float32)
 
     def find(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of `numbers` have entries here, as places among them, and which of `rows` each is."""
+        """Returns the positions of those of `numbers` that have entries in the layer, and their positions in `rows`."""
         places = np.flatnonzero(self._may_have[numbers & self._bits])
         if not len(places):
             return places, places
@@ -59,18 +59,18 @@ class LogLayer:
         return places[found], rows[found]
 
     def of(self, rows: NDArray[np.int64]) -> Any:
-        """Entries of some of `rows`, given as `find` does, as a CSR."""
+        """Returns the entries of `rows`, given as positions that `find` returned, as a CSR."""
         return self._exact[rows]
 
     def add_product(self, x: NDArray[Any], product: NDArray[Any]) -> None:
-        """Adds this matrix @ `x` to `product`. In float32 where `x` is."""
+        """Adds this matrix @ `x` to `product`. In float32 if `x` is."""
         matrix = self._rough if x.dtype == np.float32 else self._exact
         product[self.rows] += matrix @ x[: self._width]
 
 
 @dataclass(frozen=True, slots=True)
 class _SharedLayer:
-    """A layer, and where in the log of each kind it ends."""
+    """A layer, and its end in the log of each kind."""
 
     layer: LogLayer
     ends: Mapping[str, int]
@@ -85,7 +85,7 @@ class LogLayers:
         self._kept: OrderedDict[tuple[object, ...], list[_SharedLayer]] = OrderedDict()
 
     def of(self, graph: Graph, weights: EdgeWeights, order: NodeOrder) -> list[LogLayer]:
-        """Those of a graph on this base; an earlier snapshot's too, whose logs are shorter."""
+        """Returns the layers of a graph on this base. The graph may be an earlier snapshot with shorter logs."""
         views = {name: view for name, (view, _) in walked_matrices(graph, weights).items()}
         lengths = {name: view.log_length for name, view in views.items()}
         logs = tuple(view.log_identity for view in views.values())

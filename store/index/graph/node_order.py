@@ -1,7 +1,7 @@
-"""The order of nodes in which a product costs least: what the joined base knows in front, its phrases and then its passages.
+"""The node order in which products are fastest: the phrases and passages of the joined base come first.
 
-Behind that stand the phrases and passages that came later, in turn, so that a node keeps its number as others come; some
-numbers are nobody's. A product takes the base's part of a vector and leaves its part of the answer where they are.
+Later phrases and passages follow alternately, so that a node keeps its number when others are added; some numbers are unused. A
+product therefore reads and writes the base's part of a vector in place.
 """
 
 from typing import Any
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 
 class NodeOrder:
-    """The order for a graph of `phrases` phrases, then `passages` passages, of which the base knows the first of each."""
+    """The order of a graph of `phrases` phrases, then `passages` passages; the base contains the first of each."""
 
     def __init__(self, base: tuple[int, int], phrases: int, passages: int) -> None:
-        """`base`: how many phrases and passages the base knows."""
+        """`base`: number of phrases and passages in the base."""
         self._base_phrases, self._base_passages = base
         self.known = sum(base)
-        """Nodes that the base knows."""
+        """Number of nodes in the base."""
         self._phrases = phrases
         self._nodes = phrases + passages
         self._later_phrases, later_passages = phrases - base[0], passages - base[1]
         self.size = self.known + 2 * max(self._later_phrases, later_passages)
-        """All numbers there are."""
+        """Number of node numbers, including unused ones."""
 
     def inner(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
-        """What nodes are numbered here."""
+        """Converts the graph's node numbers to numbers of this order."""
         nodes = nodes.astype(np.int64, copy=False)
         if self.size == self.known:
             return nodes
@@ -38,7 +38,7 @@ class NodeOrder:
         return placed
 
     def outer(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What nodes of this order are numbered by the graph."""
+        """Converts numbers of this order to the graph's node numbers."""
         if self.size == self.known:
             return numbers
         behind, is_passage = np.divmod(numbers - self.known, 2)
@@ -48,17 +48,17 @@ class NodeOrder:
         return found
 
     def base_passages(self) -> slice:
-        """The numbers of the passages that the base knows."""
+        """Returns the numbers of the base's passages."""
         return slice(self._base_phrases, self.known)
 
     def is_passage(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which numbers are those of passages."""
+        """Returns the mask of the numbers that are passages."""
         old = (numbers >= self._base_phrases) & (numbers < self.known)
         later: NDArray[np.bool_] = (numbers >= self.known) & ((numbers - self.known) % 2 == 1)
         return old | later
 
     def enter(self, x: NDArray[Any]) -> NDArray[Any]:
-        """A vector over the nodes, shape (nodes,), in this order, shape (size,)."""
+        """Converts a vector over the graph's nodes, shape (nodes,), to this order, shape (size,)."""
         if self.size == self.known:
             return x
         first, passages = self._base_phrases, self._phrases + self._base_passages
@@ -70,7 +70,7 @@ class NodeOrder:
         return y
 
     def leave(self, y: NDArray[Any]) -> NDArray[Any]:
-        """A vector in this order over the nodes as the graph numbers them."""
+        """Converts a vector in this order, shape (size,), to the graph's nodes, shape (nodes,)."""
         if self.size == self.known:
             return y
         first, passages = self._base_phrases, self._phrases + self._base_passages

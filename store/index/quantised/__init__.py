@@ -1,1 +1,1 @@
-"""What a very large matrix of vectors is looked through with first: small codes in memory, and a sample of the rows."""
+"""A fast first search of a very large matrix of vectors: small codes in memory, and a sample of the rows."""

@@ -1,12 +1,12 @@
-"""Codes of four bits a component, in memory, that find the rows which may be near a query: TurboQuant by the library turbovec.
+"""Codes of four bits for each component, in memory, that find the rows near a query: TurboQuant by the library turbovec.
 
-The one-byte codes of ten million rows are 3.8 GB, which take a processor more than a tenth of a second to read. A group is some
-rows that are all there, `LEAST_ROWS` to `MOST_ROWS` of them. It is made once and never changed, so no query waits for a commit
-nor the other way round. Two small ones that stand side by side become one: a search of a group costs a third of a millisecond
-whatever is in it. Rows behind the last group are few. `docs/decisions/0004-four-bit-codes.md` compares libraries.
+The one-byte codes of ten million rows are 3.8 GB; reading them takes one processor more than a tenth of a second. A group
+covers `LEAST_ROWS` to `MOST_ROWS` consecutive rows. A group never changes after it was made, so queries and commits do not wait
+for each other. Two small neighbouring groups become one, because searching a group costs a third of a millisecond whatever its
+size. Few rows follow the last group. `docs/decisions/0004-four-bit-codes.md` compares libraries.
 
-A row's code follows from its one-byte code alone (rotation and codebook depend on the number of dimensions, nothing is
-trained), so neither the order of arrival nor a restart changes a score.
+A row's code depends on its one-byte code alone (rotation and codebook depend on the number of dimensions; nothing is trained),
+so neither the order of arrival nor a restart changes a score.
 """
 
 import threading
@@ -25,18 +25,20 @@ from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
 LEAST_ROWS = 32_768
 MOST_ROWS = 1_048_576
-"""Rows of a group are a power of two: at 384 dimensions 6 to 201 MB of codes."""
+"""A group has a power of two of rows: 6 to 201 MB of codes at 384 dimensions."""
 GROUP_BITS = 4
 SCORE_DEVIATION = 0.1
-"""Times 1 / sqrt(dim): standard deviation of a score's error, where rows are unit vectors. Measured at 384: 0.005, and 0.029
-at most among 800,000."""
+"""Standard deviation of a score's error, times sqrt(dim), for unit vectors.
+
+Measured at 384 dimensions: a deviation of 0.005, and a largest error of 0.029 among 800,000 scores.
+"""
 UNMASKED_SHARE = 0.75
-"""Share of a group's rows that are compared, from which the others are dropped after the search."""
+"""If at least this share of a group's rows is compared, the search covers all rows and the others are dropped afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The rows from `first` to `end` of a matrix by their codes."""
+    """The codes of the rows from `first` to `end` of a matrix."""
 
     first: int
     end: int
@@ -44,7 +46,7 @@ class Group:
 
 
 class QuantisedGroups:
-    """The groups of one append-only matrix. They are made by a thread of their own, from when they are first asked for."""
+    """The groups of one append-only matrix. A background thread makes them once they are first requested."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
@@ -53,10 +55,10 @@ class QuantisedGroups:
         self._maker: threading.Thread | None = None
 
     def made(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> list[Group]:
-        """Those that are there and have some of the first `rows` rows, one behind the other from the first row on; others are
-        made meanwhile. The last may end behind `rows`.
+        """Returns the finished groups that contain some of the first `rows` rows, and starts making missing ones.
 
-        `blocks` gives the one-byte codes of the first so many rows, whose ends must be those of blocks.
+        The groups are adjacent and begin with the first row; the last may end after `rows`. `blocks` returns the one-byte codes
+        of the first N rows; N is a multiple of the block size.
         """
         if self._dim % 8 or not _is_installed():
             return []  # the library's codes are whole bytes
@@ -67,7 +69,7 @@ class QuantisedGroups:
             return [group for group in self._made if group.first < rows]
 
     def wait(self) -> None:
-        """Until those that are being made are there."""
+        """Waits until the groups that are being made are finished."""
         maker = self._maker
         if maker is not None:
             maker.join()
@@ -81,7 +83,7 @@ class QuantisedGroups:
                 per_block = len(coded[0].units)
                 codes = _quantised(self._dim, coded[first // per_block : end // per_block])
                 with self._lock:
-                    # Smaller ones within it have served until now.
+                    # The new group replaces the smaller groups within it.
                     others = [group for group in self._made if group.end <= first or group.first >= end]
                     self._made = sorted([*others, Group(first, end, codes)], key=lambda group: group.first)
         finally:
@@ -90,7 +92,7 @@ class QuantisedGroups:
 
 
 def _spans(rows: int) -> Iterator[tuple[int, int]]:
-    """Where groups of `rows` rows begin and end: the largest first. What is left is less than the least has."""
+    """Yields the begin and end of each group of `rows` rows, largest first. Fewer than `LEAST_ROWS` rows remain."""
     first, size = 0, MOST_ROWS
     while size >= LEAST_ROWS:
         if rows - first >= size:
@@ -102,12 +104,12 @@ def _spans(rows: int) -> Iterator[tuple[int, int]]:
 
 @cache
 def _is_installed() -> bool:
-    """There is no turbovec for some machines; there all rows are compared by their codes of one byte."""
+    """Whether turbovec is installed; some machines have no build of it. Without it all rows are compared by one-byte codes."""
     return find_spec("turbovec") is not None
 
 
 def _quantised(dim: int, blocks: Sequence[CodedBlock]) -> Any:
-    from turbovec import TurboQuantIndex  # which small memories need not load
+    from turbovec import TurboQuantIndex  # imported here so that small memories need not load it
 
     group = TurboQuantIndex(dim=dim, bit_width=GROUP_BITS)
     for block in blocks:
@@ -121,7 +123,7 @@ def _quantised(dim: int, blocks: Sequence[CodedBlock]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """`rows` of a group and their `scores`, best first. No other compared row of it scores more than `others`."""
+    """The `rows` found in a group and their `scores`, best first. Other compared rows of the group score at most `others`."""
 
     scores: NDArray[np.float32]
     rows: NDArray[np.int64]
@@ -129,9 +131,10 @@ class FoundRows:
 
 
 def search_group(group: Group, query: NDArray[np.float32], compared: NDArray[np.bool_], k: int) -> FoundRows:
-    """The best of a group's `compared` rows by its codes: those among the `k` best of all, or `k` where few are compared.
+    """Returns the best of a group's `compared` rows by its codes.
 
-    `query` has shape (dim,), `compared` (rows of the matrix,); rows behind those are not compared.
+    These are the compared rows among the `k` best of all rows, or the `k` best compared rows if few are compared. `query` has
+    shape (dim,); `compared` is a mask over the matrix; rows after its end are not compared.
     """
     here = compared[group.first : group.end]
     living = int(np.count_nonzero(here))

@@ -1,11 +1,12 @@
-"""A sample of the rows of a large matrix: mean and deviation of all cosines are estimated by it.
+"""A sample of the rows of a large matrix, to estimate mean and deviation of all cosines.
 
-Whether a row is in it follows from its code, not from when it came: it is if a checksum of its unit ends in so many zeros. The
-larger the memory, the more zeros are asked for, so a sample has as many rows whatever the size. Of 65,536 rows, the least,
-a deviation is within half a percent of that of all (0.17 % at the median, of ten million).
+A checksum of a row's unit decides whether the row is sampled: it must end in a number of zero bits. The choice thus depends on
+the row's code alone, not on when it was added. A larger memory requires more zero bits, so the sample's size stays about the
+same. With the minimum of 65,536 rows, the estimated deviation is within half a percent of the true one (0.17 % at the median,
+of ten million).
 
-The sum of a query's products with all rows is its product with the sum of the rows, and that of their squares follows from the
-rows' second moments. So nobody compares the sample with a query, but for those of its rows that do not count.
+The sum of a query's products with all sampled rows is its product with the sum of the rows; the sum of squares follows from the
+second moments. A query is therefore compared only with the sampled rows that do not count.
 """
 
 import threading
@@ -23,13 +24,13 @@ Floats = NDArray[np.float64]
 
 SAMPLE_MIN_ROWS = 65_536
 STEP_ROWS = 512
-"""Sampled rows, about, that are added to the moments together. The others are compared with each query by themselves."""
+"""Approximate number of sampled rows that are added to the moments at a time. Remaining rows are compared with each query."""
 _MIX = np.uint32(2_654_435_769)
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Of the products of `count` rows with a query: their sum, and that of their squares."""
+    """Sum of the products of `count` rows with a query, and the sum of their squares."""
 
     count: int
     products: float
@@ -44,9 +45,9 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """The sum of some rows, shape (dim,), and of their products with themselves, shape (dim, dim).
+    """The sum of some rows, shape (dim,), and the sum of their outer products, shape (dim, dim).
 
-    In float64, as what is lost to rounding depends on the order of the rows.
+    In float64, because rounding errors depend on the order of the rows.
     """
 
     count: int
@@ -54,18 +55,18 @@ class Moments:
     second: Floats
 
     def with_rows(self, coded: Sequence[CodedBlock]) -> "Moments":
-        """With some more rows, as codes. O(rows · dim²)."""
+        """Returns the moments with the rows in `coded` added. O(rows · dim²)."""
         rows = np.concatenate([_decoded(part) for part in coded])
         return Moments(self.count + len(rows), self.first + rows.sum(axis=0), self.second + rows.T @ rows)
 
     def sums(self, query: Floats) -> Sums:
-        """Of the rows' products with `query`, shape (dim,)."""
+        """Returns the sums of the rows' products with `query`, shape (dim,)."""
         return Sums(self.count, float(self.first @ query), float(query @ self.second @ query))
 
 
 @dataclass(frozen=True, slots=True)
 class SampledRows:
-    """The numbers of sampled rows, in order, and the moments of the first of them; views of before have fewer rows."""
+    """Sampled row numbers, ascending, and the moments of the first of them. Earlier views have fewer rows."""
 
     rows: NDArray[np.int64]
     moments: Moments
@@ -73,7 +74,7 @@ class SampledRows:
     def sums(
         self, query: Floats, compared: NDArray[np.bool_], codes_of: Callable[[NDArray[np.int64]], CodedBlock]
     ) -> Sums:
-        """Of the products of those that are `compared`, a mask over all rows that count, with `query`."""
+        """Returns the sums of the products of `query` with the sampled rows in `compared`, a mask over all rows."""
         counted: NDArray[np.bool_] = np.zeros(len(self.rows), np.bool_)
         there = int(np.searchsorted(self.rows, len(compared)))
         counted[:there] = compared[self.rows[:there]]
@@ -85,7 +86,7 @@ class SampledRows:
 
 
 class _GrowingSample:
-    """The sample by checksums that end in so many zeros, which grows as rows come."""
+    """The sample of the rows whose checksum ends in `zeros` zero bits. It grows with the matrix."""
 
     def __init__(self, dim: int, zeros: int) -> None:
         self._zeros = zeros
@@ -94,11 +95,11 @@ class _GrowingSample:
         self._moments = Moments(0, np.zeros(dim), np.zeros((dim, dim)))
 
     def of(self, blocks: Sequence[CodedBlock], block_rows: int) -> SampledRows:
-        """That of the rows in `blocks`; one at a time."""
+        """Returns the sample of the rows in `blocks`. Not thread-safe."""
         n = block_rows * (len(blocks) - 1) + len(blocks[-1].units) if blocks else 0
 
         def sampled(begin: int, end: int) -> tuple[NDArray[np.int64], list[CodedBlock]]:
-            """The rows from `begin` to `end` that are in the sample, and those of each block."""
+            """Returns the sampled rows from `begin` to `end`, and their codes for each block."""
             rows, coded = [np.empty(0, np.int64)], []
             for number in range(begin // block_rows, -(-end // block_rows)):
                 first, block = number * block_rows, blocks[number]
@@ -108,7 +109,7 @@ class _GrowingSample:
                 coded.append(CodedBlock(block.codes[found], block.units[found]))
             return np.concatenate(rows), coded
 
-        # Always cut at the same places: what is lost to rounding then depends on the rows alone.
+        # Steps end at fixed rows, so that rounding errors depend on the rows alone.
         while (end := self._seen + (STEP_ROWS << self._zeros)) <= n:
             found, coded = sampled(self._seen, end)
             self._moments = self._moments.with_rows(coded)
@@ -121,16 +122,18 @@ class _GrowingSample:
 
 
 class RowSample:
-    """The sample of one append-only matrix of vectors with so many dimensions."""
+    """The sample of one append-only matrix of vectors with `dim` dimensions."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
         self._lock = threading.Lock()
         self._kept: dict[int, _GrowingSample] = {}
-        """By their zeros; two, as there may be more living rows and fewer in turn."""
+        """By number of zero bits. Two samples are kept, because the number of living rows may cross a limit in both directions.
+        """
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
-        """The sample of the rows in `blocks`, which have `block_rows` but for the last, where `living` rows count."""
+        """Returns the sample of the rows in `blocks` for `living` living rows. All blocks except the last have `block_rows`
+        rows."""
         zeros = max((living // SAMPLE_MIN_ROWS).bit_length() - 1, 0)
         with self._lock:
             growing = self._kept.get(zeros) or _GrowingSample(self._dim, zeros)
@@ -141,8 +144,8 @@ class RowSample:
 
 
 def _sampled(units: NDArray[np.float32], zeros: int) -> NDArray[np.int64]:
-    """The places of rows with these units that are in the sample; rows without a vector, whose unit is 0, never are."""
-    # The product's upper bits depend on all bits of the unit.
+    """Returns the positions of the sampled rows among `units`. Rows without a vector have unit 0 and are never sampled."""
+    # The upper bits of the product depend on all bits of the unit.
     checksums = (np.ascontiguousarray(units).view(np.uint32) * _MIX) >> np.uint32(8)
     return np.flatnonzero((checksums & np.uint32((1 << zeros) - 1) == 0) & (units > 0))
 
@@ -155,7 +158,7 @@ def _sums(query: Floats, rows: NDArray[Any], codes_of: Callable[[NDArray[np.int6
     count, products, squares = len(rows), 0.0, 0.0
     for start in range(0, count, CODED_ROWS):
         coded = codes_of(rows[start : start + CODED_ROWS])
-        # Scaled once multiplied: half the work of multiplying what is decoded.
+        # Scaling after the product is half the work of scaling the decoded components.
         found = (coded.codes.astype(np.float64) @ query) * coded.units
         products += float(found.sum())
         squares += float(found @ found)

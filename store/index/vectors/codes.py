@@ -1,8 +1,8 @@
-"""Vectors as codes of one byte a component: half of the bytes to read where all rows are compared with a query.
+"""One-byte codes of vector components, which halve the bytes read if all rows are compared with a query.
 
-A row's code depends on the row alone: its components in units of 1/127 of the largest, rounded. So the order of arrival, a
-removal and a restart change no code, and none is ever trained or written again. A code times its unit is off by half a unit in
-each component at most, and that bounds what a product with it is off by.
+A row's code depends on the row alone: each component in units of 1/127 of the largest, rounded. Order of arrival, removals and
+restarts therefore change no code, and codes are never trained or rewritten. A code times its unit differs from the vector by at
+most half a unit in each component, which bounds the error of a product.
 """
 
 import threading
@@ -22,11 +22,11 @@ from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 8_192
-"""Least number of living rows that are compared by codes. Fewer vectors are read in less than a millisecond."""
+"""Minimum number of living rows for comparing by codes. Fewer vectors are read in less than a millisecond."""
 GROUPED_MIN_ROWS = 65_536
-"""Least number of living rows whose nearest are found by the codes of four bits (`store.index.quantised`)."""
+"""Minimum number of living rows for searching with four-bit codes (`store.index.quantised`)."""
 CODED_ROWS = 2_048
-"""Rows that are coded at a time: 3 MB at 384 dimensions, which stay in the processor's cache."""
+"""Rows encoded at a time: 3 MB at 384 dimensions, which fit in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,34 +42,34 @@ class CodedBlock:
 
 @dataclass(slots=True)
 class VectorCodes:
-    """The codes of an append-only matrix of vectors in blocks, made when they are first asked for."""
+    """The codes of an append-only matrix of vectors in blocks, computed at first use."""
 
     dim: int
     storage: ArrayStorage = IN_MEMORY
-    """Where they are made."""
+    """Allocates the codes."""
     _blocks: list[CodedBlock] = field(default_factory=list)
     _n: int = 0
     _lock: Any = field(default_factory=threading.Lock)
     _pager: Pager = field(default_factory=lambda: Pager("codes"))
 
     def load(self, blocks: Sequence[CodedBlock]) -> None:
-        """Takes over the codes of whole blocks, which are never written to."""
+        """Sets the codes of whole saved blocks, which are never written to."""
         self._blocks = list(blocks)
         self._n = sum(len(block.units) for block in blocks)
 
     def adopt(self, number: int, saved: CodedBlock) -> None:
-        """Takes a whole block from where it was written down; equal to the one that is there."""
+        """Replaces a whole block with `saved`, its equal copy in a checkpoint's files."""
         with self._lock:
             self._pager.forget(self._blocks[number])
             self._blocks[number] = saved
 
     @property
     def n(self) -> int:
-        """How many rows, from the first on, have codes."""
+        """Number of leading rows that have codes."""
         return self._n
 
     def of(self, rows: NDArray[np.int64], block_rows: int) -> CodedBlock:
-        """The codes of `rows`, which have some and are in order, copied."""
+        """Returns a copy of the codes of `rows`, ascending. All of them must have codes."""
         codes, units = np.empty((len(rows), self.dim), np.int8), np.empty(len(rows), np.float32)
         parts = [(self._blocks[number], part, places) for number, part, places in by_block(rows, block_rows)]
         for block, _, places in parts:
@@ -80,8 +80,10 @@ class VectorCodes:
         return CodedBlock(codes, units)
 
     def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int) -> NDArray[np.float32]:
-        """What the products of `rows`, which have codes and are in order, with `queries` are at most; shape (len(rows),).
-        `queries`: one for each row, shape (len(rows), dim). Apart from what float32 rounds."""
+        """Returns upper bounds of the products of `rows` with `queries`, shape (len(rows),), apart from float32 rounding.
+
+        `rows` ascend and have codes. `queries`: one for each row, shape (len(rows), dim).
+        """
         coded = self.of(rows, block_rows)
         off = np.abs(queries).sum(axis=1) / 2
         found: NDArray[np.float32] = coded.units * (
@@ -90,11 +92,11 @@ class VectorCodes:
         return found
 
     def page_in(self) -> None:
-        """Has all codes brought into memory beside all."""
+        """Starts paging all codes into memory in the background."""
         self._pager.bring(tuple(self._blocks))
 
     def wait_until_paged_in(self) -> None:
-        """Until those that were there at the last `page_in` are in memory."""
+        """Waits until the codes present at the last `page_in` are in memory."""
         self._pager.wait()
 
     @property
@@ -102,7 +104,7 @@ class VectorCodes:
         return sum(block.codes.nbytes + block.units.nbytes for block in self._blocks)
 
     def blocks(self, vectors: Sequence[Fixed | TakenBlock], n: int, block_rows: int) -> list[CodedBlock]:
-        """Those of the first `n` rows of `vectors`, which come in blocks of `block_rows`. O(rows that have none yet)."""
+        """Returns the codes of the first `n` rows of `vectors`, in blocks of `block_rows`. O(rows without codes)."""
         with self._lock:
             self._extend(vectors, n, block_rows)
             starts = range(0, n, block_rows)
@@ -126,7 +128,7 @@ class VectorCodes:
                 pieces.append((block, self._blocks[number], slice(offset, end)))
             at += end - offset
         in_parallel(_encode, pieces)
-        # Last: where one of them failed, for want of memory, all are made again.
+        # Set last: if an encoding fails for lack of memory, the next call repeats all of them.
         self._n = max(self._n, n)
 
 
@@ -135,7 +137,7 @@ def _encode(piece: tuple[Fixed, CodedBlock, slice]) -> None:
     rows = floats(vectors[part])
     largest = np.abs(rows).max(axis=1, initial=0.0)
     units = np.divide(largest, CODE_MAX, dtype=np.float32)
-    # The least unit keeps a zero vector's codes zero.
+    # The lower bound avoids a division by zero for a zero vector.
     scaled = rows / np.maximum(units, np.float32(1e-30))[:, None]
     block.codes[part] = np.rint(scaled, out=scaled).astype(np.int8)
     block.units[part] = units

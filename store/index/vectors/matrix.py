@@ -1,6 +1,6 @@
-"""Vectors by row: an append-only matrix in blocks, of which readers hold views of the beginning.
+"""Vectors by row: an append-only matrix in blocks. Readers use views of its first rows.
 
-A block that is full never changes, and what is appended lies behind the rows that a view has.
+A full block never changes, and appended rows lie after the end of existing views.
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ from store.index.vectors.rows_in_blocks import by_block, take
 from store.index.vectors.taken_block import TakenBlock
 
 BLOCK_VECTORS = 16384
-"""Vectors a block of `Vectors`: 13 MB at 384 dimensions, small enough to allocate without a pause."""
+"""Vectors in one block of `Vectors`: 13 MB at 384 dimensions, small enough to allocate without a pause."""
 
 COMPARED_ROWS = 256
-"""Vectors that a query is compared with at a time: 0.4 MB as float32. More would be memory that is handed out anew for each."""
+"""Vectors compared with a query at a time: 0.4 MB as float32. Larger buffers would be allocated anew each time."""
 
 PART_ROWS = 4_096
-"""Vectors that one thread compares before it takes others: a block is shared out among all processors."""
+"""Vectors that a thread compares before it takes the next part. Smaller than a block, so that all processors share a block."""
 
 Block = Fixed | TakenBlock
 
 
 def _block(dim: int, storage: ArrayStorage) -> Fixed:
-    """Place for `BLOCK_VECTORS` vectors in `storage`, or in memory pages of its own.
+    """Allocates a block of `BLOCK_VECTORS` vectors in `storage`, or in its own anonymous mapping.
 
-    They take no memory before they are written to, and none once the last view of them is gone. The C library would give only
-    the first such blocks so, and later ones from a heap, which does not give memory back.
+    The mapping takes no memory before it is written to, and returns all of it after the last view is gone. malloc would do so
+    only for the first such blocks and take later ones from its heap, which returns no memory.
     """
     if storage is not IN_MEMORY:
         return storage.empty((BLOCK_VECTORS, width(dim)), np.int16)
@@ -49,7 +49,7 @@ def _whole(block: Block) -> Fixed:
 
 
 def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
-    # What a taken block has lies in blocks of another matrix, which do it themselves.
+    # A taken block's rows lie in another matrix, which reads them ahead itself.
     if not isinstance(block, TakenBlock):
         read_ahead(block, rows)
 
@@ -62,7 +62,7 @@ def _take(block: Block, rows: NDArray[np.int64], out: Fixed) -> None:
 
 
 class VectorsView:
-    """Vectors as of one commit, rows L2-normalised or zero."""
+    """Vectors as of one commit; rows are L2-normalised or zero."""
 
     __slots__ = ("_blocks", "_codes", "_groups", "_sample", "dim", "known", "n")
 
@@ -82,39 +82,42 @@ class VectorsView:
         self.n = len(known)
         self.dim = dim
         self.known = known
-        """Which rows are not zero, shape (n,): the encoder knows something of their text."""
+        """Mask of the rows that are not zero, shape (n,): the encoder knows at least part of their text."""
 
     def blocks(self) -> list[tuple[int, Fixed]]:
-        """(first row, vectors) for each block, in row order; `store.fixed_point.floats` makes float32 of them."""
+        """Returns (first row, vectors) for each block, in row order. `store.fixed_point.floats` converts the vectors to
+        float32."""
         starts = range(0, self.n, BLOCK_VECTORS)
         return [(start, _whole(block)[: self.n - start]) for start, block in zip(starts, self._blocks, strict=False)]
 
     def coded_blocks(self) -> list[tuple[int, CodedBlock]]:
-        """(first row, codes) for each block, in row order. O(rows that were never asked for), for all views together."""
+        """Returns (first row, codes) for each block, in row order. O(rows without codes); all views share the codes."""
         coded = self._codes.blocks(self._blocks, self.n, BLOCK_VECTORS)
         return list(zip(range(0, self.n, BLOCK_VECTORS), coded, strict=True))
 
     def codes_of(self, rows: NDArray[np.int64]) -> CodedBlock:
-        """The codes of `rows`, which are in order, copied."""
+        """Returns a copy of the codes of `rows`, ascending."""
         self.coded_blocks()
         return self._codes.of(rows, BLOCK_VECTORS)
 
     @property
     def coded_rows(self) -> int:
-        """How many rows, from the first on, have codes already."""
+        """Number of leading rows that already have codes."""
         return min(self._codes.n, self.n)
 
     def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What the cosines of `rows`, which have codes and are in order, with `queries` are at most, shape (len(rows),);
-        `queries`: one for each row."""
+        """Returns upper bounds of the cosines of `rows` with `queries`, shape (len(rows),).
+
+        `rows` ascend and have codes. `queries`: one for each row.
+        """
         return self._codes.most(rows, queries, BLOCK_VECTORS)
 
     def page_in_codes(self) -> None:
-        """Has all codes brought into memory beside all, for whoever reads many of them here and there."""
+        """Starts paging all codes into memory in the background, for callers with many random accesses."""
         self._codes.page_in()
 
     def groups(self) -> list[Any]:
-        """The groups (`store.index.quantised.groups`) that are there, from the first row on."""
+        """Returns the finished groups (`store.index.quantised.groups`), beginning with the first row."""
 
         def coded(rows: int) -> list[CodedBlock]:
             return self._codes.blocks(self._blocks, rows, BLOCK_VECTORS)
@@ -122,16 +125,17 @@ class VectorsView:
         return self._groups.made(self.n, coded)
 
     def wait_for_groups(self) -> None:
-        """Until all groups are there that can be."""
+        """Waits until all possible groups are finished."""
         self.groups()
         self._groups.wait()
 
     def sample(self, living: int) -> SampledRows:
-        """Some of the rows, where `living` of them live: `store.index.quantised.sample`."""
+        """Returns the sample of the rows for `living` living rows: `store.index.quantised.sample`."""
         return self._sample.of([block for _, block in self.coded_blocks()], living, BLOCK_VECTORS)
 
     def sampled_sums(self, query: NDArray[np.float32], compared: NDArray[np.bool_], living: int) -> Sums:
-        """Of the cosines of `query`, shape (dim,), with those of the sample that are `compared`, a mask over all rows."""
+        """Returns the sums of the cosines of `query`, shape (dim,), with the sampled rows in `compared`, a mask over the
+        rows."""
 
         def codes_of(rows: NDArray[np.int64]) -> CodedBlock:
             return self._codes.of(rows, BLOCK_VECTORS)
@@ -139,7 +143,7 @@ class VectorsView:
         return self.sample(living).sums(query.astype(np.float64), compared, codes_of)
 
     def scores(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Cosine of every row with `query` (shape (dim,)), shape (n,)."""
+        """Returns the cosine of every row with `query` (shape (dim,)), shape (n,)."""
         out = np.empty(self.n, np.float32)
 
         def fill(part: tuple[int, int, Fixed]) -> None:
@@ -152,7 +156,7 @@ class VectorsView:
                 products = out[start + at : start + at + len(several)]
                 np.copyto(whole[: len(several)], several[:, :-1])
                 np.dot(whole[: len(several)], query, out=products)
-                # Half the work of multiplying the components, and the same to the last bit.
+                # Scaling the products is half the work of scaling the components, and bit-identical.
                 products *= scales(several)
 
         parts = [(start, at, block) for start, block in self.blocks() for at in range(0, len(block), PART_ROWS)]
@@ -162,11 +166,11 @@ class VectorsView:
     def rows(
         self, rows: NDArray[np.integer[Any]] | Sequence[int], out: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
-        """The vectors of `rows`, shape (len(rows), dim), copied; to `out` where it is given."""
+        """Returns a copy of the vectors of `rows`, shape (len(rows), dim), written to `out` if given."""
         return floats(self.fixed(rows), out)
 
     def fixed(self, rows: NDArray[np.integer[Any]] | Sequence[int], out: Fixed | None = None) -> Fixed:
-        """The same as they are kept."""
+        """Returns a copy of the vectors of `rows` in fixed point, written to `out` if given."""
         wanted = np.asarray(rows, dtype=np.int64)
         if out is None:
             out = np.empty((len(wanted), width(self.dim)), np.int16)
@@ -186,7 +190,7 @@ class VectorsView:
 
 
 class Vectors:
-    """An append-only matrix of vectors in blocks: growing never copies what is there."""
+    """An append-only matrix of vectors in blocks. Growing never copies existing vectors."""
 
     def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY) -> None:
         self.dim = dim
@@ -202,11 +206,11 @@ class Vectors:
         return self._known.n
 
     def extend(self, vectors: NDArray[np.float32]) -> None:
-        """Appends `vectors`, shape (n, dim), as `store.fixed_point` keeps them."""
+        """Converts `vectors`, shape (n, dim), to fixed point (`store.fixed_point`) and appends them."""
         self.append(fixed(vectors))
 
     def append(self, vectors: Fixed) -> None:
-        """The same of vectors that are so already."""
+        """Appends vectors that are in fixed point already."""
         done = 0
         while done < len(vectors):
             offset = self.n % BLOCK_VECTORS
@@ -218,12 +222,12 @@ class Vectors:
             done += len(part)
 
     def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
-        """Takes `rows` of `other`, which are in order, where there are none yet. They are copied once they are needed."""
+        """Fills the empty matrix with `rows` of `other`, ascending. The vectors are copied when needed."""
         self._blocks = [TakenBlock(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
         self._known.load(other.known[rows])
 
     def _last(self) -> Fixed:
-        """The last block, to be written to behind the rows that there are."""
+        """Returns the last block, writable after the present rows."""
         last = self._blocks[-1]
         if isinstance(last, TakenBlock):
             own = _block(self.dim, self._storage)
@@ -232,9 +236,9 @@ class Vectors:
         return last
 
     def put(self, rows: NDArray[np.integer[Any]], vectors: Fixed) -> None:
-        """Writes `vectors` at `rows`, which may lie behind the end: for filling at opening, in whatever order they come.
+        """Writes `vectors` at `rows`, which may lie after the end: for filling at opening in any order.
 
-        What lies between and is never written is undefined.
+        Rows that are never written are undefined.
         """
         if not len(rows):
             return
@@ -253,9 +257,10 @@ class Vectors:
         known: NDArray[np.bool_],
         codes: Sequence[CodedBlock] = (),
     ) -> None:
-        """Takes over saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
+        """Sets saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
 
-        `known`: `VectorsView.known` of each, shape (n,); so the vectors need not be read. `codes`: those of the first blocks.
+        `known`: `VectorsView.known` of each row, shape (n,), given so that the vectors need not be read. `codes`: the codes of
+        the first blocks.
         """
         self._codes.load(codes)
         self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
@@ -267,25 +272,25 @@ class Vectors:
             self._blocks[-1] = last
 
     def adopt(self, block: int, saved: Fixed, codes: CodedBlock | None = None) -> None:
-        """Takes a whole block, and its codes where there are some, from where they were written."""
+        """Replaces a whole block, and its codes if given, with the equal copies in a checkpoint's files."""
         self._blocks[block] = saved
         if codes is not None:
             self._codes.adopt(block, codes)
 
     @property
     def own_bytes(self) -> int:
-        """What is copied of taken rows, the rows that came since, and codes."""
+        """Bytes of copied rows of taken blocks, of own blocks, and of codes."""
         return (
             sum(block.bytes if isinstance(block, TakenBlock) else block.nbytes for block in self._blocks)
             + self._codes.bytes
         )
 
     def wait_until_paged_in(self) -> None:
-        """Until the codes that are being brought into memory are there."""
+        """Waits until the codes that are being paged in are in memory."""
         self._codes.wait_until_paged_in()
 
     def frozen(self) -> "Vectors":
-        """The vectors as they are now, which do not grow along; nothing is copied, and nothing may be appended."""
+        """Returns a matrix of the present vectors that shares the blocks. Nothing may be appended to it."""
         frozen = Vectors(self.dim, self._storage)
         frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
         frozen._codes, frozen._groups, frozen._sample = self._codes, self._groups, self._sample

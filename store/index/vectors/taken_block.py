@@ -1,7 +1,7 @@
-"""Some rows of another matrix of vectors, which are copied once somebody needs all of them.
+"""A selection of rows of another matrix of vectors, copied only if all of them are needed.
 
-A query reads the codes of all rows, and the vectors of few. So a scope that is asked of takes a fifth of the memory that its
-vectors would, and memory that is handed out for the first time is what its first question would wait for most.
+A query reads the codes of all rows, but the vectors of few. A scope therefore needs a fifth of the memory of its vectors, and
+its first query does not wait for the allocation.
 """
 
 import threading
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class TakenBlock:
-    """May be read from any thread."""
+    """A selection of rows of `whole`. Thread-safe."""
 
     def __init__(self, whole: "VectorsView", rows: NDArray[np.int64]) -> None:
-        """`rows`: which of `whole` there are here, in this order."""
+        """`rows`: the rows of `whole` to select, in this order."""
         self._whole = whole
         self._rows = rows
         self._copied: Fixed | None = None
@@ -32,23 +32,23 @@ class TakenBlock:
 
     @property
     def bytes(self) -> int:
-        """What is copied."""
+        """Bytes of the copied vectors."""
         return 0 if self._copied is None else self._copied.nbytes
 
     def copied(self) -> Fixed:
-        """All rows, shape (len(self), dim)."""
+        """Returns all rows, shape (len(self), dim), and keeps the copy."""
         with self._lock:
             if self._copied is None:
                 self._copied = self._whole.fixed(self._rows)
             return self._copied
 
     def take(self, rows: NDArray[np.int64], out: Fixed | None = None) -> Fixed:
-        """The vectors of some rows, shape (len(rows), dim), copied; to `out` where it is given."""
+        """Returns a copy of the vectors of `rows`, shape (len(rows), dim), written to `out` if given."""
         if self._copied is not None:
             return np.take(self._copied, rows, axis=0, out=out, mode="clip")
         return self._whole.fixed(self._rows[rows], out)
 
     def take_codes(self, begin: int, end: int, to: "CodedBlock") -> None:
-        """Copies the codes of rows `begin` to `end`, which are those of the whole, to the same rows of `to`."""
+        """Copies the codes of rows `begin` to `end` from the other matrix to the same rows of `to`."""
         coded = self._whole.codes_of(self._rows[begin:end])
         to.codes[begin:end], to.units[begin:end] = coded.codes, coded.units

@@ -1,4 +1,4 @@
-"""A folder source over a real tree, and what it told: shared by the tests of the folder source."""
+"""A folder source over a real tree, with its emitted events: shared by the tests of the folder source."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ PATIENCE_S = 90.0
 
 
 def until(true: Callable[[], Any], what: str = "it") -> None:
-    """Wait until `true()` holds; fail after a time no test should take."""
+    """Waits until `true()` holds; fails after a generous time limit."""
     end = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < end, f"waited in vain for {what}"
@@ -34,14 +34,14 @@ def digest(content: bytes) -> str:
 
 
 def rescanned(source: FolderWatcher) -> bool:
-    """Has the folder scanned; whether all that the scan found was told."""
+    """Rescans the folder; returns whether all findings of the scan were emitted."""
     told: Future[bool] = Future()
     source.rescan(told.set_result)
     return told.result(PATIENCE_S)
 
 
 class Daemon:
-    """What a daemon would hold after the events so far: digests by URI, what was refused, positions to restart with."""
+    """The state of a daemon after the events so far: digests by URI, refusals, positions for a restart."""
 
     def __init__(self, known: Mapping[str, Fingerprint] | None = None) -> None:
         self.events: list[FileEvent] = []
@@ -94,7 +94,7 @@ class Daemon:
 
 
 class Folder:
-    """Starts sources over one root one after the other, each with the positions that the last one left."""
+    """Starts sources over one root one after another, each with the positions of the previous one."""
 
     def __init__(self, root: Path, polling: bool, max_bytes: int = 1 << 26) -> None:
         self.root = root
@@ -124,7 +124,7 @@ class Folder:
         return self.daemon
 
     def scanned(self, **settings: Any) -> Daemon:
-        """Started, and the first scan told of."""
+        """Starts the source and waits for the events of the first scan."""
         self.start(**settings)
         self.rescan()
         return self.daemon
@@ -144,7 +144,7 @@ class Folder:
         return self.scanned(**settings)
 
     def commit(self) -> None:
-        """What was told is in the store, and the source knows."""
+        """Reports the emitted events to the source as committed."""
         assert self.source is not None
         for name, position in self.daemon.positions.items():
             self.source.committed(name, position)
@@ -154,9 +154,11 @@ class Folder:
         return self.source.state
 
     def on_disk(self) -> dict[str, str]:
-        """Digests by URI of the files that are followed by default, without symbolic links, special files, and hard links to
-        files that are not followed. Of the default exclusions it knows hidden and temporary files, virtual environments, and
-        what Cargo builds."""
+        """Returns the digests, by URI, of the files that are followed by default.
+
+        Leaves out symbolic links, special files, and hard links to files that are not followed. Of the default exclusions, it
+        knows hidden and temporary files, virtual environments, and the build folders of Cargo.
+        """
         found: dict[str, str] = {}
         followed_names: Counter[int] = Counter()
         links: dict[str, os.stat_result] = {}
@@ -181,5 +183,5 @@ class Folder:
         }
 
     def settled(self) -> None:
-        """Wait until what was told is what is on disk, without asking for a scan."""
+        """Waits until the events match the disk, without requesting a scan."""
         until(lambda: self.daemon.digests == self.on_disk(), "the tree to be told")

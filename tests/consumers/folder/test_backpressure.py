@@ -1,4 +1,4 @@
-"""A slow, failing or stopped daemon: events gather one a path and none is lost."""
+"""With a slow, failing or stopped daemon, events of one path are merged, and none is lost."""
 
 import contextlib
 import time
@@ -50,7 +50,7 @@ def test_a_file_that_was_just_saved_is_reported_before_a_backlog(watched: Folder
     source.start()
     until(lambda: events)
     (watched.root / "urgent").write_bytes(b"now")
-    until(lambda: any(event.mask & In.IN_CLOSE_WRITE for event in source._inbox.copy()))  # CREATE comes before
+    until(lambda: any(event.mask & In.IN_CLOSE_WRITE for event in source._inbox.copy()))  # CREATE comes first
     free.set()
     assert rescanned(source)
     source.stop()
@@ -72,7 +72,7 @@ def test_events_beyond_what_is_held_are_made_good_by_a_scan(watched: Folder, mon
     source.start()
     until(lambda: source.state.state == "watching")
     (watched.root / "first").write_bytes(b"held up")
-    until(busy.is_set)  # from here on nobody takes events out until `free`
+    until(busy.is_set)  # from here on nothing takes events out until `free`
     for number in range(100):
         (watched.root / f"{number}").mkdir()
         (watched.root / f"{number}" / "f").write_bytes(b"%d" % number)

@@ -1,4 +1,4 @@
-"""What the daemon has committed, and what it could not read, decides what is told again."""
+"""Committed and unreadable files decide which files are reported again."""
 
 import os
 
@@ -20,7 +20,7 @@ def test_a_touched_file_is_not_reported_again(folder: Folder) -> None:
 
 
 def test_a_file_that_is_touched_before_it_is_committed_is_reported_again(folder: Folder) -> None:
-    """Its position alone, committed with another document, would have it count as read after a restart."""
+    """A position alone, committed with another document, would make the file count as parsed after a restart."""
     path = folder.root / "a"
     path.write_bytes(b"content")
     daemon = folder.scanned()

@@ -1,4 +1,4 @@
-"""A file's URI names its path, byte for byte."""
+"""A file's URI encodes its path byte for byte."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The folder source tells of everything that happens to files, with inotify and by polling."""
+"""The folder source reports every change to files, with inotify and by polling."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A scan that misses most of a folder forgets nothing until that is confirmed; what events say to be gone is gone."""
+"""If a scan misses most of a folder, removals wait for confirmation; files that events report as deleted are removed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from tests.e2e.real_hippod import until
 
 
 class Folder:
-    """A folder, and what the memory knows of it."""
+    """A folder, and the memory's documents of it."""
 
     def __init__(self, path: Path, files: int) -> None:
         self.path = path
@@ -138,7 +138,7 @@ def test_a_pattern_that_leaves_most_out_waits_too(folder: Folder) -> None:
 
 
 def read_before(folder: Folder, *names: str, exclusions: int = 1) -> None:
-    """Writes files, and has the memory know them as read under an earlier version of the default exclusions."""
+    """Writes files, and marks them as parsed under an earlier version of the default exclusions."""
     for name in names:
         (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
         (folder.path / name).write_text(name)
@@ -148,7 +148,7 @@ def read_before(folder: Folder, *names: str, exclusions: int = 1) -> None:
 
 @pytest.mark.parametrize("polling", [True, False])
 def test_a_new_default_exclusion_forgets_nothing_before_it_is_confirmed(folder: Folder, polling: bool) -> None:
-    """However few they are, over restarts, and whatever happens to the files meanwhile."""
+    """For any number of files, over restarts, and whatever happens to the files meanwhile."""
     read_before(folder, "#recycle/old.txt", "p/target/built.txt", "#recycle/later.txt")
     (folder.path / "p" / "Cargo.toml").write_text("[package]")
     for _ in range(2):

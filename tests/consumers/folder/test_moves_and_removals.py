@@ -128,7 +128,7 @@ def test_a_hard_link_is_another_document_and_not_a_move(folder: Folder) -> None:
 
 
 def test_a_file_that_was_not_read_is_no_move_of_what_is_known(folder: Folder) -> None:
-    """What the memory has under its name is earlier content, which a move would take for the new one's."""
+    """The memory's document of that name has earlier content, which a move would mistake for the new content."""
     path, new = folder.root / "a", folder.root / "b"
     path.write_bytes(b"content")
     daemon = folder.scanned()

@@ -1,4 +1,4 @@
-"""Whatever happens to a tree, in whatever order and with restarts between, a scan later everything told is true."""
+"""After any sequence of changes to a tree, with restarts, one scan makes all reported events correct."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from consumers.types import FileChanged, FileMoved, FileRemoved
 from tests.consumers.folder.support import Folder, until
 
 DIRECTORIES = ("", "d", "d/target", "f", "target")
-"""Two of them are excluded while there is a `Cargo.toml` beside them."""
+"""Two of them are excluded while there is a `Cargo.toml` next to them."""
 NAMES = ("a", "b", "c", "x.tmp", "Cargo.toml", "pyvenv.cfg")
 directory = st.sampled_from(DIRECTORIES)
 name = st.sampled_from(NAMES)
@@ -74,13 +74,13 @@ def _apply(folder: Folder, step: tuple[object, ...]) -> None:
 
 
 def _confirm(folder: Folder) -> int:
-    """Says that what a scan misses is gone, where that is so much of the folder that it waits for somebody to say so."""
+    """Confirms pending removals, if the scan misses so much of the folder that it waits for confirmation."""
     assert folder.source is not None
     return folder.source.confirm()
 
 
 def _try(folder: Folder, step: tuple[object, ...]) -> None:
-    with contextlib.suppress(OSError):  # what the step needs is not there: nothing happened
+    with contextlib.suppress(OSError):  # the step's file does not exist, so nothing changes
         _apply(folder, step)
 
 

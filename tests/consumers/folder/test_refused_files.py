@@ -1,4 +1,4 @@
-"""What is not a plain readable file is refused with the reason, and read once it can be."""
+"""Paths that are not plain readable files are refused with the reason, and parsed once they become readable."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from tests.consumers.folder.support import Folder, digest, until, uri
 
 
 def test_of_a_file_above_max_bytes_the_beginning_counts(folder: Folder) -> None:
-    """A log that grows beyond the limit stays as it was read; what is written over the beginning is read."""
+    """A log that grows beyond the limit keeps its parsed beginning; a changed beginning is parsed again."""
     path = folder.root / "log"
     path.write_bytes(b"x" * 100)
     daemon = folder.scanned(max_bytes=100)
@@ -33,7 +33,7 @@ def test_of_a_file_above_max_bytes_the_beginning_counts(folder: Folder) -> None:
 def test_a_file_is_read_again_if_the_limit_reaches_further_or_less_far(folder: Folder, before: int, after: int) -> None:
     path = folder.root / "big"
     path.write_bytes(b"x" * 160)
-    os.utime(path, (1_000_000, 1_000_000))  # long ago: a file that was written just now is looked at again
+    os.utime(path, (1_000_000, 1_000_000))  # an old time, because a recently written file is checked again
     (folder.root / "small").write_bytes(b"x" * 99)
     os.utime(folder.root / "small", (1_000_000, 1_000_000))
     folder.scanned(max_bytes=before)

@@ -1,4 +1,4 @@
-"""A full inotify queue, no watch left, no inotify instance left: the folder is scanned or polled."""
+"""With a full inotify queue, without free watches or instances, the folder is scanned or polled."""
 
 import ctypes
 import errno
@@ -27,7 +27,7 @@ def test_a_queue_that_overflowed_is_made_good_by_a_scan(watched: Folder) -> None
     if limit > 200_000:
         pytest.skip("the kernel's queue is too long to fill in a test")
     before = watched.state().last_scan_at
-    with _inotify_reader(watched)._lock:  # watchdog's thread cannot go on reading: the kernel's queue fills up
+    with _inotify_reader(watched)._lock:  # watchdog's thread cannot read, so the kernel's queue fills up
         with (watched.root / "x").open("wb") as one, (watched.root / "y").open("wb") as other:
             for _ in range(limit):
                 os.pwrite(one.fileno(), b"1", 0)
@@ -44,7 +44,7 @@ def test_a_queue_that_overflowed_is_made_good_by_a_scan(watched: Folder) -> None
 
 
 def _refusing(number: int, after: int) -> object:
-    """`inotify_add_watch` of a system that has no watch left after so many."""
+    """Returns an `inotify_add_watch` that fails after `after` watches."""
     real = inotify_c.inotify_add_watch
     calls = []
 

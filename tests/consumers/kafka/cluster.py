@@ -1,4 +1,4 @@
-"""The cluster that the tests run against: mock brokers, or the real ones that HIPPOD_TEST_KAFKA names."""
+"""The brokers of the tests: mock brokers, or the real ones in HIPPOD_TEST_KAFKA."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 REAL = os.environ.get("HIPPOD_TEST_KAFKA")
 Place = tuple[str, int, int]
 QUIET_S = 1.0
-"""Without a message, on real brokers: the topic is read."""
+"""Seconds without a message after which a topic on real brokers counts as read completely."""
 
 
 class Cluster:
-    """Brokers with topics of names that nobody has used before."""
+    """Brokers with topics of unused names."""
 
     def __init__(self, brokers: int = 1) -> None:
         self.process: subprocess.Popen[str] | None = None
@@ -39,7 +39,7 @@ class Cluster:
         self.forget()
 
     def forget(self) -> None:
-        """Sends from now on with a producer that has seen no topic yet."""
+        """Replaces the producer with one that knows no topic yet."""
         options = {"bootstrap.servers": self.brokers, "linger.ms": 5, "message.max.bytes": 100_000_000, "log_level": 0}
         if self.real:
             # Tansu takes the first offset of the last batch, plus one, for the end of a topic. With several messages in that
@@ -53,18 +53,18 @@ class Cluster:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What hippod needs for these brokers; the mock ones know no newer versions."""
+        """Returns hippod's options for these brokers; the mock ones support only old API versions."""
         return {} if self.real else {"api_version": [2, 3]}
 
     def mock(self, **command: Any) -> None:
-        """Has the mock brokers do something."""
+        """Sends a command to the mock brokers."""
         assert self.process is not None and self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
         assert int(self.process.stdout.readline()) == 0, command
 
     def topic(self, partitions: int = 4, name: str | None = None) -> str:
-        """A new topic."""
+        """Creates a topic."""
         name = name or f"hippod-test-{uuid.uuid4().hex[:12]}"
         if self.real:
             admin = AdminClient({"bootstrap.servers": self.brokers})
@@ -80,7 +80,7 @@ class Cluster:
             self.mock(do="delete", topic=topic)
 
     def send(self, topic: str, value: Any, key: str | bytes | None = None, **more: Any) -> None:
-        """One message: text and bytes as they are, everything else as JSON, None as null. `flush` waits for it."""
+        """Sends one message: text and bytes unchanged, other values as JSON, None as null. `flush` waits for it."""
         if not isinstance(value, str | bytes | None):
             value = json.dumps(value)
         while True:
@@ -94,7 +94,7 @@ class Cluster:
         assert self.producer.flush(60) == 0
 
     def read(self, topic: str) -> list[confluent_kafka.Message]:
-        """Every message of a topic."""
+        """Returns every message of a topic."""
         consumer = confluent_kafka.Consumer(
             {"bootstrap.servers": self.brokers, "group.id": f"look-{uuid.uuid4().hex}", "log_level": 0}
         )
@@ -102,7 +102,7 @@ class Cluster:
             parts = consumer.list_topics(topic, timeout=30).topics[topic].partitions
             places = [confluent_kafka.TopicPartition(topic, number) for number in parts]
             marks = {each.partition: consumer.get_watermark_offsets(each, timeout=30) for each in places}
-            # Offsets that are read up to, by partition; a partition that has nothing is read.
+            # Next offsets by partition; an empty partition is complete.
             at = {number: begin for number, (begin, _) in marks.items()}
             consumer.assign([confluent_kafka.TopicPartition(topic, number, begin) for number, begin in at.items()])
             found: list[confluent_kafka.Message] = []
@@ -111,7 +111,7 @@ class Cluster:
                 if ended and not self.real:
                     break
                 message = consumer.poll(QUIET_S if ended else 30)
-                if message is None and ended:  # Tansu's ends are those of the last batch's first message
+                if message is None and ended:  # Tansu's end offset is that of the last batch's first message
                     break
                 assert message is not None and message.error() is None, message
                 found.append(message)
@@ -122,7 +122,7 @@ class Cluster:
             consumer.close()
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        """The group's offsets, by partition; a partition without one is left out."""
+        """Returns the group's offsets by partition, without partitions that have none."""
         consumer = confluent_kafka.Consumer({"bootstrap.servers": self.brokers, "group.id": group, "log_level": 0})
         try:
             numbers = consumer.list_topics(topic, timeout=30).topics[topic].partitions
@@ -143,7 +143,7 @@ class Cluster:
 
 
 def dead(messages: Iterable[confluent_kafka.Message]) -> list[Place]:
-    """Which messages the dead letters were."""
+    """Returns the places of the messages that the dead letters contain."""
     out = []
     for message in messages:
         headers = {name: (value or b"").decode() for name, value in message.headers() or []}

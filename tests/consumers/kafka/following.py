@@ -11,11 +11,11 @@ from tests.e2e.real_hippod import Daemon
 
 Json = dict[str, Any]
 QUICK = {"session_timeout_ms": 6000 if REAL else 3000, "heartbeat_interval_ms": 500}
-"""A member that was killed is given up after the least time that real brokers allow; mock ones allow any."""
+"""The shortest timeout for a killed member that real brokers allow; mock ones allow any."""
 
 
 def following(home: Path, cluster: Cluster, *topics: str, group: str | None = None, **more: Any) -> Daemon:
-    """Not started. `options` are added to what the cluster needs; `sections` are other tables of the configuration."""
+    """Returns a daemon that is not started. `options` are added to the cluster's; `sections` are other configuration tables."""
     options = {**cluster.options, **QUICK, **more.pop("options", {})}
     sections = more.pop("sections", {})
     table = {
@@ -29,23 +29,23 @@ def following(home: Path, cluster: Cluster, *topics: str, group: str | None = No
 
 
 def source(daemon: Daemon) -> Json:
-    """The feed's part of `status`."""
+    """Returns the Kafka source's part of `status`."""
     [found] = [each for each in daemon.status()["sources"] if each["kind"] == "kafka"]
     return dict(found)
 
 
 def positions(daemon: Daemon) -> dict[int, int]:
-    """The positions in the store, of a daemon that follows one topic."""
+    """Returns the stored positions of a daemon that follows one topic."""
     return {each["partition"]: each["position"] for each in source(daemon)["partitions"]}
 
 
 def shown(daemon: Daemon, uri: str) -> Json:
-    """What `hippoctl show` tells of a document."""
+    """Returns what `hippoctl show` prints about a document."""
     return daemon.ask("GET", f"/v1/documents/{quote(uri, safe='')}")
 
 
 def article(number: int | str, text: str | None = None, **more: Any) -> Json:
-    """A document with triples of its own, so that no extractor is needed."""
+    """Returns a document with its own triples, so that no extractor is needed."""
     return {
         "id": f"a{number}",
         "title": f"Article {number}",
@@ -56,7 +56,7 @@ def article(number: int | str, text: str | None = None, **more: Any) -> Json:
 
 
 def built_at_once(documents: list[Json]) -> list[str]:
-    """The export of a fresh memory that was given these documents and nothing else."""
+    """Returns the export of a fresh memory of exactly these documents."""
     home = Path(tempfile.mkdtemp(prefix="hippod-once-"))
     with Daemon(home, folders=()) as daemon:
         for start in range(0, len(documents), 500):

@@ -1,4 +1,4 @@
-"""A topic's worth of messages with everything that happens to documents, and what must be left of it."""
+"""A random stream of messages with all kinds of changes to documents, and the expected result."""
 
 import random
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ WORDS = [
 
 @dataclass(slots=True)
 class Stream:
-    """`left`: the documents that remain, by id. `poison`: how many messages cannot be read."""
+    """`left`: the remaining documents, by id. `poison`: the number of invalid messages."""
 
     left: dict[str, dict[str, Any]] = field(default_factory=dict)
     poison: int = 0
@@ -31,9 +31,9 @@ def document(id: str, rng: random.Random) -> dict[str, Any]:
 
 
 def publish(cluster: Cluster, topic: str, count: int, partitions: int, seed: int, stream: Stream) -> None:
-    """`count` messages: new documents, the same again, replacements, removals, and one poison message in a hundred.
+    """Sends `count` messages: new documents, repetitions, replacements, removals, and one invalid message in a hundred.
 
-    A document's messages all go to one partition, so their order is the topic's.
+    A document's messages all go to one partition, so they stay in order.
     """
     rng = random.Random(seed)
     for _ in range(count):

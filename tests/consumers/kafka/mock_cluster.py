@@ -1,7 +1,7 @@
-"""A Kafka cluster in a process of its own: librdkafka's mock brokers, which speak the real protocol over loopback.
+"""A Kafka cluster in a separate process: librdkafka's mock brokers, which speak the real protocol over loopback.
 
-`python mock_cluster.py BROKERS` prints the bootstrap addresses, then takes one JSON command a line on stdin and answers each
-with a line. librdkafka is the one inside confluent-kafka; Python's wrapper shows a small part of its mock API only.
+`python mock_cluster.py BROKERS` prints the bootstrap addresses, then reads one JSON command a line from stdin and answers each
+with a line. It uses the librdkafka inside confluent-kafka, because the Python wrapper exposes little of the mock API.
 """
 
 import ctypes

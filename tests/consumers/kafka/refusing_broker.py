@@ -1,4 +1,4 @@
-"""A broker that lets nobody in: it answers a SASL login with error 58, as a real one does to a wrong password."""
+"""A broker that refuses every login: it answers SASL with error 58, like a real broker after a wrong password."""
 
 import contextlib
 import socket
@@ -9,11 +9,11 @@ from typing import Any, Self
 
 VERSIONS, HANDSHAKE, LOGIN = 18, 17, 36
 KNOWN = ((VERSIONS, 0, 2), (HANDSHAKE, 0, 1), (LOGIN, 0, 1), (3, 0, 8))
-"""Requests that it knows, with the least and the greatest version of each; 3 asks for metadata."""
+"""Supported requests with their minimum and maximum version; 3 requests metadata."""
 
 
 class Refusing:
-    """Stands where tests have a cluster."""
+    """Replaces `Cluster` in tests."""
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {"api_version": [2, 3]}

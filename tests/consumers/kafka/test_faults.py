@@ -1,4 +1,4 @@
-"""Nothing lost, nothing twice: killed daemons, brokers that go, topics made anew, work that takes long."""
+"""No message is lost or applied twice: killed daemons, broker outages, recreated topics, slow work."""
 
 import os
 import random
@@ -77,7 +77,7 @@ def test_a_dead_letter_that_was_sent_before_the_crash_is_not_sent_again(cluster,
         daemon.start()
         daemon.wait()
         assert dead(cluster.read(letters)) == [(topic, 0, 0)]
-    # A store that knows nothing reads it all again, and finds the letter where it is.
+    # A store without positions reads everything again, and finds the existing dead letter.
     with following(tmp_path / "other", cluster, topic, group="another", dead_letter=letters) as daemon:
         daemon.wait()
         assert dead(cluster.read(letters)) == [(topic, 0, 0)]
@@ -89,7 +89,7 @@ def test_another_message_at_the_place_of_a_dead_letter_is_sent_too(cluster):
     first = KafkaMessage(
         topic, 0, 0, 1, b"x", b"{broken one", (("trace", b"t"), ("none", None), ("hippod-group", b"g"))
     )
-    # What a topic made anew has at the same place: it differs in its value, in its key, or in a header.
+    # Messages of a recreated topic at the same place: they differ in the value, the key, or a header.
     others = [
         replace(first, value=b"{broken two"),
         replace(first, value=None),
@@ -98,7 +98,7 @@ def test_another_message_at_the_place_of_a_dead_letter_is_sent_too(cluster):
     ]
     settings = KafkaSettings(tuple(cluster.brokers.split(",")), (topic,), options=cluster.options)
     for messages, sent in (([first], 1), ([first], 1), (others, 5), ([*others, first], 5)):
-        dead_letters = DeadLetters(settings, letters)  # as after a start: it knows only what the topic has
+        dead_letters = DeadLetters(settings, letters)  # as after a start: it knows only the topic's content
         for _ in range(2):
             assert dead_letters.send([(message, "why") for message in messages]) == [None] * len(messages)
         dead_letters.close()
@@ -116,7 +116,7 @@ def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp
         workers = [child.pid for child in children if "daemon.workers.child_main" in child.cmdline()]
         assert workers
         for pid in workers:
-            os.kill(pid, signal.SIGSTOP)  # extraction and reading stand still, whatever a model would do
+            os.kill(pid, signal.SIGSTOP)  # extraction and parsing stop, as with a hanging model
         for number in range(6_000):
             cluster.send(topic, article(number), key=str(number))
         cluster.flush()
@@ -165,7 +165,7 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
     cluster.mock(do="down", broker=1)
     with following(tmp_path, cluster, topic) as daemon:
         until(lambda: source(daemon)["state"] == "unreachable", "status says so")
-        for _ in range(3):  # who gives up waiting leaves nothing behind that the feed would trip over
+        for _ in range(3):  # an interrupted wait leaves nothing that disturbs the source
             waited = daemon.ctl("wait", "--timeout", "0.3")
             assert waited.code == 5
             assert "is unreachable (no answer from" in waited.err
@@ -182,7 +182,7 @@ def test_brokers_that_are_away_at_the_start_are_waited_for(cluster, tmp_path):
 
 def test_a_topic_that_is_not_there_is_named_and_followed_when_it_comes(cluster, tmp_path):
     there, later = cluster.topic(1), "hippod-later-" + os.urandom(4).hex()
-    if not cluster.real:  # mock brokers make every topic that somebody asks for, unless they are told otherwise
+    if not cluster.real:  # mock brokers create every requested topic unless told otherwise
         cluster.topic(2, later)
         cluster.mock(do="error", topic=later, code=UNKNOWN_TOPIC)
     cluster.send(there, article(1))

@@ -1,4 +1,4 @@
-"""What a followed topic means: which documents come, are replaced and go, and where the reading goes on."""
+"""A followed topic: which documents are added, replaced and removed, and where reading continues."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_messages_become_documents_are_replaced_and_removed(cluster, tmp_path):
         for each in source(daemon)["partitions"]:
             assert (each["position"] or 0) <= each["end"], "some brokers name an end before the last messages"
 
-        cluster.send(topic, article(0), key="k0")  # what a producer sends twice changes nothing
+        cluster.send(topic, article(0), key="k0")  # a message that a producer sends twice changes nothing
         cluster.send(topic, None, key="never there")
         cluster.flush()
         daemon.wait()
@@ -168,7 +168,7 @@ def test_without_dead_letters_it_is_listed_as_failed_and_can_be_tried_again(clus
         daemon.restart()
         assert daemon.ctl_json("retry")["requeued"] == 1
         until(lambda: daemon.documents()[uri]["attempts"] == 2, "the message was tried again")
-        daemon.wait()  # for a moment it still counts as under way
+        daemon.wait()  # it counts as in progress for a moment
         assert daemon.documents()[uri]["state"] == "failed"
 
 
@@ -220,7 +220,7 @@ def test_a_restart_continues_at_the_stored_offsets_and_commits_them_to_the_group
         assert daemon.wait()["documents"] == 60
         fetched = sum(positions(daemon).values())
         assert fetched == 80
-        assert daemon.metric("hippod_documents_total", outcome="indexed") == 40  # nothing from before was read again
+        assert daemon.metric("hippod_documents_total", outcome="indexed") == 40  # no earlier message was read again
         until(
             lambda: cluster.committed(f"group-{topic}", topic) == positions(daemon),
             "the group's offsets are the store's",
@@ -238,7 +238,7 @@ def test_start_latest_passes_over_what_is_there_and_nothing_that_comes(cluster, 
         daemon.wait()
         until(lambda: None not in positions(daemon).values() and positions(daemon), "its beginning is committed")
         assert daemon.documents() == {}
-        daemon.kill()  # before any message came
+        daemon.kill()  # before any message arrived
         for number in range(10, 20):
             cluster.send(topic, article(number), key=str(number))
         cluster.flush()
@@ -268,7 +268,7 @@ def test_two_of_a_group_share_the_partitions_and_remove_nothing_of_each_other(cl
         cluster.send(topic, None, key="a0")
         cluster.flush()
         one.wait()
-        # What it now owns it reads from where its own store stands: from the beginning.
+        # It reads its newly assigned partitions from the positions in its own store, which has none: from the beginning.
         assert set(one.documents()) == {f"kafka://{topic}/a{n}" for n in range(1, 40)}
 
 

@@ -1,4 +1,4 @@
-"""A partition's offset moves over a message only when that message and all before it are committed."""
+"""A partition's offset passes a message only after that message and all before it are committed."""
 
 import random
 from collections import Counter

@@ -1,4 +1,5 @@
-"""Part of it is away: a partition without a leader, or one of two clusters. The rest is followed, and told apart."""
+"""A partial outage: a partition without a leader, or one of two clusters. The other parts are followed and reported
+separately."""
 
 import contextlib
 import os
@@ -27,7 +28,7 @@ LOGIN = {
     "sasl_plain_password": "not-the-word",
 }
 NOBODY = -1
-"""As a partition's leader."""
+"""The leader id of a partition without a leader."""
 
 mock_only = pytest.mark.skipif("HIPPOD_TEST_KAFKA" in os.environ, reason="real leaders are not the test's to change")
 
@@ -39,7 +40,7 @@ def cluster():
 
 
 class Followed(TopicConsumer):
-    """A source whose events are kept; its store holds nothing."""
+    """A source that records its events; its store is empty."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self.events: list[ConsumerEvent] = []
@@ -49,7 +50,7 @@ class Followed(TopicConsumer):
         return {event.partition[1]: event.offset for event in self.events if isinstance(event, PartitionStarted)}
 
     def arrived(self) -> set[tuple[int, int]]:
-        """Partition and offset of every message."""
+        """Returns partition and offset of every message."""
         return {
             (message.partition, message.offset)
             for event in self.events
@@ -58,7 +59,7 @@ class Followed(TopicConsumer):
         }
 
     def ended(self) -> dict[int, int]:
-        """Where the partitions end, by the last that was told of it."""
+        """Returns the last reported end offsets of the partitions."""
         stands = [event for event in self.events if isinstance(event, PartitionOffsets)]
         return {partition[1]: end for partition, end in stands[-1].ends.items()} if stands else {}
 
@@ -177,6 +178,6 @@ def test_a_login_that_one_cluster_refuses_is_not_said_of_another():
 
 
 def looked(source: Followed, told: list[ConsumerState]) -> ConsumerState:
-    """The state now, which is added to what was told before."""
+    """Returns the present state and appends it to `told`."""
     told.append(source.state)
     return source.state

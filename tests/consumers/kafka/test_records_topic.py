@@ -1,4 +1,4 @@
-"""Replicas of one records topic hold the memory that the articles would give; what is no record is a dead letter."""
+"""Replicas of one records topic have the memory that the articles would give; invalid messages become dead letters."""
 
 import asyncio
 import random
@@ -94,7 +94,7 @@ def test_replicas_hold_what_the_documents_say_and_go_on_after_a_restart(cluster,
         assert any(b"\x1f" in message.key() for message in cluster.read(topic)), "some are split"
         async with Replica(tmp_path / "a", cluster, topic) as replica:
             assert len(await replica.caught_up()) > 0 and len(replica.store.documents()) == 5
-        # A worker that was given up sends again what it had, late; and what is no record at all.
+        # A worker that was presumed dead sends its records again, late; and an invalid message.
         publish(cluster, topic, [*records[5:], *random.Random(2).sample(records[:6], 4)], max_bytes=6000)
         cluster.send(topic, b"no record", key="u")
         cluster.send(topic, b"no key")
@@ -119,19 +119,21 @@ def test_replicas_hold_what_the_documents_say_and_go_on_after_a_restart(cluster,
 
 
 def compacted(messages, aged):
-    """Of each key the last message, in the order of the topic, as compaction leaves them; of keys in `aged` not even that
-    where it is a null: these go after `delete.retention.ms`."""
+    """Returns the last message of each key, in order, like compaction.
+
+    Also drops null messages of keys in `aged`, which compaction deletes after `delete.retention.ms`.
+    """
     last = {message.key(): message for message in messages}
     kept = [message for message in messages if last[message.key()] is message]
     return [message for message in kept if message.value() is not None or message.key().decode() not in aged]
 
 
 def test_a_compacted_topic_gives_a_new_replica_the_same_memory(cluster, tmp_path, monkeypatch):
-    """Of records that came in parts, compaction leaves parts that belong to nothing any more: they hold up nothing."""
+    """Compaction may leave some parts of replaced multi-part records; these parts do not block the reading."""
     monkeypatch.setattr(assembler, "ORPHAN_WAIT_S", 0.1)
     monkeypatch.setattr(records_source, "EXPIRY_INTERVAL_S", 0.1)
     topic, short = cluster.topic(1), cluster.topic(1)
-    # 1 is replaced by a longer one, 2 by one in fewer parts, 3 and 4 are removed, 5 comes back; 6 and 7 stay as they are.
+    # 1 is replaced by a longer one, 2 by one in fewer parts, 3 and 4 are removed, 5 is added again; 6 and 7 stay unchanged.
     small = parsed("kafka://articles/2", "Small", "Ada Lovelace met Charles Babbage in London.")
     history = [*((n, article(n)) for n in range(8)), (8, article(1, 1)), (9, small)]
     history += [(10, removal(3)), (11, removal(4)), (12, removal(5)), (13, article(5, 1)), (14, removal(7))]
@@ -180,7 +182,7 @@ def test_a_refused_record_is_listed_as_failed_and_can_be_retried_once_it_is_the_
     whole = parsed("kafka://articles/1", "Small", "Ada Lovelace met Charles Babbage in London.")
 
     async def retried(replica):
-        """Returns once each failed document was tried again and written anew."""
+        """Returns after each failed document was retried and sent again."""
         before = {document.uri: document.committed_at for document in replica.store.documents()}
         for document in replica.store.documents():
             assert replica.pipeline.retry(document)

@@ -1,4 +1,4 @@
-"""A model that takes longer than a poll may: the feed goes on, and the model's triples join later."""
+"""With a model slower than the poll interval, the source continues, and the model's triples are added later."""
 
 import time
 
@@ -49,7 +49,7 @@ def test_a_model_slower_than_a_poll_may_be_costs_no_membership_and_holds_no_mess
             cluster.flush()
             until(lambda: daemon.query("ferry noon", "bm25"), "a message that comes meanwhile is found")
             model.script = obedient
-            model.stop()  # the calls that hang end, as they do when a server is restarted
+            model.stop()  # the hanging calls end, as after a restart of the server
             model.start()
             status = daemon.wait()
             assert (status["documents"], status["pending"], status["failed"]) == (41, 0, 0)

@@ -1,4 +1,4 @@
-"""Which topics a cluster has."""
+"""The topics that a cluster has."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ pytestmark = [
 
 @contextlib.contextmanager
 def first_question_under_way(topic: str, cluster: Cluster) -> Iterator[Any]:
-    """A consumer that has asked slow brokers about no topic, and has no answer yet."""
+    """Yields a consumer whose first metadata request to slow brokers, about no topic, is not answered yet."""
     cluster.mock(do="slow", broker=1, answers_after_ms=300)
     settings = KafkaSettings((cluster.brokers,), (topic,), f"group-{topic}", options=cluster.options)
     consumer = open_consumer(consumer_config(settings, KafkaConsumer.DEFAULT_CONFIG))

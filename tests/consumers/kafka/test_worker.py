@@ -1,4 +1,4 @@
-"""hippod-worker: articles in, records out; killed and started again it loses and doubles nothing."""
+"""hippod-worker reads articles and sends records; a kill and restart loses and doubles none."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ def configured(home, cluster, topic, output, **more):
 
 @pytest.fixture(autouse=True)
 def ended():
-    """What a test that failed has left running is ended."""
+    """Ends processes that a failed test has left running."""
     yield
     while PROCESSES:
         process = PROCESSES.pop()

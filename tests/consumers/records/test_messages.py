@@ -1,4 +1,4 @@
-"""Records as Kafka messages: split where they are too large, and put together when all parts are there, in any order."""
+"""Records as Kafka messages: split if too large, and joined when all parts are present, in any order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A record is the same after it was written as Arrow and read again; what is none says why."""
+"""A record is unchanged after writing it as Arrow and reading it; an invalid one gives the reason."""
 
 import numpy as np
 import pyarrow as pa

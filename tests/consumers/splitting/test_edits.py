@@ -1,6 +1,6 @@
-"""What an edit costs: passages are cut by content, so that one changed paragraph re-makes at most three of them.
+"""The cost of an edit: passages are cut by content, so that one changed paragraph changes at most three of them.
 
-Paragraphs here have up to 400 tokens, the most that one passage holds; a longer paragraph is several passages by itself.
+Paragraphs here have up to 400 tokens, the maximum of a passage; a longer paragraph becomes several passages by itself.
 """
 
 import random
@@ -22,7 +22,7 @@ def paragraph(chance: random.Random, sentences: int) -> str:
 
 
 def book(seed: int, pages: int, longest: int = 12) -> list[str]:
-    """About 400 words a page, in paragraphs of one to `longest` sentences."""
+    """Returns paragraphs of one to `longest` sentences, about 400 words a page."""
     chance = random.Random(seed)
     made: list[str] = []
     room = pages * 400

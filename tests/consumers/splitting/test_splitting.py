@@ -1,4 +1,4 @@
-"""What splitting promises: short texts stay whole, nothing is lost, limits hold, titles and places travel."""
+"""Guarantees of splitting: short texts stay whole, nothing is lost, limits hold, titles and places are kept."""
 
 import json
 import re
@@ -188,7 +188,7 @@ def test_sentences_end_where_a_reader_would_say(text: str, expected: list[str]) 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("unit", ["a", ".", "!?", "你", "word ", "\n", "a.\n", "#"], ids=repr)
 def test_millions_of_repeated_characters_take_linear_time(unit: str) -> None:
-    # Quadratic time over a million characters would run into the time limit of the test.
+    # Quadratic time over a million characters would exceed the time limit of the test.
     text = unit * (1_000_000 // len(unit))
     assert all(count_tokens(p.text) <= S.max_tokens for p in split_text(text, "", S))
 

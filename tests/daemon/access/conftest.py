@@ -1,4 +1,4 @@
-"""One memory with two clients that see a part each, and one who sees all: for those who try to learn more than they may."""
+"""One memory with two clients that see different parts and one that sees everything, for attempts to exceed access rights."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.e2e.real_hippod import PATIENCE_S, Daemon, Json, write_config
 from tests.memory.llm.model_server import ModelServer, obedient
 
 SECRET = "zanzibarium"
-"""In every text, title, name, label, path and metadata of what only the board may see."""
+"""Occurs in every text, title, name, label, path and metadata that only the board may see."""
 BOARD = {
     "wages.md": f"# {SECRET} wages\n\nSolveig Aas earns {SECRET} crowns. The {SECRET} mill of Ternby belongs to Solveig Aas.\n",
     f"{SECRET}.txt": f"Torgeir Vik bought {SECRET} from Solveig Aas in Ternby.",
@@ -44,7 +44,7 @@ QUESTION = "Who designed the bridge in the town where Solveig Aas built the mill
 
 @dataclass
 class Memory:
-    """`model` is the one that answers questions; each client has a connection of its own, by its token over TCP."""
+    """A daemon with its clients. `model` answers questions; each client has a connection with its token over TCP."""
 
     daemon: Daemon
     model: ModelServer
@@ -60,8 +60,11 @@ class Memory:
 
 
 def client_tables(home: Any, tokens: dict[str, str]) -> list[Json]:
-    """`visitor` reads what is public, `clerk` writes there too, `board` does so with its own, and the user of the socket may
-    do all."""
+    """Returns the client tables.
+
+    `visitor` reads public documents; `clerk` also writes them; `board` reads and writes its own; the user of the socket may do
+    everything.
+    """
     rights = {"visitor": ["read"], "clerk": ["read", "write"], "board": ["read", "write"], "writer": ["write"]}
     labels = {"visitor": ["public"], "clerk": ["public"], "board": ["board"], "writer": ["public", "press"]}
     tables: list[Json] = [
@@ -103,5 +106,5 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 def rewrite(daemon: Daemon) -> None:
-    """The configuration as `sections` has it now."""
+    """Writes the configuration from the present `sections`."""
     write_config(daemon.config, daemon.sections)

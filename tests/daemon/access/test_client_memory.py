@@ -1,4 +1,4 @@
-"""Random documents, labels and clients: each client's memory is a fresh one of the documents that it sees, whatever it asks."""
+"""Random documents, labels and clients: each client's answers equal those of a fresh memory of the documents that it sees."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""The page in a browser, as two users: each sees what is its own, and is offered what it may do."""
+"""The page in a browser, as two users: each sees its own documents and is offered its permitted actions."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def browser() -> Iterator[Browser]:
 
 
 def asked(page: Page) -> str:
-    """What the page shows after a question and with its suggestions of scopes."""
+    """Returns what the page shows after a question, including its suggested scopes."""
     page.locator("#question").fill(QUESTION)
     page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator("#canvas")).to_have_attribute("data-about", QUESTION)
@@ -42,7 +42,7 @@ def test_a_visitor_finds_what_is_public_and_no_trace_of_the_rest(browser: Browse
         assert SECRET not in text.lower()
         assert "board" not in text
         expect(watched.page.locator("#count-documents")).to_have_text("4")
-        expect(watched.page.locator("#failures button").first).to_be_hidden()  # it may not try again
+        expect(watched.page.locator("#failures button").first).to_be_hidden()  # it may not retry
         assert watched.complaints == []
         assert not [url for url in watched.asked if url.endswith("/metrics")]
 

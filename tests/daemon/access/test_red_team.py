@@ -1,4 +1,4 @@
-"""A client asks for what it may not see, by every door there is: it learns nothing that a memory without it would not say."""
+"""A client tries every route for hidden documents: it learns only what a memory without them would answer."""
 
 import asyncio
 import base64
@@ -45,12 +45,12 @@ def board(memory: Memory) -> Iterator[httpx2.Client]:
 
 
 def hidden(memory: Memory) -> list[str]:
-    """URIs of everything that a visitor may not see."""
+    """Returns the URIs of everything that a visitor may not see."""
     return [uri for uri in memory.daemon.documents() if SECRET in uri and "#open" not in uri]
 
 
 def without_echo(text: str, sent: str) -> str:
-    """An answer without what the client said itself."""
+    """Returns an answer without the text that the client sent itself."""
     return text.replace(sent, "").replace(json.dumps(sent)[1:-1], "")
 
 
@@ -263,7 +263,7 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
         assert refused.status_code == 422
         assert refused.json()["errors"][0]["field"] == "documents[0].labels"
         assert "board" not in refused.text
-    with memory.client("writer") as writer:  # sees two: it must say which
+    with memory.client("writer") as writer:  # sees two labels, so it must choose one
         unsaid = {"documents": [{"id": "x", "text": "x"}]}
         assert writer.post("/v1/documents", json=unsaid).status_code == 422
         assert writer.get("/v1/documents").status_code == 403
@@ -378,7 +378,7 @@ def test_other_labels_and_rights_count_from_the_next_reload_on(memory: Memory, v
         reload()
         assert SECRET in visitor.get("/v1/documents").text
         assert "mill.md" not in visitor.get("/v1/documents").text
-        assert ended.wait(PATIENCE_S)  # who reads events has to come again
+        assert ended.wait(PATIENCE_S)  # event readers must connect again
         daemon.sections["folder"][0]["labels"] = ["nobody"]
         reload()
         left = {each["uri"] for each in visitor.get("/v1/documents").json()["documents"]}

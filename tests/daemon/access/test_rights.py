@@ -1,4 +1,4 @@
-"""Every route says what it needs; and who asks is known from the token, or from the socket's peer."""
+"""Every route declares the required rights; the client is identified by its token or the socket's peer."""
 
 import asyncio
 import os
@@ -89,7 +89,7 @@ def test_a_peer_is_known_by_its_user_or_one_of_its_groups_and_the_first_that_fit
     clients = Clients([ClientRule(READER, uid=NOBODY_UID), ClientRule(WRITER, gid=OTHER_GID)])
     assert identified(clients, Peer("unix", 1, NOBODY_UID, 1, groups=frozenset({1, OTHER_GID}))) is READER
     assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1, OTHER_GID}))) is WRITER
-    assert identified(clients, Peer("unix", 1, 7, OTHER_GID)) is None  # what the kernel said counts: `groups`
+    assert identified(clients, Peer("unix", 1, 7, OTHER_GID)) is None  # the gid does not count, only `groups`
     assert identified(clients, Peer("unix", 1, 7, 1, groups=frozenset({1}))) is None
     assert identified(clients, Peer("unix")) is None
     assert identified(clients, Peer("unix", os.getpid(), 7, 1)) is ITSELF
@@ -108,7 +108,7 @@ def test_a_token_says_who_asks_on_either_side_and_a_wrong_one_is_never_passed_ov
         for wrong in ("", "token-", "token-three"):
             with pytest.raises(Unauthorised):
                 identified(clients, peer, wrong)
-    (tmp_path / "two").write_text("token-one")  # of two who have it nobody knows which
+    (tmp_path / "two").write_text("token-one")  # a token of two clients identifies neither
     with pytest.raises(Unauthorised):
         asyncio.run(_asked_until_seen(clients, tcp))
     clients.use(rules[:1], None)
@@ -119,7 +119,7 @@ def test_a_token_says_who_asks_on_either_side_and_a_wrong_one_is_never_passed_ov
 
 
 async def _asked_until_seen(clients: Clients, peer: Peer) -> None:
-    for token in ("another", "token-one"):  # a token that none has makes all files be looked at
+    for token in ("another", "token-one"):  # an unknown token causes all token files to be read
         try:
             await clients.identify(peer, Headers({"authorization": f"Bearer {token}"}))
         except Unauthorised:

@@ -1,7 +1,7 @@
-"""A real server on a real Unix socket in a thread of its own, over ports small enough to see through.
+"""A real server on a real Unix socket in a separate thread, over simple ports.
 
-The ports here serve only to bring the API's edges about (waiting, failing, endless answers); how the API and the real
-memory work together is tested on a running daemon.
+These ports only produce edge cases of the API (waiting, failing, endless answers). Tests on a running daemon cover the API with
+the real memory.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ PATIENCE_S = 90.0
 
 @dataclass
 class Memory:
-    """All ports but events. A query text that is a key of `queries` is answered as that function says."""
+    """All ports except events. A query text that is a key of `queries` is answered by its function."""
 
     documents_by_uri: dict[str, dict[str, Any]] = field(default_factory=dict)
     stage: DaemonState = DaemonState.READY
@@ -187,7 +187,7 @@ def entry(uri: str) -> DocumentEntry:
 
 @dataclass
 class Served:
-    """A running server: `client` speaks to its Unix socket."""
+    """A running server: `client` connects to its Unix socket."""
 
     server: ApiServer
     memory: Memory
@@ -197,7 +197,7 @@ class Served:
     run: Callable[[Any], Any]
 
     def connect(self) -> socket.socket:
-        """A bare connection, for what no HTTP library would send."""
+        """Returns a raw connection, for requests that no HTTP library would send."""
         plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         plain.settimeout(PATIENCE_S)
         plain.connect(str(self.path))
@@ -205,7 +205,7 @@ class Served:
 
 
 def memory_ports(memory: Memory, asks: AskPort | None = None) -> MemoryPorts:
-    """Those that no test of the API's edges asks for are left out: calling one fails the test."""
+    """Returns the ports, without those that no edge-case test uses: calling one of them fails the test."""
     left_out: Any = None
     return MemoryPorts(memory, memory, memory, left_out, left_out, left_out, left_out, asks)
 
@@ -218,7 +218,7 @@ def api_server(
     asks: AskPort | None = None,
     **more: Any,
 ) -> ApiServer:
-    """A server whose memory is open, with the page."""
+    """Yields a server with an open memory and the page."""
     gate = StartupGate()
     gate.open(memory_ports(memory, asks))
     more = {"more_routes": [page_routes.add_routes], "tcp_middleware": [LoginMiddleware], **more}
@@ -227,7 +227,7 @@ def api_server(
 
 @contextmanager
 def loop_in_thread() -> Iterator[Callable[[Any], Any]]:
-    """Gives a function that runs a coroutine on a loop in another thread and returns its result."""
+    """Yields a function that runs a coroutine on a loop in another thread and returns its result."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -245,7 +245,7 @@ def loop_in_thread() -> Iterator[Callable[[Any], Any]]:
 
 @contextmanager
 def socket_folder() -> Iterator[Path]:
-    """A folder whose path is short enough for a Unix socket, wherever pytest keeps its own."""
+    """Yields a folder whose path is short enough for a Unix socket, wherever pytest's folder is."""
     with tempfile.TemporaryDirectory(prefix="hippod-", dir="/tmp") as folder:
         yield Path(folder)
 
@@ -279,7 +279,7 @@ def served(
 
 
 def until(reached: Callable[[], bool], what: str) -> None:
-    """Returns once `reached()`, fails after a while."""
+    """Returns once `reached()` is true; fails after a time limit."""
     deadline = time.monotonic() + PATIENCE_S
     while not reached():
         assert time.monotonic() < deadline, f"it never came to: {what}"
@@ -287,7 +287,7 @@ def until(reached: Callable[[], bool], what: str) -> None:
 
 
 def read_all(plain: socket.socket) -> bytes:
-    """Everything up to the end of the connection, however it ends."""
+    """Reads until the connection ends, in any way."""
     found = b""
     while True:
         try:
@@ -300,7 +300,7 @@ def read_all(plain: socket.socket) -> bytes:
 
 
 def read_one(plain: socket.socket) -> bytes:
-    """One answer with a Content-Length; the connection stays."""
+    """Reads one answer with a Content-Length; the connection stays open."""
     found = b""
     while b"\r\n\r\n" not in found:
         chunk = plain.recv(65536)

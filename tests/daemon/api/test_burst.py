@@ -1,4 +1,4 @@
-"""Many clients at once, as after a restart: who came first is answered, who cannot be is told so, nobody is reset."""
+"""Many clients at once, as after a restart: early ones are answered, others are refused properly, no connection is reset."""
 
 import asyncio
 import socket
@@ -37,20 +37,20 @@ def query_bytes(text: str) -> bytes:
 
 
 def status_of(plain: socket.socket) -> tuple[int, bool]:
-    """The answer's status, and whether it says when to try again. Fails where the connection ends without an answer."""
+    """Returns the answer's status, and whether it has Retry-After. Fails if the connection ends without an answer."""
     answer = read_one(plain)
     return int(answer.split()[1]), b"\r\nretry-after:" in answer.lower()
 
 
 async def busy(seconds: float) -> None:
-    """Keeps the event loop from its work, as loading a model does now and then."""
+    """Blocks the event loop, as loading a model does occasionally."""
     time.sleep(seconds)
 
 
 def connect_while_busy(
     run: Callable[[Any], Any], connect: Callable[[], socket.socket], count: int, text: str = "q{}"
 ) -> list[socket.socket]:
-    """Connections that have sent a query each before any was accepted: the loop was held up, and gets them in one burst."""
+    """Opens connections that each send a query before any is accepted: the blocked loop receives them in one burst."""
     held = threading.Thread(target=run, args=(busy(0.5),))
     held.start()
     time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""OpenAI's own client talks to the memory: answers, streams, passages without a model, refusals."""
+"""OpenAI's client with the memory: answers, streams, passages without a model, refusals."""
 
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ CONTENT = "Emil did [1].\n\n- [1] [Rain \\[gauge\\]](file:///drive/a%20%28b%29.m
 
 
 class Reader:
-    """Answers as a language model would, or fails, as the question says."""
+    """Answers like a language model, or fails, depending on the question."""
 
     def __init__(self) -> None:
         self.asked: list[AskRequest] = []
@@ -168,7 +168,7 @@ def test_a_stream_that_fails_says_so(client: openai.OpenAI) -> None:
 
 
 def test_every_operation_can_be_a_tool(api: Served) -> None:
-    """Open WebUI and its like name a tool by `operationId` and describe it by `summary`."""
+    """Open WebUI and similar programs name a tool by `operationId` and describe it by `summary`."""
     document = api.client.get(Route.OPENAPI).json()
     operations = [each for methods in document["paths"].values() for each in methods.values()]
     names = [each["operationId"] for each in operations]

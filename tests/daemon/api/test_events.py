@@ -1,4 +1,4 @@
-"""Events reach every reader as they happen; a slow reader loses some, is told how many, and costs nobody anything."""
+"""Events reach every reader at once; a slow reader misses some, learns how many, and slows nobody down."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""One client never takes all of a limit, and what it held is free as soon as it has gone."""
+"""One client never takes a whole limit, and its share is free as soon as it disconnects."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ SHARES = st.floats(0.05, 1.0)
 
 
 def fill(limit: ConcurrencyLimit, client: str, slots: contextlib.ExitStack) -> int:
-    """Takes slots until one is refused; returns how many."""
+    """Takes slots until one is refused; returns their number."""
     for taken in range(1000):
         try:
             slots.enter_context(limit.slot(client))
@@ -91,7 +91,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ask", "leave", "cancel", "pass"]), 
 def test_a_slot_is_released_wherever_its_request_is_cancelled(
     limit: int, share: float, steps: list[tuple[str, int]]
 ) -> None:
-    """Requests wait in turn, hold a slot, leave it, or are cancelled between any two steps of the event loop."""
+    """Requests wait in turn, take a slot, release it, or are cancelled between any two steps of the event loop."""
 
     async def scenario() -> None:
         slots = ConcurrencyLimit(limit, "tests", share)
@@ -155,7 +155,7 @@ def test_the_bodies_of_one_client_leave_room_for_another() -> None:
         with pytest.raises(Busy, match="of this client"):
             second.take(30)
         second.take(20)
-        third.take(50)  # its only body: all that is free
+        third.take(50)  # its only body, so it may take all free bytes
         with pytest.raises(Busy, match="Too many large requests arrive"):
             third.take(1)
 
@@ -185,7 +185,7 @@ def test_who_counts_as_one_client() -> None:
 
 @pytest.fixture
 def two_agents(tmp_path: Path) -> Iterator[tuple[Memory, Callable[..., httpx2.Response]]]:
-    """A server whose requests come from its own process with the tokens of two clients, as those of the MCP server do."""
+    """Yields a server whose requests come from its own process with two clients' tokens, like those of the MCP server."""
     rules = []
     for name in ("one", "other"):
         file = tmp_path / name

@@ -1,4 +1,4 @@
-"""An import is under way while its client is there: who goes, or a daemon that stops, makes room for the next."""
+"""An import runs while its client is connected; a disconnect or a stopping daemon frees its place."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +18,7 @@ REQUEST = b"POST /v1/import HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" %
 
 
 class Importing:
-    """A port whose imports are not done until they are let go."""
+    """A port whose imports end only when released."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory

@@ -1,4 +1,4 @@
-"""Each limit of the API holds at the socket, says which it was, and is counted."""
+"""Each limit of the API applies at the socket, is named in the answer, and is counted."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Every route answers as the contract says, and the OpenAPI document says what they do."""
+"""Every route answers as the contract says, and the OpenAPI document describes it."""
 
 import json
 from collections.abc import Iterator

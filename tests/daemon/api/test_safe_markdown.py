@@ -1,4 +1,4 @@
-"""Answers as Markdown: no renderer sends a request or links elsewhere, in whatever pieces the answer arrives."""
+"""Answers as Markdown: no renderer sends a request or links elsewhere, however the answer is split into pieces."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from daemon.contract.answering.ask import AskResponse, Citation
 from daemon.contract.query import QueryResponse, RankedPassage, Tokens
 
 LINKIFY = find_spec("linkify_it") is not None
-"""Whether the renderer can link bare addresses itself; `LINKED` says what it would link."""
+"""Whether the renderer can link bare addresses itself; `LINKED` predicts what it would link."""
 LINKED = re.compile(
     r"(?:^|[^A-Za-z0-9/:])//[^\s/]|(?:^|[^A-Za-z0-9+.-])(?:ftp|javascript|data|x)://[^\s/]", re.IGNORECASE
 )
@@ -24,10 +24,10 @@ OWN = ("file:", "kafka:", "added:")
 
 
 def renderer() -> MarkdownIt:
-    """The most that a client might render: HTML, tables, bare addresses, and links of any scheme."""
+    """Returns a renderer with the most permissive settings: HTML, tables, bare addresses, and links of any scheme."""
     made = MarkdownIt("commonmark", {"html": True, "linkify": LINKIFY}).enable(["table", "strikethrough"])
     made.validateLink = lambda _url: True  # type: ignore[method-assign]
-    made.disable("text_join")  # shows which text a linkifier gets: escaped characters stay tokens of their own
+    made.disable("text_join")  # exposes the text that a linkifier gets: escaped characters stay separate tokens
     return made.enable("linkify") if LINKIFY else made
 
 

@@ -1,4 +1,4 @@
-"""A client that sends too much, too slowly, or reads too slowly gets an answer of its own and holds nobody else up."""
+"""A client that sends too much, too slowly, or reads too slowly gets its own answer and does not delay others."""
 
 import json
 import threading
@@ -70,7 +70,7 @@ def test_lines_are_read_no_further_than_the_first_document_too_many() -> None:
     three = b'{"text": "a"}\n\n' * 3
     with served(ApiLimits(documents_per_request=3)) as api:
         assert api.client.post(Route.DOCUMENTS, content=three, headers=kind).status_code == 200
-        # What follows the fourth is no JSON, and is not looked at.
+        # The data after the fourth line is not JSON, and is not read.
         for fourth in (b'{"text": "b"}', b'{"text": "b"}\nnonsense\n', b"nonsense"):
             answer = api.client.post(Route.DOCUMENTS, content=three + fourth, headers=kind)
             assert answer.status_code == 413
@@ -166,7 +166,7 @@ def test_a_connection_that_rests_between_requests_is_kept() -> None:
         for _ in range(2):
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
             assert read_one(plain).startswith(b"HTTP/1.1 200 ")
-            time.sleep(0.9)  # longer than the deadline that must not be running
+            time.sleep(0.9)  # longer than the deadline, which must not be running
 
 
 def test_the_rest_of_a_refused_body_is_not_read_for_ever() -> None:
@@ -182,7 +182,7 @@ def test_a_connection_whose_refused_body_was_read_to_its_end_goes_on() -> None:
         plain.sendall(POST % b"/v1/query" + b"Content-Length: 2000\r\n\r\n")
         assert read_one(plain).startswith(b"HTTP/1.1 413 ")
         plain.sendall(b" " * 2_000)
-        time.sleep(0.9)  # longer than the deadline that must not be running
+        time.sleep(0.9)  # longer than the deadline, which must not be running
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
         assert read_one(plain).startswith(b"HTTP/1.1 200 ")
 
@@ -263,7 +263,7 @@ def test_whoever_asks_gets_the_place_of_whoever_has_said_nothing_for_longest() -
                 another.sendall(HEALTH)
                 assert read_one(another).startswith(b"HTTP/1.1 200 ")
             assert read_all(half).startswith(b"HTTP/1.1 503 ")
-        # Who was served before keeps its place while there are others who never asked for anything.
+        # A client that was served keeps its connection while there are others that never sent a request.
         served_once.sendall(HEALTH)
         assert read_one(served_once).startswith(b"HTTP/1.1 200 ")
         for each in (served_once, silent, half):

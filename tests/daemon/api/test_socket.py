@@ -1,4 +1,4 @@
-"""The Unix socket: nobody gets in who should not, nobody's socket is taken, nothing is left behind."""
+"""The Unix socket: access is restricted, sockets of other programs stay, and no files are left behind."""
 
 import asyncio
 import grp

@@ -1,4 +1,4 @@
-"""Requests that come before the memory is open: they wait for it, while `status`, health and events are answered."""
+"""Requests before the memory is open wait for it; `status`, health and events are answered."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ from tests.daemon.api.harness import PATIENCE_S, Memory, loop_in_thread, memory_
 
 @contextmanager
 def starting(gate_of: Any) -> Iterator[tuple[httpx2.Client, StartupGate, Memory, Any]]:
-    """A server whose memory is not open."""
+    """Yields a server whose memory is not open."""
     memory = Memory(stage=DaemonState.STARTING)
     with socket_folder() as folder, loop_in_thread() as run:
 
@@ -55,7 +55,7 @@ def test_early_requests_wait_and_status_answers_at_once() -> None:
         asking.start()
         assert client.get("/v1/status").json()["state"] == "starting"
         assert client.get("/healthz").status_code == 503
-        # What is wrong with a request by itself need not wait.
+        # An invalid request is refused at once.
         assert client.post("/v1/query", json={"query": "x", "k": -1}).status_code == 422
         assert not answers
         run(called(gate.open, memory_ports(memory)))

@@ -1,4 +1,4 @@
-"""Stopping: what can end ends well, what cannot is cut, and it takes no longer than it was given."""
+"""Stopping: requests that can end are finished, others are cut off, within the time limit."""
 
 import asyncio
 import socket
@@ -99,7 +99,7 @@ def test_stopping_twice_is_stopping_once() -> None:
 
 
 def test_who_connected_before_the_stop_is_answered() -> None:
-    """Their connections are in the kernel's queue, or accepted and not read yet, when the stop begins."""
+    """The connections are in the kernel's queue, or accepted and not read yet, when the stop begins."""
     with served() as api, ThreadPoolExecutor(1) as pool:
         held = pool.submit(api.run, busy(0.4))
         until(held.running, "the loop is held up")

@@ -1,4 +1,4 @@
-"""Over TCP nobody is served without the token, nor under a name that is not the daemon's."""
+"""Over TCP no request is served without the token, or under a host name other than the daemon's."""
 
 import io
 import logging
@@ -137,7 +137,7 @@ def test_a_token_file_that_turns_into_a_pipe_holds_nobody_up(api: Served, token_
 
 
 class Drive:
-    """Stands between the guard and its token file: reading waits until `back` is set."""
+    """A gate between the guard and its token file: reading waits until `back` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked, self.back = threading.Event(), threading.Event()
@@ -181,7 +181,7 @@ def test_a_drive_that_does_not_come_back_lets_nobody_in_until_it_does(
 
 @pytest.fixture
 def log_lines() -> Iterator[io.StringIO]:
-    """What hippod writes into its log, as it writes it."""
+    """Yields hippod's log output as it is written."""
     root, secrets, lines = logging.getLogger(), set(logs._secrets), io.StringIO()
     level, handlers = root.level, list(root.handlers)
     logs.setup("info", lines)
@@ -307,7 +307,7 @@ def test_an_app_for_tcp_alone_stands_behind_the_same_guard(token_file: Path) -> 
 
 
 def test_an_apps_body_that_does_not_come_is_answered_and_given_up(token_file: Path) -> None:
-    """What agents send to the app that is served to them, which the SDK reads."""
+    """Bodies of agents' requests to the MCP app, which the SDK reads."""
     agents = McpApp("/nowhere", write=False)
     with served(
         ApiLimits(body_grace_s=0.2), tcp=("127.0.0.1", 0), token_file=token_file, tcp_apps={"/mcp": agents}

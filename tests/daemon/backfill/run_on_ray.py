@@ -1,8 +1,8 @@
-"""`make test-ray`: a backfill on a Ray cluster of three nodes on this machine, of which one is lost in the middle.
+"""`make test-ray`: a backfill on a Ray cluster of three nodes on this machine, one of which is lost midway.
 
     python -m tests.daemon.backfill.run_on_ray [--documents N] [--corpus FILE]
 
-The files must be those that one process without Ray writes, byte for byte; and a start that follows writes nothing.
+The files must equal those of one process without Ray, byte for byte; a second run writes nothing.
 """
 
 import argparse
@@ -26,7 +26,7 @@ NAMES = ("Ada Lovelace", "Charles Babbage", "Mary Somerville", "Sophia Frend", "
 
 
 def corpus(file, count):
-    """Documents as JSON objects: of a HippoRAG corpus, or made up."""
+    """Returns documents as JSON objects: from a HippoRAG corpus, or synthetic."""
     if file is not None:
         return [
             {"id": str(each.get("idx", number)), "title": each["title"], "text": each["text"]}

@@ -1,4 +1,4 @@
-"""A pile of documents as files of records: the same whoever reads it, however often, and the memory of its documents."""
+"""Documents as files of records: equal for any reader and any number of runs, and equivalent to the documents' memory."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ def test_the_files_depend_on_the_input_alone_and_hold_its_documents(pile, config
     work = list(shards([str(pile)]))
     first = read_all(config, work, tmp_path / "one")
     assert first == 6 + 10 + 7
-    # Cut off in the middle, and gone on with in another order: the same files, and nothing is read twice.
+    # Interrupted and continued in another order: the same files, and no document is read twice.
     assert read_all(config, work[::2], tmp_path / "two") + read_all(config, work[::-1], tmp_path / "two") == first
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     records = {record.uri: record for path in (tmp_path / "one").iterdir() for record in read_file(path)}
@@ -91,7 +91,9 @@ def test_the_files_depend_on_the_input_alone_and_hold_its_documents(pile, config
         for path in sorted((tmp_path / "one").iterdir()):
             assert (await import_records(pipeline, path)).unreadable == 0
 
-    told = asyncio.run(running(tmp_path / "memory", take))[0]  # with an extractor and an encoder that nobody may call
+    told = asyncio.run(running(tmp_path / "memory", take))[
+        0
+    ]  # with an extractor and an encoder that must not be called
     assert sum('"kind": "passage"' in line for line in told) == 5 + 9 + 7
 
 
@@ -132,7 +134,7 @@ def test_an_input_that_changes_meanwhile_is_not_written_under_its_old_name(pile,
 
 
 class ScriptedLLM:
-    """vLLM's `LLM`, as far as it is used: every passage names the same two people."""
+    """The part of vLLM's `LLM` that is used: every passage names the same two people."""
 
     def __init__(self, **_options):
         pass

@@ -1,4 +1,4 @@
-"""The commented `config.toml` at the top: complete, true, and usable as it stands."""
+"""The commented `config.toml` in the repository root: complete, correct, and usable unchanged."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ FILE = Path(__file__).parents[3] / "config.toml"
 SETTING = re.compile(r"#(\[\[?[\w.]+\]\]?|\w+ = .*)$")
 REQUIRED = {("folder", "path"), ("kafka", "topics"), ("client", "user")}
 CHECKOUT = {("store", "path"), ("api", "socket")}
-"""Set to places in the checkout; the text beside them names the default."""
+"""Set to places in the checkout; the comment next to them names the default."""
 
 
 @pytest.fixture

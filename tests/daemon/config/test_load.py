@@ -1,4 +1,4 @@
-"""The configuration: what may be written, where it is looked for, and what a person is told about a mistake."""
+"""The configuration: allowed values, search order of files, and messages about errors."""
 
 import os
 import tomllib
@@ -20,7 +20,7 @@ from daemon.runtime.reload import diff_reload
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a configuration, with a `drive` beside it, and gives its path."""
+    """Writes a configuration, with a `drive` next to it, and returns its path."""
     (tmp_path / "drive").mkdir()
 
     def write(text: str, name: str = "config.toml") -> Path:
@@ -219,7 +219,7 @@ def test_a_token_file_without_read_permission_is_named(tmp_path):
     (tmp_path / "token").write_text("abc")
     (tmp_path / "token").chmod(0)
     root = os.geteuid() == 0
-    if root:  # root reads every file
+    if root:  # root can read every file
         os.seteuid(65534)
     try:
         with pytest.raises(ValueError, match=r"token: Permission denied, check its owner and mode"):

@@ -1,4 +1,4 @@
-"""The JSON of the socket and of `hippoctl --json`: its names are promises to scripts."""
+"""The JSON of the socket and of `hippoctl --json`: its names are stable for scripts."""
 
 import pkgutil
 import subprocess
@@ -153,5 +153,5 @@ def plain_entry() -> dict[str, object]:
 
 
 def test_a_document_has_the_same_states_in_the_store_and_on_the_wire() -> None:
-    """The contract imports nothing of the server, so the states are written in both."""
+    """The contract imports nothing of the server, so the states are defined in both."""
     assert [state.value for state in DocumentState] == [state.value for state in State]

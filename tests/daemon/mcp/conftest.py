@@ -1,4 +1,4 @@
-"""One daemon for the tests of agents: on TCP, with a scripted model, writing switched on."""
+"""One daemon for the tests of agents: on TCP, with a scripted model and writing enabled."""
 
 from collections.abc import Iterator
 

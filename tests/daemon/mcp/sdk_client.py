@@ -1,4 +1,4 @@
-"""The official SDK's client, by standard input and output or over HTTP, in either generation of the protocol."""
+"""The official SDK's client, over standard input and output or HTTP, in either generation of the protocol."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True)
 class Connection:
-    """How a client gets in: `stdio` or `http`, and the SDK's name of the protocol's generation."""
+    """A way to connect: `stdio` or `http`, and the SDK's name of the protocol's generation."""
 
     transport: str
     mode: str
@@ -52,7 +52,7 @@ def url(daemon: Daemon, path: str = "/mcp") -> str:
 
 
 def talk(daemon: Daemon, connection: Connection, script: Script, *arguments: str) -> Any:
-    """Connects, runs the script, and returns what it does. `arguments` are for `hippoctl mcp`."""
+    """Connects, runs the script, and returns its result. `arguments` are for `hippoctl mcp`."""
 
     async def over_stdio() -> Any:
         first, *rest = command(daemon, *arguments)
@@ -76,7 +76,7 @@ def talk(daemon: Daemon, connection: Connection, script: Script, *arguments: str
 
 
 def with_tcp(daemon_home: Any, **sections: Any) -> Daemon:
-    """A daemon, not started, that listens on TCP too."""
+    """Returns a daemon, not started, that also listens on TCP."""
     daemon_home.mkdir(parents=True, exist_ok=True)
     token = daemon_home / "token"
     token.write_text(TOKEN)

@@ -1,4 +1,4 @@
-"""Who gets in, and who may write: reading alone by default, and over TCP nothing without the token."""
+"""Access of agents: read-only by default, and over TCP nothing without the token."""
 
 import json
 import re
@@ -39,7 +39,7 @@ async def refused(client: Client) -> None:
 
 
 def piped(words: list[str], sent: str, environment: dict[str, str]) -> dict[Any, Any]:
-    """The answers by id. Standard input stays open until the last question, 1, has its answer: its end ends the server."""
+    """Returns the answers by id. Standard input stays open until the last request, 1, is answered: its end stops the server."""
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
         assert server.stdin is not None and server.stdout is not None
         server.stdin.write(sent.encode("utf-8", "surrogatepass"))
@@ -142,7 +142,7 @@ def test_a_daemon_that_was_away_is_met_when_it_is_back_and_only_reads_by_default
     daemon = with_tcp(tmp_path / "away")
 
     async def over_stdio(client: Client) -> None:
-        assert "ask" in await names(client)  # who is away cannot say that it has no model
+        assert "ask" in await names(client)  # an unreachable daemon cannot report that it has no model
         away = await client.call_tool("status", {})
         assert away.is_error and "No hippod answers on" in away.content[0].text
         with pytest.raises(MCPError, match="No hippod answers on"):

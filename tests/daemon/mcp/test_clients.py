@@ -1,4 +1,4 @@
-"""What an agent can do with the memory, by every way in."""
+"""The operations of an agent, over every transport."""
 
 import json
 

@@ -1,7 +1,7 @@
-"""A client written by others: the MCP inspector's command line, from npm.
+"""An independent client: the MCP inspector's command line, from npm.
 
 `npm install --prefix DIR @modelcontextprotocol/inspector`, then HIPPOD_MCP_INSPECTOR=DIR/node_modules/.bin/mcp-inspector, or
-that folder on PATH. Its newest versions want Node 22, which npm has too (`npm install --prefix DIR node@22`).
+that folder on PATH. Its newest versions need Node 22, which npm also has (`npm install --prefix DIR node@22`).
 """
 
 import json
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def inspect(memory: Daemon, transport: str, *arguments: str, code: int = 0) -> Any:
-    """What it prints for one request, each by a connection of its own."""
+    """Returns its output for one request, each on its own connection."""
     assert INSPECTOR is not None
     beside = str(Path(INSPECTOR).absolute().parent)  # a node that was installed with it
     environment = clean_environment(memory.home)

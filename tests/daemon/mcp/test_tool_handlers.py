@@ -1,4 +1,4 @@
-"""What tools ask of the daemon, and what they say of a daemon that is slow, busy, or answers something else."""
+"""The tools' requests to the daemon, and their messages if it is slow, busy, or answers unexpectedly."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def scripted() -> Iterator[Scripted]:
 
 
 def do(scripted: Scripted, act: Any, arguments: Any) -> tuple[Any, list[tuple[float, str]]]:
-    """The result and the progress."""
+    """Returns the result and the progress."""
     heard: list[tuple[float, str]] = []
 
     async def progress(at: float, said: str) -> None:

@@ -1,4 +1,4 @@
-"""The page in the system's Chromium, with a watch on what it asks for and what it complains of."""
+"""The page in the system's Chromium, recording its requests and console errors."""
 
 import shutil
 import socket
@@ -20,7 +20,7 @@ COOKIE = "hippod-{port}"
 
 
 def chromium() -> str:
-    """The browser's path; the test is skipped where there is none."""
+    """Returns the browser's path; skips the test if there is none."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("no chromium on this machine: apt-get install chromium")
@@ -29,7 +29,7 @@ def chromium() -> str:
 
 @contextmanager
 def browsing() -> Iterator[Browser]:
-    """One browser, without its sandbox: root has none, and nothing but the page under test is opened in it."""
+    """Yields a browser without its sandbox, which root cannot use; only the page under test is opened in it."""
     path = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -40,13 +40,13 @@ def browsing() -> Iterator[Browser]:
 
 
 def page_daemon(home: Path, **sections: object) -> Daemon:
-    """A daemon, not yet started, that serves the page on a free port of the loopback interface."""
+    """Returns a daemon, not yet started, that serves the page on a free port of the loopback interface."""
     home.mkdir(parents=True, exist_ok=True)
     token = home / "token"
     token.write_text(TOKEN)
     with (
         socket.socket() as free
-    ):  # which port is free may change until the daemon takes it; it is not handed out again soon
+    ):  # another process may take the port before the daemon; this process does not hand it out again soon
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     return Daemon(home, api={"tcp": f"127.0.0.1:{port}", "token_file": str(token)}, **sections)
@@ -57,7 +57,7 @@ def base_url(daemon: Daemon) -> str:
 
 
 def log_in(base: str, token: str = TOKEN) -> str:
-    """A session's cookie."""
+    """Returns a session's cookie."""
     answer = httpx2.post(f"{base}/page/login", data={"token": token}, headers={"Origin": base}, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     return answer.cookies[COOKIE.format(port=urlsplit(base).port)]
@@ -65,7 +65,7 @@ def log_in(base: str, token: str = TOKEN) -> str:
 
 @dataclass
 class Watched:
-    """A page, and all that it did that it should not have done."""
+    """A page, with everything that it should not have done."""
 
     page: Page
     base: str
@@ -73,7 +73,7 @@ class Watched:
     complaints: list[str] = field(default_factory=list)
 
     def elsewhere(self) -> list[str]:
-        """Requests that left the page's own address."""
+        """Returns the requests to addresses other than the page's."""
         return [url for url in self.asked if not url.startswith(self.base + "/")]
 
 
@@ -81,7 +81,7 @@ class Watched:
 def opened(
     browser: Browser, base: str, *, width: int = 1280, height: int = 900, dark: bool = False, token: str = TOKEN
 ) -> Iterator[Watched]:
-    """The page, logged in and connected, in a browser profile of its own."""
+    """Yields the page, logged in and connected, in a separate browser profile."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", timezone_id="UTC"
     )

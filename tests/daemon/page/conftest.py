@@ -11,9 +11,9 @@ from tests.e2e.real_hippod import Daemon, Json
 expect.set_options(timeout=PATIENCE_MS)
 
 BROKEN = "reports/broken.docx"
-"""A file that fails as often as it is tried, and would however often."""
+"""A file that fails at every attempt."""
 LOCKED = "reports/locked.md"
-"""A file that nobody may read yet."""
+"""A file that hippod may not read yet."""
 DOCUMENTS = {
     "people/ada.md": "# Ada Quill\nAda Quill leads Project Tern. Ada Quill grew up in Marrowby, a village of nine houses.",
     "projects/tern.md": "# Project Tern\nProject Tern was founded by Ada Quill. Project Tern counts terns on Gull Rock.",
@@ -25,7 +25,7 @@ DOCUMENTS = {
 
 
 def ring(size: int = 2_400, each: int = 60) -> list[Json]:
-    """Documents whose triples join a few thousand phrases to many others, more than the page ever shows."""
+    """Returns documents whose triples connect a few thousand phrases to many others, more than the page ever shows."""
     phrases = [f"station {number:04d}" for number in range(size)]
     triples = [
         [phrases[i], f"leads to {step}", phrases[(i + step) % size]] for i in range(size) for step in (1, 7, 53, 311)
@@ -39,14 +39,14 @@ def ring(size: int = 2_400, each: int = 60) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """For a module alone: while Playwright's is open, this thread has an event loop, and others' tests run their own."""
+    """One for each module: while Playwright is open, this thread has an event loop, and other tests run their own."""
     with browsing() as browser:
         yield browser
 
 
 @pytest.fixture(scope="session")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """Follows a drive of a few files, one of which cannot be read. Without a browser it need not start."""
+    """Follows a drive with a few files, one of which is unreadable. Without a browser it is not started."""
     chromium()
     daemon = page_daemon(
         tmp_path_factory.mktemp("page"), passages={"max_tokens": 120}, graph={"synonym_threshold": 0.97}
@@ -69,6 +69,6 @@ def base(daemon: Daemon) -> str:
 
 @pytest.fixture(scope="module")
 def shown(browser: Browser, base: str) -> Iterator[Watched]:
-    """The page, open throughout a module."""
+    """Yields the page, open throughout a module."""
     with opened(browser, base) as watched:
         yield watched

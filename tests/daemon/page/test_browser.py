@@ -1,4 +1,4 @@
-"""The page, as a person meets it: what it shows, what it lets one do, and that it asks nobody but its daemon."""
+"""The page as a person uses it: its content, its actions, and that it sends requests to its daemon only."""
 
 import io
 import re
@@ -18,7 +18,7 @@ QUESTION = "Where did the leader of Project Tern grow up"
 
 
 def search(page: Page, question: str = QUESTION) -> None:
-    """Returns once the answer and its graph are there."""
+    """Returns once the answer and its graph are shown."""
     page.locator("#question").fill("forget what is shown")
     page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator("#canvas")).to_have_attribute("data-about", "forget what is shown")
@@ -104,7 +104,7 @@ def test_why_shows_the_way_and_lights_it_up_in_the_graph(page: Page) -> None:
     assert number(page, "lit") == 0
     page.locator("#answers .hit").first.get_by_role("button", name="Why").click()
     expect(page.locator("#answers .hit").first.locator(".why")).to_be_visible()
-    assert sum(explained) == 1  # once for all passages, and not before somebody asks
+    assert sum(explained) == 1  # once for all passages, and only on request
     page.remove_listener("request", hear)
 
 
@@ -192,7 +192,7 @@ def test_growth_is_drawn_and_described(page: Page, daemon: Daemon, base: str) ->
 
 
 def drawn(page: Page, where: str) -> int:
-    """Pixels of an element that are not of its most frequent colour."""
+    """Counts the pixels of an element that do not have its most frequent colour."""
     image = Image.open(io.BytesIO(page.locator(where).screenshot())).convert("RGB")
     counts = image.getcolors(image.width * image.height)
     assert counts
@@ -270,14 +270,14 @@ def test_a_large_neighbourhood_is_drawn_within_its_budget(page: Page, daemon: Da
 
 
 def test_nothing_left_the_machine_and_nothing_was_complained_of(shown: Watched) -> None:
-    """Of all that the tests above did on one page, which was never loaded anew."""
+    """For all tests above on one page, which was never reloaded."""
     assert len(shown.asked) > 20
     assert shown.elsewhere() == []
     assert shown.complaints == []
 
 
 def test_axe_finds_no_serious_fault(browser: Browser, base: str) -> None:
-    """With everything on the page that it can show; axe puts styles of its own into it, so this page is one of its own."""
+    """With everything on the page that it can show. A separate page, because axe adds its own styles."""
     with opened(browser, base) as watched:
         page = watched.page
         expect(page.locator("#failures")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Nobody sees the page without the token, a login lasts as long as its token, and no other site can use it."""
+"""The page needs the token, a login lasts as long as its token, and no other site can use it."""
 
 import contextlib
 import socket
@@ -42,7 +42,7 @@ def api(token_file: Path) -> Iterator[Served]:
 
 @pytest.fixture
 def browser(api: Served) -> Iterator[httpx2.Client]:
-    """Keeps cookies, as a browser does; says where it is as a browser does."""
+    """Yields a client that keeps cookies and sends its origin like a browser."""
     assert api.server.tcp_address is not None
     base = f"http://127.0.0.1:{api.server.tcp_address[1]}"
     headers = {"Accept": "text/html,*/*", "Sec-Fetch-Site": "same-origin"}
@@ -128,7 +128,7 @@ def connect(api: Served) -> socket.socket:
 
 @pytest.fixture
 def crowded(token_file: Path) -> Iterator[Served]:
-    """Lets four in at a time, and everything take as long as it likes."""
+    """Yields a server that accepts four connections at a time and has no time limits."""
     limits = ApiLimits(connections=4, body_grace_s=600.0, headers_timeout_s=600.0, read_stall_s=600.0, requests_per_s=0)
     with served(limits, tcp=("127.0.0.1", 0), token_file=token_file) as running:
         yield running
@@ -173,7 +173,7 @@ def test_whoever_was_let_in_keeps_the_place_while_strangers_have_one(crowded: Se
 
 @pytest.mark.slow
 def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded: Served) -> None:
-    """They ask again and again for the page until so much of it lies unread that the daemon stops reading, too."""
+    """They request the page repeatedly until so much is unread that the daemon stops reading, too."""
     with contextlib.ExitStack() as stack:
         for _ in range(4):
             plain = stack.enter_context(socket.socket())
@@ -189,7 +189,7 @@ def test_strangers_who_do_not_read_their_refusals_keep_nobody_out_either(crowded
                 plain.sendall(ASKING)
                 return read_one(plain).startswith(b"HTTP/1.1 200 ")
 
-        # On a busy machine it is still at what they sent, and then they are at work like anybody else.
+        # On a busy machine the daemon is still processing their requests, and then they count as active like anybody else.
         until(let_in, "one of them makes room")
 
 

@@ -1,4 +1,4 @@
-"""The README's pictures, made from the example drive with the encoder that comes with hippod: `make pictures`."""
+"""Makes the README's pictures from the example drive with the packaged encoder: `make pictures`."""
 
 import os
 import shutil
@@ -47,16 +47,16 @@ def ask(page: Page, question: str) -> None:
     page.locator("#question").press("Enter")
     expect(page.locator("#canvas")).to_have_attribute("data-about", question)
     expect(page.locator("#canvas")).to_have_attribute("aria-busy", "false")
-    page.wait_for_timeout(1500)  # the arrivals' glow has faded, and the charts are drawn
+    page.wait_for_timeout(1500)  # until the highlighting of new nodes has faded and the charts are drawn
 
 
 def keep(taken: bytes, name: str) -> None:
-    """As small as it gets: the repository keeps every picture for ever."""
+    """Writes the picture as small as possible, because the repository keeps every picture for ever."""
     place = PICTURES / name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(taken)
     with Image.open(place) as image:
         plain = image.convert("RGB")
-    if len(taken) > MOST_BYTES // 2:  # 256 colours of those that there are: the rare ones must not be lost
+    if len(taken) > MOST_BYTES // 2:  # 256 of the existing colours, because the rare ones must not be lost
         plain = plain.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     plain.save(place, optimize=True)

@@ -1,4 +1,4 @@
-"""Owners for tests of what happens to documents, whichever source they come from."""
+"""An owner rule for tests that do not depend on a document's source."""
 
 from daemon.pipeline.ownership import Owners
 

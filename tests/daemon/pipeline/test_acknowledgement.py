@@ -1,4 +1,4 @@
-"""A source's position is stored in the commit that completes what it delivered; the pipeline knows nothing else of it."""
+"""A source's position is stored in the commit that completes the delivery; the pipeline knows nothing else about positions."""
 
 import asyncio
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from tests.daemon.pipeline.test_order import NothingFound
 
 
 class Counted:
-    """A tracker that stores how many of its parts are committed."""
+    """A tracker that stores the number of its committed parts."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,7 +55,8 @@ def test_the_position_is_stored_with_the_documents_and_replaced_work_is_acknowle
                 owners=AnyOwner(),
             )
             tracker = Counted("any source: its position")
-            for text in ("first", "second", "third"):  # nothing is committed yet, so the later ones wait and replace
+            # nothing is committed yet, so the later texts wait and replace the earlier
+            for text in ("first", "second", "third"):
                 passage = Passage("T", f"The {text} text.", {}, ())
                 task = DeliveredDocument("any:a", ParsedDocument("any:a", "T", (passage,)))
                 pipeline.intake.put(task.uri, task, "any", acknowledgements=[Part(tracker)])

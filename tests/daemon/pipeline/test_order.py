@@ -1,4 +1,4 @@
-"""What comes for a document, its lines or its position while other work, for the same one or not, waits or is under way."""
+"""Changes of a document, its lines or its position that arrive while other work waits or is running."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ class NothingFound:
 
 
 class Lines:
-    """A reader of one file of lines. It reads that, and what is called HELD, not before it is let go."""
+    """A parser of one file of lines. It blocks work on the file and on BLOCKED_URI until it is released."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -74,12 +74,12 @@ class Drive:
         self.reader = reader
 
     def change(self, digest: str, **texts: str) -> None:
-        """The file's lines have these texts from now on, and the folder tells of it."""
+        """Sets the file's line texts, and emits the folder's event."""
         self.reader.texts = texts
         self.pipeline.file_events.take(FileChanged(FILE, b"/drive/book.jsonl", SOURCE, Fingerprint(1, 1, 1, digest)))
 
     def touch(self, mtime_ns: int, digest: str) -> Any:
-        """The file's mtime is another, and its content the one that is committed. Returns its position from now on."""
+        """Gives the file another mtime with the committed content. Returns its new position."""
         fingerprint = Fingerprint(1, mtime_ns, 1, digest)
         self.pipeline.file_events.touch(FILE, fingerprint)
         return fingerprint.to_json()
@@ -89,7 +89,7 @@ class Drive:
             await asyncio.sleep(0.005)
 
     def texts_by_line(self) -> dict[str, str]:
-        """Each line's text as it is in the memory."""
+        """Returns each line's text in the memory."""
         snapshot = self.store.snapshot()
         found = {}
         for document in self.store.documents():

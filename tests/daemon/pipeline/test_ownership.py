@@ -1,4 +1,4 @@
-"""A document has one owner, which follows from its URI and the configuration; nothing that another source sends changes it."""
+"""A document's only owner follows from its URI and the configuration; input from another source does not change it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -62,7 +62,7 @@ def configured(folders: Any, topics: Any, records: Any) -> list[Claim]:
 
 
 def by_the_rule(uri: str, folders: Any, topics: Any, records: Any) -> str:
-    """The owner, as docs/reference/records.md says it."""
+    """Returns the owner by the rule of docs/reference/records.md."""
     if uri.startswith("added:"):
         return ADDED
     above = [folder for folder in folders if uri.startswith("file://" + folder.rstrip("/") + "/")]
@@ -136,7 +136,7 @@ FOREIGN = [
 
 
 class Reader(DocumentReader):
-    """One that parses nothing, and trusts a file of records."""
+    """A parser that parses nothing and trusts a file of records."""
 
     async def record_file_fault(self, path: Path) -> None:
         pass
@@ -154,7 +154,7 @@ def attack(uri: str, operation: str) -> DeliveredDocument:
 
 
 def settled(folder: Path, scenario: Callable[[Pipeline], Awaitable[None]]) -> list[Document]:
-    """The documents after the scenario; each victim is in the memory before."""
+    """Returns the documents after the scenario; each victim is in the memory before."""
 
     async def run() -> list[Document]:
         encoder = make_encoder("hash", "64", 64, "cpu")
@@ -201,7 +201,7 @@ def test_no_source_is_let_in_with_what_is_another_ones(tmp_path: Path) -> None:
 
 
 def test_no_change_is_committed_of_what_is_another_sources(tmp_path: Path) -> None:
-    """Past the door: work that reached the queue in whatever way."""
+    """For work that reached the queue without the check on entry."""
 
     async def scenario(pipeline: Pipeline) -> None:
         for source, name, operation in FOREIGN:
@@ -222,7 +222,7 @@ def test_no_change_is_committed_of_what_is_another_sources(tmp_path: Path) -> No
 
 
 def test_a_folder_tells_nothing_of_what_another_one_owns(tmp_path: Path) -> None:
-    """As where the other is followed by itself through a link in the first."""
+    """For example, if the other folder is itself followed and a link in the first leads to it."""
 
     async def scenario(pipeline: Pipeline) -> None:
         pipeline.intake.pause("for this test")
@@ -293,7 +293,7 @@ def test_an_import_writes_for_the_owners(tmp_path: Path) -> None:
 
 
 def test_a_file_that_a_client_removed_is_marked_so(tmp_path: Path) -> None:
-    """Else its folder would take its documents for lost at the next start, and read it again."""
+    """Otherwise its folder would take its documents for lost at the next start, and parse the file again."""
     read: list[dict[str, Any]] = []
 
     async def scenario(pipeline: Pipeline) -> None:
@@ -324,7 +324,7 @@ FILE = "file:///drive/lines.jsonl"
 
 
 def test_a_retry_is_made_for_the_owner(tmp_path: Path) -> None:
-    """A failed document of a folder that is not followed any more: its source has another name than the owner."""
+    """A failed document of a folder that is no longer followed: its source's name differs from the owner's."""
 
     async def scenario(pipeline: Pipeline) -> None:
         task = FileChanged("file:///old/a.md", b"/old/a.md", "/old", Fingerprint(-1, -1, -1))

@@ -1,4 +1,4 @@
-"""Reading a file finds out what became of it since it was told of, and of the folder that it was told of by."""
+"""Parsing a file detects changes to the file, and to its folder, since the event."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,11 +18,11 @@ from store.types import Document, State
 
 TOLD = Fingerprint(3, 4, 5, "digest")
 UNKNOWN = Fingerprint(-1, -1, -1)
-"""A retry does not know what the file is now."""
+"""A retry does not know the file's present fingerprint."""
 
 
 class Pool:
-    """Gives what it is told to; finds no file otherwise."""
+    """Returns the given items, or reports a missing file."""
 
     def __init__(self, *items: ParsedDocument | ParseSummary) -> None:
         self.items = items
@@ -39,7 +39,7 @@ def outcome(
     name: str = "gone.md",
     source: str | None = None,
 ) -> DocumentChange:
-    """What reading a file of a followed folder gives; `source` is what its document says that it came from."""
+    """Returns the result of parsing a file of a followed folder; `source` is the source recorded in its document."""
 
     async def read() -> list[DocumentChange]:
         reader = DocumentReader(Pool(*items), SplitSettings())  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def test_a_retry_of_a_file_that_is_gone_forgets_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fingerprint", [TOLD, UNKNOWN])
 @pytest.mark.parametrize("there", [True, False])
 def test_a_drive_that_is_away_loses_nothing(tmp_path: Path, there: bool, fingerprint: Fingerprint) -> None:
-    """Its mount point is empty, or not there."""
+    """The drive's mount point is empty or missing."""
     folder = tmp_path / "mounted"
     if there:
         folder.mkdir()
@@ -77,7 +77,7 @@ def test_a_drive_below_the_folder_that_is_away_loses_nothing(tmp_path: Path) -> 
 
 
 def assert_kept(found: DocumentChange) -> None:
-    """What the memory has of the file stays as it is, and the folder's source is to tell of it again."""
+    """Asserts that the memory's document is unchanged, and that the folder's source must report it again."""
     earlier = Document(found.work.key, "earlier")
     assert not found.documents
     assert list(found.positions.values()) == [None]
@@ -95,7 +95,7 @@ def test_a_file_that_went_while_its_change_was_on_the_way_fails_until_its_remova
 
 @pytest.mark.parametrize("changed", [False, True])
 def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Path, changed: bool) -> None:
-    """Without any, nobody would know of the document once its file is deleted while hippod is down."""
+    """Without a position, the document would not be known if its file is deleted while hippod is down."""
     (tmp_path / "log").touch()
     summary = ParseSummary("read", 10, 11, 12, changed)
     found = outcome(tmp_path, TOLD, ParsedDocument("file:///log"), summary, name="log")
@@ -104,7 +104,7 @@ def test_what_changed_while_it_was_read_has_a_position_that_says_so(tmp_path: Pa
 
 @pytest.mark.parametrize("source", ["below", "elsewhere"])
 def test_a_retry_finds_the_folder_that_follows_the_file_now(tmp_path: Path, source: str) -> None:
-    """The document names the folder of an earlier configuration, which its parent took the place of."""
+    """The document names the folder of an earlier configuration, which its parent has replaced."""
     below = tmp_path / "below"
     below.mkdir()
     (below / "report.pdf").touch()

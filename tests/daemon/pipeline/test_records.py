@@ -1,4 +1,4 @@
-"""Records give the memory that their documents would give, in whatever order they come, and nothing is read or encoded anew."""
+"""Records give the memory of their documents, in any order, without extracting or encoding anything again."""
 
 import asyncio
 import random
@@ -48,7 +48,7 @@ class Rules:
 
 
 class Refusing:
-    """An extractor and an encoder that nobody may call."""
+    """An extractor and an encoder that must not be called."""
 
     name = "refusing"
     identity = ENCODER.identity
@@ -63,7 +63,7 @@ class Refusing:
 
 
 class Reader:
-    """What the pipeline reads with where a task waited in the intake: delivered documents only."""
+    """A parser for tasks of the intake that supports delivered documents only."""
 
     async def read(self, work):
         from daemon.pipeline.parse_task import delivered_change
@@ -195,7 +195,7 @@ def test_a_passage_that_the_worker_could_not_read_is_read_here(tmp_path):
 
 
 def test_what_a_record_brings_is_its_documents_and_its_cost_counts_once(tmp_path):
-    """However often it comes; an edit costs again. Nothing of it is kept for other documents with the text."""
+    """For any number of deliveries; an edit adds its cost. Other documents with the text do not get the record's triples."""
 
     def record(document, offset):
         found = PassageExtraction("llm/x", ("ada",), (("Ada", "met", "Mary"),), 10, 2)
@@ -218,7 +218,7 @@ def test_what_a_record_brings_is_its_documents_and_its_cost_counts_once(tmp_path
         assert store.extraction_costs() == {"llm/x": (costs, 10 * costs, 2 * costs)}
         store.purge(timedelta(0))
         assert store.extraction_costs() == {"llm/x": (costs, 10 * costs, 2 * costs)}
-        # The text of the record as a document of its own: the extractor reads it.
+        # The record's text as a separate document: the extractor processes it.
         own = replace(second, uri="added:own")
         await pipeline.deliver(DeliveredDocument(own.uri, own), "added")
         await pipeline.drained()
@@ -238,7 +238,7 @@ history = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["write", "write
 def test_an_older_record_never_replaces_a_newer_one_whatever_order_they_come_in(
     tmp_path_factory, events, rng, together
 ):
-    """Each event has its offset; the last of each document is what must remain."""
+    """Each event has its offset; each document's last event must remain."""
     home = tmp_path_factory.mktemp("orders")
 
     async def scenario():
@@ -250,7 +250,7 @@ def test_an_older_record_never_replaces_a_newer_one_whatever_order_they_come_in(
         last = {record.uri: record for record in records}
 
         async def shuffled(pipeline):
-            # Some arrive twice, as from a worker that was given up and goes on.
+            # Some arrive twice, as from a worker that was presumed dead and continues.
             for record in rng.sample(records + records[:2], len(records) + len(records[:2])):
                 await pipeline.deliver(record_delivery(record), "records")
                 if not together:

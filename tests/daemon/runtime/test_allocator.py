@@ -1,4 +1,4 @@
-"""Where the line lies from which a piece of memory has pages of its own: for the C library by which this Python allocates."""
+"""The size from which an allocation gets its own pages, for the C library that this Python uses."""
 
 import platform
 import subprocess

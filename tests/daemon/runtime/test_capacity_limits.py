@@ -1,4 +1,4 @@
-"""From the configuration to the limits that hold."""
+"""From the configuration to the effective limits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `[store] memory_limit` comes to, and when the intake pauses and goes on."""
+"""The resolved `[store] memory_limit`, and when the intake pauses and continues."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -60,7 +60,7 @@ async def test_near_the_limit_only_what_frees_is_taken_and_with_room_all_is() ->
     assert removal is not None
     assert removal.key == "file:///b"
     assert intake.take() is None
-    held = 91 * MIB  # below where it paused: it goes on only once there is some room
+    held = 91 * MIB  # below the pause threshold: the intake continues only once there is some room
     await watch.check()
     assert intake.take() is None
     assert not waiting.done()

@@ -1,4 +1,4 @@
-"""What still happens when a process ends without taking its interpreter to pieces."""
+"""The cleanup that still happens if a process ends without shutting down its interpreter."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ threading.Thread(target=lambda: (time.sleep(0.2), print("the thread's end"))).st
     [("ending.code = 3", 3, False), ("raise SystemExit(4)", 4, True), ("1 / 0", 1, True)],
 )
 def test_threads_and_exit_handlers_end_first_and_the_code_is_told(end: str, code: int, taken_to_pieces: bool) -> None:
-    # A pipe is written when it is flushed: what was printed last must arrive.
+    # A pipe is written when it is flushed: the last output must arrive.
     done = subprocess.run([sys.executable, "-c", SCRIPT.format(end=end)], capture_output=True, text=True)
     said = done.stdout.splitlines()
     assert said == ["the thread's end", "registered", *(["taken to pieces"] if taken_to_pieces else [])]

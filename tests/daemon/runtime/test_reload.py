@@ -1,4 +1,4 @@
-"""A reload takes over what can change, and says every time what waits for a restart."""
+"""A reload applies changeable settings, and reports each time which settings need a restart."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ HOME = {"HOME": "/nowhere"}
 
 
 class Edge:
-    """Stands for the schedule and the API: keeps what it is told."""
+    """Replaces the schedule and the API, and records its calls."""
 
     def __init__(self) -> None:
         self.token_files: list[Path | None] = []
@@ -35,7 +35,7 @@ class Edge:
 
 @pytest.fixture
 def reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`begin(text)` starts with a configuration; `again(text)` writes another and gives the event that its reload logs."""
+    """`begin(text)` starts with a configuration; `again(text)` writes another and returns the event that its reload logs."""
     monkeypatch.setenv("HOME", "/nowhere")
     monkeypatch.setattr("daemon.runtime.reload.set_level", lambda _level: None)
     monkeypatch.setattr("daemon.runtime.reload.mask", lambda _token: None)
@@ -67,7 +67,7 @@ def test_what_needs_a_restart_is_said_at_every_reload_until_there_is_one(reload:
     daemon = live.config.daemon
     assert (daemon.stop_timeout_s, daemon.log_level) == (5, "debug")
     assert (daemon.queue_passages, daemon.inbox_documents) == (768, 100_000)
-    # Taking it back leaves nothing to say.
+    # After reverting the change there is nothing to report.
     assert reload.again("")["needs_restart"] == []
 
 
@@ -81,7 +81,7 @@ def test_a_token_that_came_or_went_with_tcp_waits_for_the_restart_as_tcp_does(re
         assert event["needs_restart"] == ["api.tcp", "api.token_file"]
         assert event["changed"] == []
     assert reload.edge.token_files == []
-    # TCP is still there, and so is what changes its token.
+    # TCP is still present, and so is its changed token.
     event = reload.again(tcp.replace("one", "two"))
     assert (event["changed"], event["needs_restart"]) == (["api.token_file"], [])
     assert reload.edge.token_files == [reload.folder / "two"]

@@ -1,4 +1,4 @@
-"""Maintenance jobs: run at their interval, one at a time, change on reload, stop cleanly."""
+"""Maintenance jobs run at their interval, one at a time, change on reload, and stop cleanly."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ def state(scheduler: Scheduler, name: str):
 
 
 def run_soon(scheduler: Scheduler, name: str) -> None:
-    """Moves a job's next run to now, off or not."""
+    """Moves a job's next run to now, even if the job is off."""
     scheduler._scheduler.modify_job(name, next_run_time=datetime.now(UTC))
 
 

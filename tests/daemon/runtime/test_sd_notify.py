@@ -1,4 +1,4 @@
-"""What the service manager is told, over a real datagram socket."""
+"""Messages to the service manager, over a real datagram socket."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from daemon.runtime.sd_notify import Notifier
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request, tmp_path):
-    """A bound notify socket and its address as systemd writes it in NOTIFY_SOCKET."""
+    """Returns a bound notify socket and its address as in NOTIFY_SOCKET."""
     receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     receiver.settimeout(10)
     if request.param == "path":

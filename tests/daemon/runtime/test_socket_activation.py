@@ -1,4 +1,4 @@
-"""A socket that systemd made: where its path, mode or group is not what the configuration says, the log says what decides."""
+"""A socket made by systemd: if its path, mode or group differs from the configuration, the log says which applies."""
 
 import grp
 import os
@@ -31,7 +31,7 @@ def logged(inherited: socket.socket, **api: Any) -> list[dict[str, Any]]:
 
 
 def other_group() -> str:
-    """A group that files of this process do not get."""
+    """Returns a group that new files of this process do not get."""
     return next(each.gr_name for each in grp.getgrall() if each.gr_gid != os.getegid())
 
 

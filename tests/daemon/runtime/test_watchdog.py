@@ -1,4 +1,4 @@
-"""What counts as moving: a part at a time, in this process."""
+"""The watchdog's definition of progress, one part at a time, in this process."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from tests.e2e.real_hippod import until
 
 
 class Worker:
-    """A thread at one step of its work, which it does until told to end."""
+    """A thread at one step of its work until told to end."""
 
     def __init__(self, work: Any) -> None:
         self.step: object | None = ("write", 1)
@@ -48,7 +48,7 @@ def test_a_thread_moves_while_it_rests_begins_a_step_or_computes() -> None:
     with Worker(work) as worker:
         part = worker.part
         clock = iter(range(1, 1000))
-        # Its start still shows; then it waits in the same step, and nothing does.
+        # Its start is still visible; then it waits in the same step without progress.
         until(lambda: (now := next(clock)) > part.last_progress(now), "it has come to rest")
         stood = part.last_progress(999.0)
         assert stood < 999.0
@@ -75,7 +75,7 @@ def test_query_threads_that_all_hang_are_found(tmp_path: Path) -> None:
     hold, inside = threading.Event(), threading.Semaphore(0)
 
     def settings() -> RetrievalSettings:
-        """Is asked in the thread of the query."""
+        """Called in the query's thread."""
         inside.release()
         hold.wait(60)
         return RetrievalSettings()

@@ -1,4 +1,4 @@
-"""Backups at intervals: to where `[schedule]` says, and once an interval over restarts too."""
+"""Backups at intervals: to the place in `[schedule]`, and once an interval even over restarts."""
 
 from time import time
 

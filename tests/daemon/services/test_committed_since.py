@@ -1,4 +1,4 @@
-"""A document was committed since the time that the daemon shows as its time of commit."""
+"""A document counts as committed since its displayed commit time."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A query that asks for a position waits until the memory has it, or is told how far the memory is."""
+"""A query with a position waits until the memory has reached it, or learns how far the memory is."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ def asking(after, timeout_s=0.0, **more):
 
 
 def freshness(pipeline, labels=(), topics=()):
-    """`labels`: those of each source, by its name. `topics`: by source, those that it follows."""
+    """`labels`: by source name, its labels. `topics`: by source, its topics."""
     store = pipeline._store
     scopes = ScopeService(store, lambda: labels)
     sources = [SimpleNamespace(name=name, topics=followed) for name, followed in topics]

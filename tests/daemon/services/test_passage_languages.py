@@ -1,4 +1,4 @@
-"""`status` says which languages the memory holds."""
+"""`status` lists the languages of the memory."""
 
 from daemon.services.passage_languages import PassageLanguages
 from tests.store.small_store import complete, open_store

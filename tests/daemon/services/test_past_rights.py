@@ -1,4 +1,4 @@
-"""A client sees a document of an earlier commit if it saw the document then and sees it now: any history, from the outside."""
+"""A client sees a document of an earlier commit if it saw the document then and sees it now: random histories, via the API."""
 
 import time
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ steps = st.lists(
 
 
 class History:
-    """A store, and for each commit the labels of each document in it."""
+    """A store, and for each commit the labels of each document."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

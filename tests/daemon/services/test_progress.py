@@ -1,4 +1,4 @@
-"""Long work says its share, its rate over the last minute, and the time that is left at that rate."""
+"""Long work reports its share, its rate over the last minute, and the remaining time at that rate."""
 
 import time
 from types import SimpleNamespace

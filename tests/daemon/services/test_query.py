@@ -1,4 +1,4 @@
-"""A query beside a commit: what it answers is held by a document, or another memory is asked."""
+"""A query concurrent with a commit: a document contains each returned passage, or another memory is queried."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ def batch(encoder: HashEncoder) -> Batch:
 
 
 class Racing(Store):
-    """Removes the best passage's document just after its first query has taken hold of the memory."""
+    """Removes the best passage's document just after its first query has taken a snapshot."""
 
     raced = False
 
@@ -56,7 +56,7 @@ def test_what_a_commit_removes_meanwhile_is_not_answered_without_a_document(tmp_
 
 
 class Slow(Store):
-    """Loads no earlier commit before it is told to."""
+    """Loads no earlier commit before it is released."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -1,4 +1,4 @@
-"""Which documents a scope holds."""
+"""The documents in a scope."""
 
 from typing import Any
 from unicodedata import normalize

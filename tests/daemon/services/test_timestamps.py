@@ -1,4 +1,4 @@
-"""Files and messages bear times of any year; none of them may keep a list from being shown."""
+"""Files and messages have times of any year; no time may prevent a list from being shown."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What a followed folder knows when it starts: every document below it, and which files the memory holds as they were read."""
+"""The knowledge of a followed folder at its start: every document below it, and which files the memory has parsed unchanged."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from store.types import Document
 def scanned(
     folder: Path, documents: Iterable[Document], positions: Mapping[str, Any], claims: Iterable[Claim] = ()
 ) -> dict[str, type[FileEvent]]:
-    """What the first scan emits where the memory has these documents and positions."""
+    """Returns the events of the first scan for a memory with these documents and positions."""
     events: dict[str, type[FileEvent]] = {}
     section = FolderSection(path=folder)
     by_uri = {document.uri: document for document in documents}
@@ -81,7 +81,7 @@ def test_a_file_is_read_again_where_its_documents_are_not_what_it_gave(
 ) -> None:
     file = tmp_path / "minutes.md"
     file.write_text("The board met.")
-    os.utime(file, (1_000_000, 1_000_000))  # long ago: a file that was written just now is looked at again
+    os.utime(file, (1_000_000, 1_000_000))  # an old time, because a recently written file is checked again
     fingerprint, _ = read_fingerprint(os.fsencode(file), os.fsencode(tmp_path), follow=False)
     source = str(tmp_path) if written_by == "this folder" else written_by
     documents = [] if source is None else [Document(file.as_uri(), source)]

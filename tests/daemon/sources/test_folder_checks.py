@@ -1,4 +1,4 @@
-"""Doctor counts the directories that are watched against the kernel's limits."""
+"""Doctor compares the number of watched directories with the kernel's limits."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def test_watches_must_be_enough_for_the_folders(tmp_path: Path) -> None:
 
 
 def test_a_polled_folder_takes_no_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever follows the hint and sets `polling = true` is warned no longer."""
+    """Setting `polling = true`, as the hint suggests, ends the warning."""
     (tmp_path / "drive/a/b").mkdir(parents=True)
     limits = tmp_path / "limits"
     limits.mkdir()

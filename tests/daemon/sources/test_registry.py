@@ -1,4 +1,4 @@
-"""A kind of source is declared once: configuration, doctor, API and docs know it by its declaration."""
+"""A kind of source is declared once: configuration, doctor, API and docs use its declaration."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

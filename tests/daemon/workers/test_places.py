@@ -1,4 +1,4 @@
-"""The places of the pool go round between sources, and a run that takes long makes room."""
+"""The places of the pool alternate between sources, and a slow run gives up its place."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -19,11 +19,11 @@ class Clock:
 
 
 class Parsers:
-    """Runs that hold their place until they end or are killed. A killed one waits again as a slow one."""
+    """Runs that keep their place until they end or are killed. A killed run waits again as a slow one."""
 
     def __init__(self, size: int) -> None:
         self.clock = Clock()
-        self.places = ParsePlaces(size, 400.0, 0.02, self.clock)  # a waiting run looks again after 20 ms
+        self.places = ParsePlaces(size, 400.0, 0.02, self.clock)  # a waiting run checks again after 20 ms
         self.killed: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
         self.runs: dict[str, Run] = {}
@@ -55,7 +55,7 @@ class Parsers:
             await asyncio.sleep(0)
 
     async def reaches(self, *names: str) -> None:
-        """Returns once exactly these hold a place."""
+        """Returns once exactly these runs have a place."""
         async with asyncio.timeout(30):
             while set(self.runs) != set(names):
                 await asyncio.sleep(0.005)
@@ -107,7 +107,7 @@ def test_a_long_run_makes_room_for_another_source_and_only_one_of_a_source_is_sl
         parsers.start("b0")
         await parsers.reaches("a0", "b0")
         assert parsers.killed == ["a1"]
-        assert parsers.kind("a0") is PlaceKind.SLOW  # it goes on
+        assert parsers.kind("a0") is PlaceKind.SLOW  # it continues
         parsers.end("b0")
         await parsers.reaches("a0", "a2")  # a1 waits for a0
         parsers.end("a2")

@@ -1,4 +1,4 @@
-"""What the pool of parsers promises: whatever a document does to its parser costs that document alone."""
+"""The pool of parsers: a document that harms its parser fails alone."""
 
 import asyncio
 import json
@@ -98,7 +98,7 @@ def lines(tmp_path: Path) -> Path:
 def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_message() -> None:
     async def work(pool: WorkerPool) -> None:
         with pytest.raises(ChildLost, match=r"ValueError at daemon/workers/child_main\.py:\d+ in answer") as lost:
-            async for _ in pool._messages({"op": "Ada met Charles"}, "drive"):  # the worker's ValueError repeats it
+            async for _ in pool._messages({"op": "Ada met Charles"}, "drive"):  # the worker's ValueError contains it
                 pass
         assert "Ada" not in str(lost.value)
 
@@ -186,7 +186,7 @@ def test_a_slow_consumer_costs_the_document_no_time(lines: Path) -> None:
         count = 0
         async for item in pool.parse(bytes(lines), "u", S):
             if count == 0:
-                await asyncio.sleep(2.5)  # longer than the limit of 2 s: what is measured is the parser's time
+                await asyncio.sleep(2.5)  # longer than the limit of 2 s, which applies to the parser's time
             count += isinstance(item, ParsedDocument) and item.error is None
         assert count == 6000
 
@@ -249,7 +249,7 @@ def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: P
         await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
         assert (await only(pool, good, source="other")).title == "Good"
         outcomes = await asyncio.gather(*parsing, return_exceptions=True)
-        assert sum(isinstance(each, SetAside) for each in outcomes) == 1  # the other one goes on in a slow place
+        assert sum(isinstance(each, SetAside) for each in outcomes) == 1  # the other one continues in a slow place
 
     run(work, size=2, timeout_s=6)
 
@@ -258,7 +258,7 @@ def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: P
 def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: str) -> None:
     async def work(pool: WorkerPool) -> None:
         parsing = asyncio.create_task(only(pool, slow))
-        # Until it has the document a child may die without notice, as it is replaced by another.
+        # Until it has the document, a child may be replaced if it dies.
         await until(lambda: any(not child.between_requests for child in pool._all), "a child has the document")
         os.kill(pool.pids[0], number)
         document = await parsing
@@ -434,7 +434,7 @@ def test_starting_does_not_hold_up_the_loop(good: Path) -> None:
         while not parsing.done():
             turns += 1
             await asyncio.sleep(0)
-        assert turns > 100  # the loop went round all the while
+        assert turns > 100  # the loop was running all the time
         assert (await parsing).error is None
 
     run(work)

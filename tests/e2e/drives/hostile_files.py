@@ -1,4 +1,4 @@
-"""Two hundred files that no parser should have to see, and good ones among them."""
+"""Two hundred hostile files, with good ones among them."""
 
 import os
 import random
@@ -27,7 +27,7 @@ class Hostile:
 
 
 def write_hostile(folder: Path) -> list[Hostile]:
-    """Makes 200 files below `folder`; returns what is expected of each."""
+    """Creates 200 files below `folder`; returns the expectation for each."""
     made: list[Hostile] = []
     for make in (_empty, _binary, _truncated, _bombs, _huge, _encodings, _special, _links, _names, _deep, _wide, _json):
         made += make(folder / make.__name__.strip("_"))
@@ -68,7 +68,7 @@ def _truncated(folder: Path) -> Iterator[Hostile]:
     }
     for suffix, content in whole.items():
         for share in (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97):
-            # What comes before the cut may be readable in a PDF; a ZIP's directory is at its end.
+            # The part before the cut may be readable in a PDF; a ZIP's directory is at its end.
             path = _file(folder, f"cut-{share:g}.{suffix}", content[: int(len(content) * share)])
             yield Hostile(path, f"truncated {suffix}", bad=suffix != "pdf" or share < 0.1)
     flipped = bytearray(whole["docx"])
@@ -235,7 +235,7 @@ def _locked(folder: Path) -> Iterator[Hostile]:
 
 
 def _masquerading(folder: Path, count: int) -> Iterator[Hostile]:
-    """As many as are wanted: a file of one kind under the name of another."""
+    """Yields `count` files of one kind under the name of another."""
     png = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + random.Random(6).randbytes(4_000)
     elf = b"\x7fELF\x02\x01\x01" + random.Random(7).randbytes(4_000)
     gzip = b"\x1f\x8b\x08\x00" + random.Random(8).randbytes(4_000)

@@ -1,4 +1,4 @@
-"""What a stranger does first: the example drive with the packaged encoder, and the flows that the README shows."""
+"""A first use: the example drive with the packaged encoder, and the steps that the README shows."""
 
 import json
 import re
@@ -18,7 +18,7 @@ README = ROOT / "README.md"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon on MiniLM that follows a copy of the example drive."""
+    """Yields a daemon on MiniLM that follows a copy of the example drive."""
     daemon = Daemon(tmp_path_factory.mktemp("lab"), encoder={"backend": "sentence-transformers"})
     shutil.copytree(EXAMPLES / "drive", daemon.drive, dirs_exist_ok=True)
     with daemon:
@@ -70,7 +70,7 @@ def test_supporting_documents_of_the_examples_come_first(lab: Daemon) -> None:
 
 
 def uri_of(daemon: Daemon, name: str) -> str:
-    """The URI of a document of the drive; `file.jsonl#id` is a line's."""
+    """Returns the URI of a document of the drive; `file.jsonl#id` is a line's."""
     file, _, line = name.partition("#")
     return daemon.uri(file) + (f"#{line}" if line else "")
 

@@ -1,6 +1,6 @@
-"""What the memory knows of a folder's files while their drive is away, after a stop, and from another root.
+"""The documents of a folder's files while their drive is unmounted, after a stop, and from another root.
 
-A drive that goes away takes nothing out of the memory, and what waited to be read is read once it is back.
+Unmounting a drive removes nothing from the memory, and its pending files are parsed once it is back.
 """
 
 import shutil
@@ -16,7 +16,7 @@ FILES = 20
 LONG = "".join(
     f"Keeper {number} of the archive wrote to Tilda Vang about house {number}.\n\n" for number in range(6_000)
 )
-"""Takes the one parsing process seconds: what comes after it waits."""
+"""Takes the only parsing process seconds, so later files wait."""
 
 
 def write_all(daemon: Daemon, colour: str) -> None:
@@ -25,7 +25,7 @@ def write_all(daemon: Daemon, colour: str) -> None:
 
 
 def painted(daemon: Daemon, colour: str) -> int:
-    """How many of the lighthouses are of this colour in the memory."""
+    """Returns the number of lighthouses of this colour in the memory."""
     found = daemon.query(f"painted {colour}", "bm25", k=2 * FILES)
     return sum(f"painted {colour}" in passage["text"] for passage in found)
 

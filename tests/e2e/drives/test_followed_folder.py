@@ -1,4 +1,4 @@
-"""A followed folder is the memory: what is saved, edited, deleted and moved there is so in every answer."""
+"""The memory mirrors a followed folder: every answer reflects saved, edited, deleted and moved files."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.daemon
 
 
 def holding(daemon: Daemon, words: str, mode: str = "bm25") -> list[Json]:
-    """The found passages whose text contains `words`, among all that there are."""
+    """Returns the found passages whose text contains `words`, among all passages."""
     return [passage for passage in daemon.query(words, mode, k=1000) if words in passage["text"]]
 
 
@@ -26,7 +26,7 @@ def counts(daemon: Daemon) -> tuple[int, ...]:
 
 
 def read_so_far(daemon: Daemon) -> tuple[float, float]:
-    """How often the extractor was called, and how many passages were indexed for the first time."""
+    """Returns the number of extractor calls, and the number of passages indexed for the first time."""
     return daemon.metric("hippod_stage_seconds_count", stage="extract"), daemon.metric("hippod_passages_total")
 
 
@@ -110,7 +110,7 @@ def test_a_file_whose_new_name_says_another_format_is_read_as_that(live: Daemon)
 
 
 def test_a_failed_file_that_is_renamed_is_tried_again(live: Daemon) -> None:
-    # As its reason advises: "or rename it".
+    # As the reason advises: "or rename it".
     wrong = live.write("report.pdf", "Jadwiga Holt wrote this report as plain text.")
     until(lambda: wrong in live.documents(state="failed"), "it has failed")
     (live.drive / "report.pdf").rename(live.drive / "report.txt")
@@ -201,7 +201,7 @@ def test_a_renamed_file_that_is_to_be_read_stays_in_the_memory_meanwhile(hippo: 
         )
         assert old not in daemon.documents()
         shutil.copytree(daemon.store, killed.store)
-    # Nothing was extracted again, and a crash before the reading leaves it to the next start.
+    # Nothing was extracted again, and a crash before the parsing leaves it to the next start.
     for each in (daemon, killed.start()):
         each.wait()
         titles = {uri: entry["title"] for uri, entry in each.documents(state="indexed").items()}
@@ -283,7 +283,7 @@ def test_changes_made_while_it_was_down_are_found_at_the_start(hippo: Hippo) -> 
     assert documents[daemon.uri("kept.txt")] == kept
     assert holding(daemon, "Torvald Reed")
     assert not holding(daemon, "edited file speaks of Rurik")
-    # Only the two texts that are new were read; what moved was not.
+    # Only the two new texts were extracted; the moved ones were not.
     assert daemon.metric("hippod_passages_total") == 2
     assert len(texts(daemon.export(), "passage")) == 7
 
@@ -307,7 +307,7 @@ def test_two_folders_are_followed_and_each_is_reported(hippo: Hippo) -> None:
     assert [(s["kind"], s["name"], s["state"], s["lag"]) for s in sources] == [
         ("folder", str(folder), "watching", 0) for folder in daemon.folders
     ]
-    # Content of one folder that moves to the other keeps its passages too.
+    # Content that moves from one folder to the other keeps its passages too.
     (daemon.folders[0] / "l.txt").rename(daemon.folders[1] / "l.txt")
     until(lambda: (daemon.folders[1] / "l.txt").as_uri() in daemon.documents(state="indexed"), "it has moved")
     until(lambda: (daemon.folders[0] / "l.txt").as_uri() not in daemon.documents(), "it is gone")

@@ -1,4 +1,4 @@
-"""What is saved or handed in is found while a first index goes on."""
+"""Saved and added documents are found during a first index."""
 
 import pytest
 

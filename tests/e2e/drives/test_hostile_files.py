@@ -1,4 +1,4 @@
-"""Two hundred files that no parser should have to see cost themselves and nothing else."""
+"""Two hundred hostile files fail alone."""
 
 import pytest
 
@@ -30,17 +30,17 @@ def test_hostile_files_are_listed_with_a_reason_and_the_good_ones_are_indexed(hi
     held = "\n".join(daemon.export())
     wrong = [(item, listed.get(file_uri(item.path))) for item in hostile if not as_expected(item, listed, held)]
     assert not wrong
-    # One address for each, and nothing that was not put there.
+    # Each file has one URI, and there are no other documents.
     assert set(listed) <= {file_uri(item.path) for item in hostile}
 
-    # What comes after them is followed as ever, by the same process.
+    # Later files are followed as usual, by the same process.
     late = daemon.write("good/late.txt", GOOD.format("late"))
     until(lambda: late in daemon.documents(state="indexed"), "a later file is indexed")
     assert daemon.process is process
     assert process is not None
     assert process.poll() is None
 
-    # People see every name and reason without harm to their terminal, programs as exact JSON.
+    # hippoctl shows every name and reason: safely for terminals, as exact JSON for programs.
     table = daemon.ctl("ls", "--state", "failed")
     assert table.code == 0
     assert "\x1b" not in table.out
@@ -56,5 +56,5 @@ def as_expected(item: Hostile, listed: dict[str, list[Json]], held: str) -> bool
     refused = [d for d in documents if d["state"] in ("failed", "skipped")]
     if item.bad and len(refused) != len(documents):
         return False
-    # A sentence, not the name of an exception; nothing is lost in silence.
+    # A sentence, not the name of an exception; no failure is silent.
     return bool(documents) and all(d["error"] and len(d["error"].split()) > 3 for d in refused)

@@ -1,4 +1,4 @@
-"""A folder of manuals as people have them: navigation on every page, other formats and languages, files for programs alone.
+"""A folder of real-world manuals: navigation on every page, other formats and languages, files for programs only.
 
 The texts are ours; their form is that of Sphinx, man pages, LaTeX, Org, reStructuredText and notebooks.
 """

@@ -1,4 +1,4 @@
-"""The commands of README and of the first tutorial, run as they are printed there, give the output printed there."""
+"""The commands of README and of the first tutorial, run as printed there, give the output printed there."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ SET_UP = ("make ", "export PATH=")
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with a short path: hippoctl breaks long lines, and the pages show paths below /home/you."""
+    """Yields a folder with a short path: hippoctl breaks long lines, and the pages show paths below /home/you."""
     with tempfile.TemporaryDirectory(prefix="d") as found:
         yield Path(found)
 

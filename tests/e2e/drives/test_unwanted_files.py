@@ -1,4 +1,4 @@
-"""A drive of two folders with what nobody wants to find, links, files that are too large, and lines that all fail alike."""
+"""A drive of two folders with unwanted files, links, files that are too large, and lines that all fail alike."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def doctor(daemon: Daemon) -> dict[str, str]:
-    """What doctor says at first, by check."""
+    """Returns doctor's findings before the tests, by check."""
     return details(daemon, "detail")
 
 
@@ -104,7 +104,7 @@ def test_lines_that_fail_alike_are_one_problem_in_ls_status_log_and_retry(daemon
 
 
 def test_an_upgrade_asks_before_it_forgets_because_of_a_new_exclusion(daemon: Daemon) -> None:
-    """A hippod without the exclusion had read the recycle bin: it is read here by a pattern that takes it back."""
+    """A hippod without the exclusion had parsed the recycle bin; here a pattern that cancels the exclusion does so."""
     old, valid = daemon.uri("#recycle/old.md"), daemon.uri("tariff.md")
     restart_with(daemon, exclude=["!\\#recycle/"])
     assert daemon.documents()[old]["state"] == "indexed"
@@ -126,7 +126,7 @@ def test_an_upgrade_asks_before_it_forgets_because_of_a_new_exclusion(daemon: Da
 
 
 def restart_with(daemon: Daemon, **folder: Any) -> None:
-    """Started again with other settings of its folders, and all read."""
+    """Restarts with other folder settings and waits until everything is parsed."""
     if daemon.process is not None:
         assert daemon.stop() == 0
     for settings in daemon.sections["folder"]:

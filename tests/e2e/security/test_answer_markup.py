@@ -45,7 +45,7 @@ def chat(daemon: Daemon, model: str) -> str:
 
 
 def streamed(daemon: Daemon, model: str) -> tuple[str, list[str]]:
-    """The answer, and all that the reader had seen of it after each piece."""
+    """Returns the answer, and the text received after each piece."""
     body = {"model": model, "messages": QUESTION, "stream": True}
     seen = [""]
     with daemon.http.stream("POST", "/v1/chat/completions", json=body) as answer:

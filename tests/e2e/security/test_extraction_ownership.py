@@ -1,7 +1,7 @@
-"""What a document brings is its own: who has the same text learns nothing from it, and cannot change it.
+"""Supplied triples belong to their document: a client with the same text neither learns nor changes them.
 
-Two clients see one label each, over TCP, in a daemon that the operator gives records to. What the clerk sees of it is compared
-with a second daemon, which holds the public documents of the first and nothing else.
+Two clients see one label each, over TCP, in a daemon to which the operator imports records. The clerk's view is compared with
+that of a second daemon, which has only the public documents of the first.
 """
 
 from collections.abc import Iterator
@@ -26,16 +26,16 @@ from tests.memory.llm.model_server import ModelServer, obedient
 pytestmark = pytest.mark.daemon
 
 HIDDEN = "zanzibarium"
-"""In every triple that another's document brings."""
+"""Occurs in every triple that another's document supplies."""
 EXTRACTORS = ["model/of-the-board", RulesExtractor.name]
-"""Who found a record's triples: one that says so in its name, or one that has the local extractor's."""
+"""Extractors of a record's triples: one with its own name, and one with the local extractor's name."""
 MODES = ["fused", "hipporag2", "hipporag", "query-to-node", "dense", "bm25"]
 QUESTION = "Who founded the mill, and what does zanzibarium cost?"
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A text that documents of both labels hold."""
+    """A text in documents of both labels."""
 
     name: str
     text: str
@@ -67,7 +67,7 @@ def secret(text: Shared) -> tuple[str, str, str]:
 
 
 def found_here(text: Shared) -> set[tuple[str, str, str]]:
-    """The triples that the local extractor finds."""
+    """Returns the triples that the local extractor finds."""
     [found] = RulesExtractor().extract([PassageText(text.passage, text.name, text.text)])
     assert found.triples
     return set(found.triples)
@@ -82,7 +82,7 @@ def made(home: Path, model: ModelServer, **sections: object) -> Memory:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Memory, Memory]]:
-    """The memory of both labels, and one of the public documents alone."""
+    """Yields the memory of both labels, and one of the public documents alone."""
     home = tmp_path_factory.mktemp("ownership")
     with ModelServer(obedient) as model:
         mixed, alone = made(home / "mixed", model), made(home / "alone", model)
@@ -106,7 +106,7 @@ def add(memory: Memory, name: str, *documents: Json) -> None:
 
 
 def seen(memory: Memory, name: str) -> Json:
-    """All that a client learns of what it sees, but for times and the commit's number."""
+    """Returns everything that a client can read, except times and the commit's number."""
     with memory.client(name) as client:
         return {
             "export": client.get("/v1/export").text,
@@ -140,8 +140,8 @@ def _fields(answer: httpx2.Response, *names: str) -> Json:
 
 
 def differences(mine: Any, theirs: Any, place: str = "") -> Iterator[str]:
-    """Where two answers differ, scores to six digits: a walk over the same graph ends with other last digits if its rows are in
-    another order."""
+    """Yields the differences between two answers. Scores are compared to six digits, because the order of rows changes later
+    ones."""
     if isinstance(mine, dict) and isinstance(theirs, dict) and mine.keys() == theirs.keys():
         for key in mine:
             yield from differences(mine[key], theirs[key], f"{place}.{key}")
@@ -153,7 +153,7 @@ def differences(mine: Any, theirs: Any, place: str = "") -> Iterator[str]:
 
 
 def assert_clerk_sees_the_same(both: tuple[Memory, Memory], *texts: Shared) -> None:
-    """Of both memories, in whole and of the passages."""
+    """Asserts that the clerk sees the same in both memories, in lists and for each of `texts`."""
     seen_in = [{"all": seen(each, "clerk"), "shown": [shown(each, "clerk", text) for text in texts]} for each in both]
     assert list(differences(*seen_in)) == []
 
@@ -232,7 +232,7 @@ def test_what_a_records_extractor_failed_on_says_nothing_to_others(both: tuple[M
 
 
 def test_a_document_that_brought_its_triples_does_not_wait_for_the_model_with_others(tmp_path: Path) -> None:
-    """Else its reader would see that another document has the text."""
+    """Otherwise the document's reader would see that another document has the text."""
     with ModelServer(obedient) as model:
         llm = {"base_url": model.url, "model": "test-model", "timeout_s": 60.0, "max_retries": 0}
         memory = made(tmp_path / "model", model, llm=llm, openie={"backend": "llm"})

@@ -1,4 +1,4 @@
-"""One client, or one folder, that takes all it can get leaves room for the others."""
+"""A client or folder that takes all it can get leaves room for the others."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def client(daemon: Daemon, name: str) -> httpx2.Client:
 def send(
     daemon: Daemon, held: ExitStack, request: str, name: str, body: bytes = b"", length: int = -1
 ) -> socket.socket:
-    """Sends one request as `name`, of which `length` says how long its body will be; the connection is `held`."""
+    """Sends one request as `name` that announces a body of `length` bytes; appends the connection to `held`."""
     plain = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     plain.settimeout(PATIENCE_S)
     plain.connect(str(daemon.socket))
@@ -75,7 +75,7 @@ def send(
 
 
 def status_of(plain: socket.socket) -> int:
-    """The status of the answer, which has to come."""
+    """Returns the status of the answer, which must arrive."""
     found = b""
     while b"\r\n" not in found:
         found += plain.recv(4096)
@@ -197,7 +197,7 @@ def test_questions_about_the_past_take_no_slot_of_the_queries(daemon: Daemon) ->
 
 
 def nested_tables(cells: int = 400_000) -> str:
-    """A page that takes very long to parse."""
+    """Returns a page that takes very long to parse."""
     rows = "<tr>" + "<td>x</td>" * 20 + "</tr>"
     depth = 40
     inner = "<table>" * depth + rows * (cells // 20) + "</table>" * depth
@@ -220,7 +220,7 @@ def test_slow_files_of_one_folder_delay_no_other_and_no_added_document(daemon: D
     failed = [
         uri for uri, each in daemon.documents(prefix=daemon.drive.as_uri(), state="failed").items() if uri in slow
     ]
-    assert failed == []  # no time limit had to run out
+    assert failed == []  # no time limit was reached
     until(lambda: slow_document(daemon), "a slow file made room")
     until(lambda: daemon.documents(prefix=daemon.uri("slow"), state="failed"), "a slow file used its time limit")
     later = Path(daemon.folders[1], "later.md")
@@ -233,5 +233,5 @@ def test_slow_files_of_one_folder_delay_no_other_and_no_added_document(daemon: D
 
 
 def readers(daemon: Daemon) -> list[psutil.Process]:
-    """The processes that parse."""
+    """Returns the processes that parse."""
     return [each for each in daemon.children() if each.is_running()]

@@ -1,4 +1,4 @@
-"""Attacks on files: another user reads them, they are replaced while hippod runs, the lock is deleted, a backup is hostile."""
+"""Attacks on files: read by another user, replaced while hippod runs, a deleted lock, a hostile backup."""
 
 import fcntl
 import json
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.daemon
 
 @contextmanager
 def open_umask() -> Iterator[None]:
-    """What is started meanwhile is started with the umask 000."""
+    """Sets the umask 000 for processes started inside the `with` block."""
     before = os.umask(0)
     try:
         yield
@@ -30,7 +30,7 @@ def open_umask() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """A daemon that was started with the umask 000."""
+    """Yields a daemon that was started with the umask 000."""
     daemon = Daemon(tmp_path_factory.mktemp("files"))
     try:
         with open_umask():
@@ -45,7 +45,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 def open_to_others(*roots: Path) -> dict[str, str]:
-    """The mode of each file and folder at and below `roots` that is not its user's alone."""
+    """Returns the mode of each file and folder at and below `roots` that other users can access."""
     found = {}
     for root in roots:
         for path in (root, *root.rglob("*")):
@@ -55,7 +55,7 @@ def open_to_others(*roots: Path) -> dict[str, str]:
     return found
 
 
-# Modes.
+# File modes.
 
 
 def test_whatever_the_umask_no_other_user_reads_the_store_or_a_backup(live: Daemon) -> None:
@@ -73,11 +73,11 @@ def test_whatever_the_umask_no_other_user_reads_the_store_or_a_backup(live: Daem
     assert stat.S_IMODE(live.socket.stat().st_mode) == 0o660
 
 
-# The store's folder goes while hippod runs.
+# The store's folder is moved while hippod runs.
 
 
 def assert_refuses(live: Daemon, name: str) -> None:
-    """A file that is saved now is not reported as stored; everything that reports says why."""
+    """Asserts that a file saved now is not reported as stored, and that every report gives the reason."""
     uri = live.write(name, f"Bruno Tamm wrote {name} while the store was away.")
     until(lambda: "was deleted, renamed or unmounted" in live.status().get("trouble", ""), "status says so")
     for response in (
@@ -96,7 +96,7 @@ def assert_refuses(live: Daemon, name: str) -> None:
 
 
 def assert_goes_on(live: Daemon, name: str) -> None:
-    """What was saved meanwhile is stored once the folder is back."""
+    """Asserts that files saved meanwhile are stored once the folder is back."""
     live.wait()
     assert live.documents()[live.uri(name)]["state"] == "indexed"
     assert "trouble" not in live.status()
@@ -104,7 +104,7 @@ def assert_goes_on(live: Daemon, name: str) -> None:
 
 @contextmanager
 def moved(folder: Path) -> Iterator[Path]:
-    """The folder is elsewhere meanwhile; at the end it is put back, in place of what is there."""
+    """Moves the folder away inside the `with` block; then puts it back, replacing the present one."""
     away = folder.with_name("away")
     folder.rename(away)
     try:
@@ -150,7 +150,7 @@ def test_a_second_hippod_is_refused_though_the_lock_file_was_deleted(live: Daemo
         tmp_path / "second.toml",
         {"store": {"path": str(live.store)}, "encoder": {"backend": "hash"}, "api": {"socket": str(tmp_path / "s")}},
     )
-    for _ in range(2):  # the second time, the file is the one that the first try made
+    for _ in range(2):  # the second time, the file exists from the first attempt
         (live.store / "lock").unlink(missing_ok=True)
         second = hippod(tmp_path, "--config", str(config))
         assert second.code == 3, second
@@ -177,7 +177,7 @@ def test_the_limit_of_open_files_does_not_flood_the_log(live: Daemon) -> None:
         for _ in range(40):
             client = stack.enter_context(socket.socket(socket.AF_UNIX))
             client.connect(str(live.socket))
-        # asyncio reports each of the 2,048 tries to accept that it makes in a second.
+        # asyncio reports each of its 2,048 attempts a second to accept a connection.
         until(lambda: any("muted_s" in each for each in live.events("uncaught_error")), "the limit is met")
     until(lambda: live.http.get("/healthz").status_code == 200, "hippod answers again")
     live.wait()
@@ -190,7 +190,7 @@ def test_the_limit_of_open_files_does_not_flood_the_log(live: Daemon) -> None:
 
 @pytest.fixture(scope="module")
 def stopped(live: Daemon, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A backup as an attacker changes it, and a folder to restore it in."""
+    """A backup to be changed by an attacker, and a folder to restore it to."""
     home = tmp_path_factory.mktemp("hostile")
     live.ctl_json("backup", home / "backup")
     return home, home / "backup"
@@ -235,7 +235,7 @@ def test_a_restore_takes_no_link_and_follows_none_that_waits_in_the_store(stoppe
     refused = hippod(home, "--config", str(config), "--restore", str(linked))
     assert (refused.code, "symbolic link" in refused.err) == (3, True), refused
 
-    # The folder to restore in was prepared: what hippod writes there first are links to others' files.
+    # The target folder was prepared: the first files that hippod writes there are links to others' files.
     outside = home / "outside"
     outside.mkdir()
     shutil.rmtree(store, ignore_errors=True)
@@ -257,7 +257,7 @@ def test_a_restore_takes_no_link_and_follows_none_that_waits_in_the_store(stoppe
     assert open_to_others(*(path for path in store.iterdir() if not path.name.startswith("before-"))) == {}
 
 
-# An earlier release's store; last, the store is deleted for good.
+# An earlier release's store. The last test deletes the store.
 
 
 def test_a_start_closes_what_an_earlier_release_left_open(live: Daemon) -> None:

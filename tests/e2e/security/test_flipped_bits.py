@@ -1,4 +1,4 @@
-"""`hippoctl verify` on a memory of which one bit has changed on the disk; and which files of a store have a checksum."""
+"""`hippoctl verify` on a memory with one flipped bit on the disk; and the checksums of a store's files."""
 
 import random
 import re
@@ -27,7 +27,8 @@ FILES = {
     r"sessions/[^/]+\.json": "belongs to no commit; a damaged file is reported when it is read",
     r"crash-stacks\.txt": "for people",
 }
-"""By a pattern of a file's path: what guards the file, or why nothing does. docs/reference/store-files.md agrees."""
+"""By a pattern of a file's path: the check that protects the file, or the reason for none. Equals
+docs/reference/store-files.md."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         )
         daemon.add({"id": "news", "text": "The Ternby Post was founded in 1850 by Solveig Aas.", "labels": ["public"]})
         daemon.wait()
-        daemon.restart()  # writes a snapshot
+        daemon.restart()  # writes a checkpoint
         daemon.write("later.md", "Torgeir Vik left Ternby.\n")
         daemon.wait()
         yield daemon
@@ -50,7 +51,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 def test_a_flipped_bit_is_reported_with_its_table_and_file(memory: Daemon, table: str) -> None:
     chosen = random.Random(table)
     folder = memory.store / f"{table}.lance"
-    # A table that was never written to has no rows, and a version.
+    # A table that was never written to has no rows, but a version.
     files = list(folder.glob("data/*")) or list(folder.glob("_versions/*.manifest"))
     newest = max(files, key=lambda path: path.stat().st_mtime_ns)
     with flipped(newest, chosen.randrange(8 * newest.stat().st_size)):

@@ -1,4 +1,4 @@
-"""Authors who may write to a followed folder choose labels for their documents, to get into answers of other clients."""
+"""Authors with write access to a followed folder choose labels to get their documents into answers of other clients."""
 
 import json
 import signal
@@ -23,7 +23,7 @@ class Ternby:
     board: httpx2.Client
 
     def seen(self) -> set[str]:
-        """URIs of the documents that the board's client sees, in the list and in answers."""
+        """Returns the URIs that the board's client sees in the list and in answers."""
         listed = {each["uri"] for each in self.board.get("/v1/documents").json()["documents"]}
         found = self.board.post("/v1/query", json={"query": QUESTION, "k": 50}).json()["passages"]
         assert {each["document"] for each in found} <= listed

@@ -1,4 +1,4 @@
-"""An agent, and authors of documents, try to change more than a text's metadata by the names of its keys."""
+"""An agent, and authors of documents, try to change more than a text's metadata through the names of metadata keys."""
 
 import json
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ from tests.e2e.real_hippod import Daemon, Json, until
 pytestmark = [pytest.mark.broker, pytest.mark.daemon]
 
 SECRET = "zanzibarium"
-"""In the name of the folder that no sender may learn."""
+"""Occurs in the name of the folder that no sender may learn."""
 TEXT = "The board of Ternby met on Monday."
 LATE = SourcePosition("kafka:elsewhere/0", 1 << 40, 1 << 45)
 OPERATIONS = ("write", "relabel", "fail", "null", "removed")
@@ -45,7 +45,7 @@ VICTIMS = {
     "file of no folder": "the source of added documents",
     "nobody's": "the source of added documents",
 }
-"""The kind of the owner, as the dead letter must say it."""
+"""By kind of the owner, as the dead letter must state it."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ def record(uri: str, text: str = TEXT, label: str = "board", position: SourcePos
 
 
 def attacks(uri: str) -> dict[str, Record]:
-    """By operation; `removed` is sent as a value, not as a null."""
+    """Returns records by operation; `removed` is sent as a value, not as a null."""
     return {
         "write": record(uri, "Everything was sold."),
         "relabel": record(uri, label="public"),
@@ -106,7 +106,7 @@ def publish(cluster: Cluster, topic: str, *records: Record) -> None:
 
 
 def settle(memory: Memory, marker: str) -> None:
-    """Waits until all that the attacker sent is done: what it may send comes behind it in the one partition."""
+    """Waits until everything that the attacker sent is processed: a permitted message follows in the same partition."""
     publish(memory.cluster, memory.topics["records"], record(f"kafka://free/{marker}", TEXT))
     until(lambda: f"kafka://free/{marker}" in memory.daemon.documents(state="indexed"), f"{marker} is indexed")
     memory.daemon.ctl("rm", f"kafka://free/{marker}")
@@ -173,7 +173,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 def letters(memory: Memory) -> list[tuple[str, str]]:
-    """The key and the reason of every dead letter."""
+    """Returns the key and the reason of every dead letter."""
     found = memory.cluster.read(memory.topics["letters"])
     headers = [{name: value or b"" for name, value in each.headers() or []} for each in found]
     return [
@@ -220,7 +220,7 @@ def test_an_article_has_a_uri_of_its_topic_whatever_id_it_names(memory: Memory, 
 
 
 def test_over_http_the_uris_of_other_sources_cannot_be_named(memory: Memory) -> None:
-    """So whether one sees the document or not, the answer is that for a URI that nobody used."""
+    """The answer equals that for an unused URI, whether the client sees the document or not."""
     clerk = {"authorization": "Bearer token-of-clerk"}
     ids = [*memory.uris.values(), "[board]/minutes"]
     for headers in ({}, clerk):
@@ -301,7 +301,7 @@ def test_a_folder_restores_what_a_message_did_to_its_files_before_the_owner_was_
 
 
 def as_a_message_did(daemon: Daemon, source: str, removed: str, replaced: str) -> None:
-    """What an earlier version committed for two messages of a records topic."""
+    """Commits what an earlier version committed for two messages of a records topic."""
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(daemon.store, encoder.identity) as store:
         document = store.document(replaced)

@@ -1,4 +1,4 @@
-"""What a client may see of the past, through every route that takes a time: what it saw then, and sees now."""
+"""A client's view of earlier commits, through every route with a time: documents that it saw then and sees now."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def commit(memory: Memory) -> int:
 
 
 def add(memory: Memory, id: str, word: str, *labels: str) -> int:
-    """A document of these labels; returns the commit that it is in."""
+    """Adds a document with these labels; returns its commit."""
     text = f"Solveig Aas sold {word} in Ternby. The {word} mill stands in Ternby."
     memory.daemon.add({"id": id, "title": f"About {word}", "text": text, "labels": list(labels)})
     return commit(memory)

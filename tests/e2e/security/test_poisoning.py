@@ -1,6 +1,6 @@
-"""Documents written to push others out of answers, added over HTTP to a daemon on the example drive.
+"""Documents that try to displace others from answers, added over HTTP to a daemon on the example drive.
 
-A flood of near-duplicates has one place among the answers, and a document that names everything is damped. The questions and
+A flood of near-duplicates takes one place among the results, and a document that names everything is damped. The questions and
 their documents are those of `examples/questions.json`.
 """
 
@@ -24,7 +24,7 @@ FIRST = 5
 COPIES = 120
 """Near-duplicates of each flood; `bench poison` adds 400."""
 READ_S = 600.0
-"""The packaged encoder reads the drive and the copies."""
+"""Time limit in seconds for indexing the drive and the copies with the packaged encoder."""
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +40,13 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def clean(drive: Daemon) -> Mapping[str, list[int]]:
-    """The places of each question's documents before any attack."""
+    """Returns the ranks of each question's documents before any attack."""
     return {name: places(drive, name) for name in ASKED}
 
 
 @pytest.fixture
 def attack(drive: Daemon, clean: Mapping[str, list[int]]) -> Iterator[Any]:
-    """Adds documents, which are removed again after the test."""
+    """Yields a function that adds documents, which are removed after the test."""
     added: list[str] = []
 
     def add(*documents: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def attack(drive: Daemon, clean: Mapping[str, list[int]]) -> Iterator[Any]:
 
 
 def places(drive: Daemon, name: str, mode: str = "fused") -> list[int]:
-    """Where the documents that answer a question stand among the first 50 passages."""
+    """Returns the ranks of a question's documents among the first 50 passages."""
     found = [unquote(each["document"]) for each in drive.query(QUESTIONS[name]["question"], mode, k=50)]
     return sorted(
         min((at for at, uri in enumerate(found, 1) if uri.endswith(f"/{path}")), default=99)
@@ -70,7 +70,7 @@ def places(drive: Daemon, name: str, mode: str = "fused") -> list[int]:
 
 
 def attackers(drive: Daemon, name: str, k: int = FIRST) -> int:
-    """How many of the first `k` passages were added by the attack."""
+    """Returns how many of the first `k` passages the attack has added."""
     return sum(each["document"].startswith("added:") for each in drive.query(QUESTIONS[name]["question"], "fused", k=k))
 
 

@@ -1,4 +1,4 @@
-"""What a client may learn of positions: of a stream that it does not see wholly, nothing."""
+"""A client learns nothing about the positions of a stream that it does not see completely."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 def answer(memory: Memory, client: str, after: Json) -> tuple[int, list[str]]:
-    """The status, and what is said of the positions."""
+    """Returns the status, and the positions in the answer."""
     body = {"query": "Who wrote?", "mode": "bm25", "after": after, "after_timeout_s": 0}
     response = post(memory, client, "/v1/query", body)
     return response.status_code, [each["message"] for each in response.json().get("errors", [])]

@@ -1,4 +1,4 @@
-"""A document, and a model that repeats it, try to end the quoted material of a prompt with control tokens of chat templates."""
+"""A document, and a model that repeats it, try to end a prompt's quoted material with control tokens of chat templates."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ QUESTION = f"Who built the mill of Ternby? {FEW}"
 
 
 def repeating(call: Call) -> Any:
-    """Repeats control tokens wherever its own words are shown to a model again, as a misled model would."""
+    """Repeats control tokens wherever the model's own words return to a prompt, like a misled model."""
     if call.purpose == "entities":
         return {"named_entities": [f"Solveig Aas {FEW}", "Ternby"]}
     if call.purpose == "triples":

@@ -1,4 +1,4 @@
-"""`rm --source`: an operator takes back what a source brought in, such as the messages of a producer that was taken over."""
+"""`rm --source`: an operator removes the documents of a source, such as the messages of a compromised producer."""
 
 import os
 from collections.abc import Iterator

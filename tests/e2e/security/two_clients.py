@@ -1,4 +1,4 @@
-"""A daemon with clients that see a part each: `visitor` reads what is public, `clerk` writes too, `board` has its own."""
+"""A daemon with clients that see different parts: `visitor` reads public documents, `clerk` writes too, `board` has its own."""
 
 import signal
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ FOLDERS = {"open": "public", "closed": "board"}
 
 @contextmanager
 def two_clients(home: Path, **sections: Any) -> Iterator[Memory]:
-    """Follows a folder with each label; answers questions by a scripted model."""
+    """Yields a daemon that follows a folder for each label and answers questions with a scripted model."""
     home.mkdir(parents=True, exist_ok=True)
     tokens: dict[str, str] = {}
     with ModelServer(obedient) as model:
@@ -39,7 +39,7 @@ def two_clients(home: Path, **sections: Any) -> Iterator[Memory]:
 
 
 def reload(daemon: Daemon) -> None:
-    """The configuration as `daemon.sections` has it now."""
+    """Reloads the configuration from the present `daemon.sections`."""
     count = len(daemon.events("reloaded"))
     rewrite(daemon)
     daemon.signal(signal.SIGHUP)
@@ -47,6 +47,6 @@ def reload(daemon: Daemon) -> None:
 
 
 def post(memory: Memory, client: str, path: str, body: Json) -> httpx2.Response:
-    """One request of a client, by its token over TCP."""
+    """Sends one request of a client, with its token over TCP."""
     with memory.client(client) as connection:
         return connection.post(path, json=body)

@@ -1,4 +1,4 @@
-"""moto's S3 server on loopback, and a way to it that breaks."""
+"""moto's S3 server on loopback, and a proxy that breaks connections."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Backups, restores, and what a damaged store says instead of answering wrongly."""
+"""Backups, restores, and the errors of a damaged store, which must not answer wrongly."""
 
 import json
 import shutil
@@ -65,7 +65,7 @@ def blank(vectors):
 
 
 def a_passage(index):
-    """The row of a living passage that states something."""
+    """Returns the row of a living passage that states something."""
     return next(row for row, users in enumerate(index.holders) if users and len(index.effective[row]))
 
 
@@ -128,7 +128,7 @@ def test_a_restore_takes_the_store_back_and_keeps_what_was_there(store, tmp_path
         assert exported(again) == expected
         again.commit(complete(again, numbered_documents(50, 52), []))
         assert verify(again).problems == []
-    # What is written after a restore does not reach the backup, though they share files.
+    # Writes after a restore do not reach the backup, although they share files.
     with open_store(tmp_path / "backup") as other:
         assert exported(other) == expected
 
@@ -150,7 +150,7 @@ def test_what_is_accepted_and_not_committed_is_in_the_backup_and_comes_back(stor
 
 
 def test_what_is_committed_while_a_backup_is_made_does_not_stop_it(store, tmp_path, monkeypatch):
-    """An accepted document's file goes once it is committed: between being listed and being copied, too."""
+    """An accepted document's file is deleted once it is committed, even between being listed and being copied."""
     (store.folder / "inbox").mkdir()
     listed = Path.glob
 
@@ -205,7 +205,7 @@ def test_a_table_whose_last_file_is_damaged_gives_an_error_and_a_backup_brings_i
     place = tmp_path / "store" / f"{name}.lance" / folder
     last = max(place.glob("*.lance" if folder == "data" else "*.manifest"), key=lambda path: path.stat().st_mtime_ns)
     content = last.read_bytes()
-    # Not the file that the backup shares with the store: that one is whole.
+    # Not the file that the backup shares with the store, which is intact.
     last.unlink()
     if how == "cut":
         last.write_bytes(content[: len(content) // 2])

@@ -1,4 +1,4 @@
-"""Backups by URL: only what is new travels, what comes back is verified, what is old goes."""
+"""Backups by URL: only new content is sent, restored content is verified, old backups are deleted."""
 
 import gzip
 import json
@@ -48,11 +48,11 @@ def test_only_what_is_new_travels_and_each_backup_comes_back(store, url, tmp_pat
     read = []
     monkeypatch.setattr(remote, "_digest", lambda path, really=remote._digest: read.append(path) or really(path))
     again = send(store, url)
-    # The list of checksums is copied for each backup, as the next commit appends to it.
+    # The list of checksums is copied for each backup, because the next commit appends to it.
     assert (again.sent_files, again.sent_bytes, [path.name for path in read]) == (0, 0, ["checksums"])
     store.commit(complete(store, numbered_documents(20, 21), ["d1"]))
     second = send(store, url)
-    assert 0 < second.sent_files <= len(read)  # some are equal to what is there
+    assert 0 < second.sent_files <= len(read)  # some are equal to existing ones
     assert second.sent_bytes < first.sent_bytes
     assert not (store.folder / remote.SENDING).exists()
     later = exported(store)
@@ -112,7 +112,7 @@ def test_a_backup_whose_content_is_damaged_or_missing_is_refused_and_the_store_s
         fetch(url, tmp_path / "new")
     assert not (tmp_path / "new" / "documents.lance").exists()
     assert restored(f"{url}/backups/{first.name}", tmp_path / "new") == expected
-    # The next backup mends what is missing or cut.
+    # The next backup repairs missing or truncated files.
     Path(Repository(url).object_path(next(iter(older)))).write_bytes(b"")
     assert send(store, url).sent_files == 2
     assert restored(url, tmp_path / "newer") == exported(store)
@@ -202,7 +202,7 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
     proxy.direction, proxy.breaks = "down", 1
     assert restored(url, tmp_path / "new") == expected
     assert proxy.broken == 3
-    # A line that is down for good: an error that says so, the store as it was, and the next backup sends the rest.
+    # A permanent outage: an error that says so, the store unchanged; the next backup sends the remaining files.
     store.commit(complete(store, numbered_documents(20, 30), []))
     proxy.direction, proxy.breaks, proxy.after = "up", 10**9, 0
     monkeypatch.setattr(object_store, "TRIES", 1)
@@ -219,9 +219,9 @@ def test_s3_with_connections_that_break(store, proxy, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 3000])
 def test_each_request_survives_twelve_broken_connections_in_a_row(store, proxy, tmp_path, monkeypatch, after):
-    """The client's own tries, with pauses of seconds, are left out: what breaks is hippod's to try again.
+    """The client's own retries, with pauses of seconds, are disabled: hippod must retry.
 
-    After 0 bytes it is the listings that break, some within their headers: such an answer reads as an empty one.
+    After 0 bytes the listings break, some within their headers: such an answer looks like an empty one.
     """
     monkeypatch.setattr(object_store, "RETRY_PAUSE_S", 0.0)
     monkeypatch.setattr(object_store, "CLIENT_TRIES", 1)
@@ -237,7 +237,7 @@ def test_each_request_survives_twelve_broken_connections_in_a_row(store, proxy, 
 
 
 def test_nothing_is_pruned_by_a_listing_that_is_not_whole(store, url, monkeypatch):
-    """A listing that misses newer backups would make their contents look unused."""
+    """A listing without the newer backups would make their contents look unused."""
     monkeypatch.setattr(remote, "ORPHAN_AGE_S", -60.0)
     for number in range(3):
         store.commit(complete(store, numbered_documents(50 + number, 51 + number), []))

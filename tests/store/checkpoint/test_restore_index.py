@@ -1,4 +1,4 @@
-"""Starting from what was written down: the same memory as from the tables, and never from something damaged."""
+"""A start from a checkpoint gives the same memory as from the tables, and never uses damaged data."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def documents(first, last):
 
 @pytest.fixture
 def saved(tmp_path):
-    """A store with a snapshot and commits after it, and what it exports."""
+    """Returns a store with a checkpoint and commits after it, and its export."""
     with open_store(tmp_path) as store:
         add(store, documents(0, 12))
         add(store, {}, ["d3"])
@@ -104,7 +104,7 @@ def test_a_damaged_snapshot_is_not_used_and_the_log_says_so(saved, kind, how):
         file.write_bytes(content[:-1] if how == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
     with open_store(folder) as store:
         if (kind, how) == ("vectors", "changed"):
-            # A start looks at the size of what is large, and reads it later.
+            # A start checks only the size of large files, and reads them later.
             assert store.opened_from.startswith("checkpoint")
             assert not store.check_checkpoint()
             assert newest(folder) is None
@@ -131,7 +131,7 @@ def test_what_a_start_did_not_read_is_read_before_the_next_snapshot(saved):
 
 @pytest.mark.slow
 def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
-    """Numbers of purged rows are given again after a start from the tables: the snapshot knows them as what they were."""
+    """Row numbers of purged rows are reused after a start from the tables; the checkpoint maps them to the old rows."""
     held = documents(10, 25)
     with open_store(tmp_path) as store:
         add(store, held | {"b": [("T", "text 4", None)]})
@@ -149,7 +149,7 @@ def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
 
 
 def vectors(store):
-    """Each living passage with its vector."""
+    """Returns each living passage with its vector."""
     snapshot = store.snapshot()
     rows = np.flatnonzero(snapshot.passage_alive)
     return zip((snapshot.passage(row) for row in rows), snapshot.passage_vectors.rows(rows), strict=True)
@@ -225,7 +225,7 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
         add(store, {"more": [("T", "text 1", tuple((f"am{i}", "is", f"bo{i}") for i in range(20)))]})
         store.write_checkpoint()
         second = {path.name: path.stat().st_ino for path in newest(tmp_path).glob("phrases-vectors-*")}
-        # What is in use is what was written, but for the last block, which grows.
+        # The mapped blocks are the written ones, except the last block, which grows.
         used = [mapped_inode(block) for _, block in store.snapshot().phrase_vectors.blocks()]
         assert used[:-1] == [node for _, node in sorted(second.items())][:-1]
         assert any(second[name] == node for name, node in first.items())
@@ -299,7 +299,7 @@ def test_a_snapshot_for_which_there_is_no_time_leaves_the_one_before_and_nothing
 
 @pytest.mark.slow
 def test_who_waits_to_write_a_snapshot_gives_up_in_time(saved):
-    """A renewal or another snapshot under way holds it up."""
+    """A running renewal or checkpoint delays it."""
     folder, _, _ = saved
     with open_store(folder) as store, store.maintenance_paused(), pytest.raises(CheckpointTimeout):
         store.write_checkpoint(lambda: True)

@@ -1,4 +1,4 @@
-"""A snapshot's graph made with igraph itself, to compare what igraph reads from GraphML with."""
+"""A snapshot's graph built with igraph, for comparison with igraph's import of GraphML."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from store.snapshot import Snapshot
 
 
 def to_igraph(snapshot: Snapshot) -> Any:
-    """Nodes and edges in the order of `store.export.graphml`. O(everything), some 1 GB a million edges."""
+    """Returns nodes and edges in the order of `store.export.graphml`. O(everything), about 1 GB for a million edges."""
     ordered = CanonicalOrder(snapshot)
     passages = [snapshot.passage(row) for row in ordered.passages.tolist()]
     phrases = [snapshot.phrase(row) for row in ordered.phrases.tolist()]

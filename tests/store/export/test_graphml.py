@@ -1,4 +1,4 @@
-"""The graph that other programs read is the one that `export` tells of."""
+"""The GraphML for other programs is the graph of `export`."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from tests.store.export.igraph_graph import to_igraph
 from tests.store.small_store import complete, open_store
 
 ODD = 'text 1 <b> & "quoted"\ttab\nline\r\nreturn \x00\x0b\x1f\ufffe\u202e 東京 \U0001f600 ]]>'
-"""Markup, line ends, and characters that no XML file may hold."""
+"""Markup, line ends, and characters that XML does not allow."""
 SHOWN = ODD.translate(dict.fromkeys(map(ord, "\x00\x0b\x1f\ufffe"), "\ufffd"))
 
 
@@ -37,7 +37,7 @@ def shown(text):
 
 
 def told(snapshot, plain=lambda text: text):
-    """(nodes, edges) by the export's lines: {(kind, name): (title, text)}, {(type, source, target): weight}."""
+    """Returns (nodes, edges) of the export's lines: {(kind, name): (title, text)}, {(type, source, target): weight}."""
     nodes, edges = {}, {}
     for line in map(json.loads, export_lines(snapshot)):
         if line["kind"] == "passage":
@@ -84,7 +84,7 @@ def test_the_packed_file_is_igraphs_and_always_the_same(snapshot, tmp_path):
 def test_the_graph_in_this_process_loses_no_character(snapshot):
     graph = to_igraph(snapshot)
     assert of_igraph(graph) == told(snapshot)
-    # What it is for: igraph's own tools work on it.
+    # The purpose: igraph's own algorithms work on it.
     assert graph.pagerank(weights="weight")
     assert len(graph.connected_components()) >= 1
 

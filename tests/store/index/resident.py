@@ -1,10 +1,10 @@
-"""How much of a mapped file this process has looked at."""
+"""The share of a mapped file that this process has accessed."""
 
 from pathlib import Path
 
 
 def resident_share(file: Path) -> float:
-    """Of the pages of the mapping of `file`, those that are found without asking the system."""
+    """Returns the share of the pages of `file`'s mapping that are accessible without a page fault."""
     mapped, sizes = False, {"Size": 0, "Rss": 0}
     for line in Path("/proc/self/smaps").read_text().splitlines():
         name, _, rest = line.partition(" ")

@@ -1,4 +1,5 @@
-"""BM25 as its formula says, of the best alone and of words in several languages; its postings grow while they are read."""
+"""BM25 equals its formula, for the best passages alone and for words in several languages; postings grow while they are
+read."""
 
 import sys
 import threading
@@ -16,7 +17,7 @@ PASSAGES = 20_000
 
 @pytest.fixture
 def busy_interpreter():
-    """Threads change turns as often as the interpreter can: what a month of commits beside queries comes upon."""
+    """Makes threads switch as often as possible, like a month of commits and queries."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -73,7 +74,7 @@ def test_the_best_alone_are_those_of_all_with_the_same_scores() -> None:
     words = [f"w{at}" for at in range(40)]
     postings, count = Postings(), 300
     for row in range(count):
-        # Words as common as 1 / their place: some in nearly every passage, some in one.
+        # Word frequencies are proportional to 1 / rank: some words are in nearly every passage, some in one.
         postings.extend(
             row, " ".join(random.choices(words, [1 / (at + 1) for at in range(40)], k=random.randint(5, 30)))
         )
@@ -100,7 +101,7 @@ TEXTS = (
 
 
 def test_words_of_several_languages_count_as_bm25_says() -> None:
-    """Beside the formula in loops: a word counts as often as the commonest of its terms, whatever language a passage is in."""
+    """Compared with the formula in loops: a word counts as often as its most frequent term, in any language."""
     postings, random = Postings(), Random(11)
     texts = [" ".join(random.sample(TEXTS, 1) * random.randint(1, 3)) for _ in range(60)]
     lengths = [postings.extend(row, text) for row, text in enumerate(texts)]

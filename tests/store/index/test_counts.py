@@ -1,4 +1,4 @@
-"""Counts that change beside views of before: each view says what was true of its commit, whenever it is asked."""
+"""Counts that change while earlier views exist: each view shows the values of its commit whenever it is read."""
 
 import random
 
@@ -20,7 +20,7 @@ def test_a_view_says_which_counts_were_above_zero(seed: int) -> None:
             expected[at] += change
             assert counts.add(at, change) == expected[at]
         views.append((counts.view(), expected.copy()))
-        # Views of before too, some for the first time now: none takes another's mask for its own.
+        # Earlier views too, some for the first time now: none may use another's mask.
         for view, then in chance.sample(views, min(3, len(views))):
             assert view.positive().tolist() == (then > 0).tolist()
             assert view.array().tolist() == then.tolist()

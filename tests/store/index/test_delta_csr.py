@@ -1,4 +1,4 @@
-"""A matrix of a base and a log is at every moment the sum of what was added, whatever is folded and sorted meanwhile."""
+"""A matrix of a base and a log always equals the sum of what was added, during any folds and sorts."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_entries_are_those_of_the_sum(steps, asked):
             matrix.add(*added)
             np.add.at(whole, (added[0], added[1]), added[2])
         expected.append((matrix.view((SIZE, SIZE)), whole.copy()))
-    # Views stay what they were when they were taken.
+    # Earlier views are unchanged.
     for view, then in expected:
         found = view.entries(rows)
         there = [(row, column) for row in rows for column in np.flatnonzero(then[row])]
@@ -47,8 +47,8 @@ def test_entries_are_those_of_the_sum(steps, asked):
 
 
 def test_a_row_is_found_without_looking_through_the_log(monkeypatch):
-    """All but the last entries are in order: were they not, what is found would still be right, and each commit would cost
-    what came since the last fold."""
+    """All except the last entries are sorted. Otherwise results would still be right, but each commit would cost all changes
+    since the last fold."""
     monkeypatch.setattr(delta_csr, "UNSORTED_ENTRIES", 10)
     matrix = LiveMatrix()
     for at in range(2_000):

@@ -1,4 +1,4 @@
-"""Large arrays lie in files that nobody else sees; without room on the disk they lie in memory."""
+"""Large arrays lie in files without a name; without disk space they lie in memory."""
 
 import os
 import resource

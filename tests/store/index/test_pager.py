@@ -1,4 +1,4 @@
-"""What is mapped from files is brought into memory beside all, each part once."""
+"""Mapped files are paged into memory in the background, each part once."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Rows of triples by hash: what a dict would say, whatever is added, removed and folded, and in whatever order."""
+"""Rows of triples by hash equal a dict, after any order of additions, removals and folds."""
 
 import numpy as np
 from hypothesis import given
@@ -15,7 +15,7 @@ STEPS = st.lists(st.one_of(KEYS, st.integers(0, 30), st.sampled_from(["fold", "b
 
 
 class Beside:
-    """A dict beside `TripleRows`, changed in the same way."""
+    """A dict and a `TripleRows`, changed in the same way."""
 
     def __init__(self) -> None:
         self.ends, self.predicates = GrowableArray(np.int32, 2), list[str]()

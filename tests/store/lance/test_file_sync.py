@@ -1,4 +1,4 @@
-"""Every file of a commit is flushed before the log's row that makes it one, and the log's files before it is acknowledged."""
+"""Every file of a commit is synced before the commit's row in the log, and the log's files before the acknowledgement."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ FOLDERS = ("data", "_deletions", "_transactions", "_versions")
 
 
 class Flushed:
-    """What was flushed, in order, by the real call."""
+    """Records the synced paths in order, and syncs them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.paths: list[Path] = []
@@ -27,7 +27,7 @@ class Flushed:
 
 
 def files(folder: Path) -> set[Path]:
-    """Those of all tables, and their folders."""
+    """Returns the files of all tables, and their folders."""
     found = {path for table in folder.glob("*.lance") for name in FOLDERS for path in (table / name).glob("*")}
     return {path for path in found if path.name != VERSION_HINT}
 
@@ -51,14 +51,14 @@ def test_whatever_a_commit_wrote_was_flushed(tmp_path: Path, monkeypatch: pytest
             came = files(memory.folder) - before
             assert came and came <= set(flushed.paths)
             assert {path.parent for path in came} <= set(flushed.paths)
-            # With what belongs to the commit, and again with the log.
+            # With the commit's files, and again with the log.
             assert flushed.paths.count(memory.folder / "checksums") >= 2
-            # The log comes last of all, but that a merge flushes it before it takes its rows away elsewhere.
+            # The log comes last, except that a merge syncs it before deleting its old rows.
             tables = [path for path in flushed.paths if path.name != "checksums"]
             log = [path.is_relative_to(memory.folder / "commits.lance") for path in tables]
             assert step == 8 or log == sorted(log)
             if step in (3, 4, 5, 6, 7, 11):
-                assert not flushed.listed  # nothing but appends since
+                assert not flushed.listed  # only appends since
 
 
 def test_a_second_call_flushes_what_the_first_has_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_a_second_call_flushes_what_the_first_has_not_finished(tmp_path: Path, m
         def slow(path: Path) -> None:
             if not inner:
                 inner.append(path)
-                tables.sync(["commits"])  # as a commit does beside a merge
+                tables.sync(["commits"])  # as a commit does during a merge
                 inner.extend(flushed.paths)
             fsync(path)
 

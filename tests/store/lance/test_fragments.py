@@ -1,4 +1,4 @@
-"""Small fragments become few while appends go on, no row is lost or doubled, and what was appended is not read again."""
+"""Small fragments are merged during appends, no row is lost or doubled, and appended rows are not read again."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ DIM = 8
 
 
 class Table:
-    """The table `synonyms` of a store: its rows are numbers."""
+    """The table `synonyms` of a store, with numbers as rows."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tables = Tables(folder, DIM)
@@ -30,7 +30,7 @@ class Table:
         monkeypatch.setattr(Fragments, "_read_tail", counted)
 
     def meanwhile(self) -> None:
-        """What happens as the tail is being read."""
+        """Called while the tail is being read."""
 
     def append(self, rows: int = 1) -> None:
         numbers = list(range(len(self.appended), len(self.appended) + rows))
@@ -71,7 +71,7 @@ def test_what_was_appended_is_merged_without_being_read(table: Table) -> None:
 
 def test_what_lies_before_a_large_fragment_stays_as_it_is(table: Table) -> None:
     table.append()
-    assert not table.merge()  # one alone; from here on rows are known
+    assert not table.merge()  # a single fragment is not merged; its rows are known from here on
     table.append(LARGE_FRAGMENT_ROWS)
     assert not table.merge()
     table.append()

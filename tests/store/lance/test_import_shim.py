@@ -1,4 +1,4 @@
-"""What of LanceDB is left out, and that it says so."""
+"""The omitted parts of LanceDB raise an error that says so."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from store.lance.import_shim import CLIENT, lancedb
 
 @pytest.mark.process
 def test_clients_of_a_catalogue_are_not_loaded_and_say_so() -> None:
-    """They cost every start a third of its time."""
+    """Loading them would take a third of every start."""
     told = subprocess.run(
         [
             sys.executable,

@@ -1,4 +1,4 @@
-"""What waits is done side by side; what fails is raised when nothing is under way any more."""
+"""Waiting work runs concurrently; an error is raised after all work has ended."""
 
 import threading
 

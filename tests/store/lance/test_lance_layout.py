@@ -1,6 +1,6 @@
-"""What the store relies on of Lance's files and behaviour. A failure here after an upgrade of LanceDB says what changed.
+"""The facts about Lance's files and behaviour that the store relies on. A failure after an upgrade of LanceDB shows a change.
 
-`store.lance` is the only room that knows these facts: each test names the file there that has to follow.
+Only `store.lance` depends on these facts: each test names the file there that must follow.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from store.lance.import_shim import CLIENT, lancedb
 
 SCHEMA = pa.schema([("number", pa.int32()), ("text", pa.string())])
 FEW_DELETED = 100
-"""Rows of which one may be deleted before Lance rewrites their fragment: it does from a tenth on."""
+"""One of these rows may be deleted without Lance rewriting their fragment: Lance rewrites it from a tenth on."""
 
 
 class LanceTable:
-    """A table of LanceDB, without anything of the store's."""
+    """A table of LanceDB, without the store's code."""
 
     def __init__(self, folder: Path) -> None:
         self.db = lancedb.connect(str(folder))
@@ -29,7 +29,7 @@ class LanceTable:
         self.handle = self.db.create_table("t", schema=SCHEMA)
 
     def add(self, first: int, last: int) -> None:
-        """The numbers from `first` up to `last`, without it."""
+        """Adds the numbers from `first` up to, but not including, `last`."""
         numbers = list(range(first, last))
         self.handle.add(pa.table({"number": numbers, "text": [f"text {n}" for n in numbers]}, schema=SCHEMA))
 
@@ -42,7 +42,7 @@ class LanceTable:
         return dict(zip(found["number"].to_pylist(), found["_rowid"].to_pylist(), strict=True))
 
     def files(self) -> dict[str, str]:
-        """The digest of every file but the version hint, by its path in the table's folder."""
+        """Returns the digest of every file except the version hint, by its path in the table's folder."""
         return {
             str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in self.folder.rglob("*")
@@ -65,7 +65,7 @@ def table(tmp_path) -> LanceTable:
 
 
 def added(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """The files that came, by folder and suffix; fails where one that was there changed or went."""
+    """Returns the added files, by folder and suffix; fails if an existing file changed or was deleted."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     assert not changed, (
         f"Lance changed or removed files that it had written: {changed}; backups and layout.py rely on it"
@@ -82,7 +82,7 @@ def test_the_names_of_manifests_count_versions_down(table) -> None:
 
 
 def reopened(table: LanceTable):
-    """The table as another process sees it."""
+    """Returns the table as another process sees it."""
     return lancedb.connect(str(table.folder.parent)).open_table("t")
 
 
@@ -102,7 +102,7 @@ def test_a_torn_manifest_keeps_a_table_shut_until_it_is_taken_away(table, tear) 
 
 
 def test_a_manifest_of_zeros_is_opened_as_a_table_without_rows(table) -> None:
-    """Worse than one that cannot be opened: `torn_writes` has to find it before Lance does."""
+    """Worse than one that cannot be opened: `torn_writes` must find it before Lance does."""
     newest = layout.manifests(table.folder)[0]
     newest.write_bytes(b"\0" * newest.stat().st_size)
     assert not layout.is_whole(newest)
@@ -181,7 +181,7 @@ def test_a_version_can_be_read_and_brought_back_as_a_new_one(table) -> None:
 
 
 def test_a_version_without_its_manifest_cannot_be_brought_back(table) -> None:
-    """`Tables.roll_back` then deletes the newer rows instead: it has to be told so by one of these errors."""
+    """`Tables.roll_back` then deletes the newer rows instead: one of these errors must tell it."""
     layout.manifests(table.folder)[1].unlink()
     with pytest.raises((RuntimeError, ValueError)):
         table.handle.restore(2)
@@ -233,7 +233,7 @@ def test_an_overwrite_is_a_new_version_with_one_data_file_a_fragment(table) -> N
 
 
 def test_pruning_of_lance_itself_is_part_of_optimize_alone(table) -> None:
-    """The reason for `store.lance.vacuum`: the method for it alone needs another package, of 210 MB."""
+    """The reason for `store.lance.vacuum`: Lance's separate method needs another package, of 210 MB."""
     with pytest.warns(match="deprecated"), pytest.raises(ImportError):
         table.handle.cleanup_old_versions(timedelta(0))
     with pytest.warns(match="removes every version"):

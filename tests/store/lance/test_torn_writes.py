@@ -1,4 +1,4 @@
-"""A power loss while a commit is written loses that commit and nothing before it: the store opens by itself."""
+"""A power loss during a commit loses that commit only: the store opens by itself."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def gone(path):
 @pytest.mark.parametrize("tear", [empty, zeros, half, gone])
 @pytest.mark.parametrize("reached", [1, 3, len(TABLES)])
 def test_a_commit_torn_anywhere_is_as_if_it_had_not_been(tmp_path, part, tear, reached):
-    """`reached`: how many tables it had come to; what was written of the last of them is torn."""
+    """`reached`: the number of tables that the commit had written; the data of the last of them are torn."""
     with open_store(tmp_path) as store:
         store.commit(complete(store, FIRST, []))
         expected, positions, seq = list(export_lines(store.snapshot())), dict(store.positions), store.snapshot().commit
@@ -54,7 +54,7 @@ def test_a_commit_torn_anywhere_is_as_if_it_had_not_been(tmp_path, part, tear, r
             path.unlink()
         elif table == torn and path.parent.name == part:
             tear(path)
-    for path, content in kept.items():  # what is written over in place: the log's head, the hints
+    for path, content in kept.items():  # files that are overwritten in place: the log's head, the hints
         path.write_bytes(content)
     assert head is None or (tmp_path / "head").read_bytes() == head
     with open_store(tmp_path) as store:
@@ -63,7 +63,7 @@ def test_a_commit_torn_anywhere_is_as_if_it_had_not_been(tmp_path, part, tear, r
             assert list(export_lines(store.snapshot())) == expected
             assert dict(store.positions) == positions
             assert store.snapshot().commit >= seq
-        # It goes on as a store does.
+        # The store works normally afterwards.
         store.commit(complete(store, SECOND, ["file:///b"]))
         assert {document.uri for document in store.documents()} == {"file:///a", "file:///c"}
         after = list(export_lines(store.snapshot()))

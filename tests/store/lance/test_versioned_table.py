@@ -1,4 +1,4 @@
-"""The version that a handle remembers is the one that Lance itself gives, whatever was done to the table, and by whom."""
+"""The version that a handle remembers equals Lance's, whatever changed the table."""
 
 import lancedb
 import pyarrow as pa

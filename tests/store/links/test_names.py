@@ -1,4 +1,4 @@
-"""A document's names follow from its URI, title and metadata; numbers and hashes are none."""
+"""A document's names follow from its URI, title and metadata; numbers and hashes are not names."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Names are found beside the passages: a rename costs no model call, and counts at once, now, in scopes and after a restart."""
+"""Names are separate from passages: a rename costs no model call and takes effect at once, in scopes and after a restart
+too."""
 
 from dataclasses import replace
 

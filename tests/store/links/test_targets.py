@@ -1,4 +1,4 @@
-"""Links lead where their authors meant, and what decides is which documents there are, not when they came."""
+"""Links lead where their authors meant; the result depends on the present documents, not on their order of arrival."""
 
 from urllib.parse import quote
 
@@ -133,7 +133,7 @@ documents = st.builds(
 
 
 def scanned(present, target, source):
-    """The rule as the module states it, by looking at every document for every lookup."""
+    """The module's rule, by checking every document on every lookup."""
     folder = LinkTargets([source])._places[source.uri].path[:-1]
     for lookup in lookups(target, source.uri):
         best = None

@@ -1,4 +1,4 @@
-"""Which commit a time means, whatever the clock said when the commits were made."""
+"""The commit that a time refers to, whatever the clock said when the commits were made."""
 
 import time
 from datetime import timedelta
@@ -15,7 +15,7 @@ AHEAD_S = 365 * DAY_S
 
 @pytest.fixture
 def days_ago(monkeypatch):
-    """Sets the clock of the commit log that many days before the present; a negative number sets it ahead."""
+    """Sets the commit log's clock `days` days before the present; a negative number sets it ahead."""
     now = time.time()
 
     def set_clock(days):

@@ -1,4 +1,4 @@
-"""What extraction has cost is known over the life of a store, whatever was deleted and purged since."""
+"""The costs of extraction are known over the life of a store, despite deletions and purges."""
 
 import time
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.store.small_store import complete, extract, open_store, reading
 
 
 def read(store, documents, removed=(), again=(), name="model", tokens=10):
-    """Commits what the extractor `name` found, each reading for `tokens` prompt tokens and one completion token."""
+    """Commits the results of the extractor `name`; each extraction costs `tokens` prompt tokens and one completion token."""
     batch = complete(store, documents, list(removed), lambda title, text: reading(title, text, tokens), again)
     found = tuple(
         replace(each, extractor=name, prompt_tokens=tokens, completion_tokens=1) for each in batch.extractions
@@ -33,19 +33,19 @@ def test_what_was_spent_on_purged_readings_stays_spent(tmp_path, monkeypatch):
         read(store, documents)
         assert store.extraction_costs() == {"model": (8, 80, 8)}
         read(store, {}, [f"d{i}" for i in range(5)])  # deleted
-        read(store, {}, again=[("T", "text 6")], name="better", tokens=7)  # read again
+        read(store, {}, again=[("T", "text 6")], name="better", tokens=7)  # extracted again
         expected = {"better": (1, 7, 1), "model": (8, 80, 8)}
         assert store.extraction_costs() == expected
         purge(store)
         assert store._tables.rows("extractions") == 3
         assert store.extraction_costs() == expected
-        read(store, {"d0": documents["d0"]})  # it comes back, and is read once more
+        read(store, {"d0": documents["d0"]})  # added again, and extracted once more
         expected["model"] = (9, 90, 9)
         assert store.extraction_costs() == expected
         read(store, {}, ["d7"])
         purge(store)
         time.sleep(0.01)
-        store.purge(timedelta(0))  # which trims what the log said of the first purge
+        store.purge(timedelta(0))  # which trims the log rows of the first purge
         assert store.extraction_costs() == expected
     with open_store(tmp_path) as store:
         assert store.extraction_costs() == expected

@@ -1,4 +1,4 @@
-"""Format 1 to 2: what stood before an extractor's name is in columns afterwards, whenever the process is killed."""
+"""Format 1 to 2: prefixes of extractor names become columns, whenever the process is killed."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ WHY = "the model refuses it: 413: too long"
 
 @pytest.fixture
 def old_store(tmp_path: Path) -> Path:
-    """A store of format 1 with a passage on which a model failed, one that a stand-in read, and one read."""
+    """Returns a store of format 1 with a passage on which a model failed, one of a stand-in, and one extracted."""
     with tarfile.open(FORMAT_1) as gzipped:
         gzipped.extractall(tmp_path, filter="data")
     folder = tmp_path / "store"

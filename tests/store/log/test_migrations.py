@@ -1,4 +1,4 @@
-"""Upgrading: a store of every released format opens and is what it was; one of no known format is left as it is."""
+"""Upgrades: a store of every released format opens with its content; one of an unknown format is left unchanged."""
 
 import json
 import tarfile
@@ -33,7 +33,7 @@ def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path
         assert daemon.export() == expected["export"]
         assert {uri: each["state"] for uri, each in daemon.documents().items()} == expected["documents"]
         assert daemon.query("Who founded Project Lantern?", mode="hipporag2", k=1)[0]["title"] == "Odile Brandt"
-        # It can be written to, and what is derived from it anew is the same.
+        # It can be written to, and deriving its index again gives the same.
         daemon.add({"id": "more", "text": "The Moth fluorometer hangs in Widow Shaft."})
         assert daemon.wait()["documents"] == sum(state == "indexed" for state in expected["documents"].values()) + 1
         assert daemon.ctl("verify").code == 0
@@ -46,7 +46,7 @@ def add_a_column(tables: Tables) -> None:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """This hippod as a later version, whose format is one higher."""
+    """Makes this hippod a later version, whose format is one higher."""
 
     def become(step: migrations.Step | None) -> None:
         monkeypatch.setattr(commits, "FORMAT", FORMAT + 1)
@@ -56,7 +56,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def a_store(folder: Path) -> list[str]:
-    """A store of this version with two documents; returns its export."""
+    """Creates a store of this version with two documents; returns its export."""
     with open_store(folder) as store:
         store.commit(complete(store, {"u:1": [("T", "text 1", None)], "u:2": [("T", "text 2", None)]}, []))
         store.write_checkpoint()
@@ -77,7 +77,7 @@ def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None
         assert store.found_format == FORMAT
         assert list(export_lines(store.snapshot())) == before
         assert "language" in store._tables.read("documents").column_names
-        # What lies before cannot be looked back at: it is in the old format.
+        # Earlier commits cannot be queried: they are in the old format.
         assert store.horizon == store.snapshot().commit
         assert store.opened_from.startswith("rebuilt")
     with open_store(tmp_path) as store:

@@ -1,4 +1,4 @@
-"""Upgrading a store that kept records' extractions by passage: no document shows another's, and no model is called for it."""
+"""Upgrading a store that kept records' extractions by passage: no document shows another's, and no model is called."""
 
 import json
 import tarfile

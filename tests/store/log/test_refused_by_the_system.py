@@ -1,4 +1,4 @@
-"""A disk that is full, or not ours to write: no damage, and the advice is not to put a backup in the store's place."""
+"""A full or read-only disk is no damage, and the advice is not to restore a backup."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def test_what_the_system_refuses_is_told_from_damage(error: Exception, advice: s
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files open for reading alone, as another unit's store does under ProtectSystem=strict."""
+    """Makes files read-only, like another unit's store under ProtectSystem=strict."""
     really = os.open
 
     def opened(path: Any, flags: int, *more: Any, **named: Any) -> int:

@@ -1,4 +1,4 @@
-"""The store's lock stands without its file, and notices when the folder that it locked is not at its path any more."""
+"""The store's lock works even if its file is deleted, and notices that the locked folder is no longer at its path."""
 
 import fcntl
 import os
@@ -100,7 +100,7 @@ def test_a_commit_during_which_the_folder_goes_does_not_count(tmp_path, monkeypa
         store.commit(batch)
     monkeypatch.undo()
     (tmp_path / "away").rename(tmp_path / "store")
-    with pytest.raises(StoreFolderLost, match="restart"):  # it is back, but nobody knows what it holds
+    with pytest.raises(StoreFolderLost, match="restart"):  # it is back, but its content is unknown
         store.commit(batch)
     assert exported(store) == before
     store.close()

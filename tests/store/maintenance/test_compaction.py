@@ -1,4 +1,4 @@
-"""What is merged and pruned by itself as commits come."""
+"""Automatic merging and pruning as commits arrive."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was purged goes from memory as well, and nobody notices but the machine."""
+"""Purged rows leave memory too, without any visible change."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ def check(memory: "store.store.Store", documents: dict) -> None:
 
 @pytest.fixture
 def worn(tmp_path: Path):
-    """A store of which nearly all was removed and purged."""
+    """Returns a store from which nearly everything was removed and purged."""
     memory = open_store(tmp_path)
     memory.commit(complete(memory, OLD, []))
     memory.commit(complete(memory, {}, list(OLD)[1:]))
@@ -64,7 +64,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
     check(worn, documents)
     assert worn.snapshot().commit > earlier.commit
     assert worn.document("file:///2") is None
-    # What comes next builds on it, and a start finds the same, with and without what is written down.
+    # Later commits work, and a start gives the same result, with and without the checkpoint.
     worn.commit(complete(worn, {"file:///9": OLD["file:///9"]}, []))
     documents["file:///9"] = OLD["file:///9"]
     check(worn, documents)
@@ -83,7 +83,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
 
 @pytest.mark.slow
 def test_a_snapshot_is_written_again(worn) -> None:
-    """One of rows that are mostly gone is not worth its places; before, only a restart could write the next."""
+    """No checkpoint is written for an index of mostly purged rows; without the rebuild, only a restart would allow the next."""
     assert not worn.write_checkpoint()
     assert worn.rebuild_index(force=True)
     assert worn.write_checkpoint()

@@ -1,4 +1,4 @@
-"""What a purge promises: memory and tables agree after each of its steps, whatever comes beside it or ends it."""
+"""A purge: memory and tables agree after each of its steps, despite concurrent commits and interruptions."""
 
 import shutil
 from datetime import timedelta
@@ -22,13 +22,13 @@ OLD = {f"d{i}": [("T", f"text {i}", None)] for i in range(9)}
 
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch):
-    """The slices of a large purge, at the size of a small one."""
+    """Gives a small purge as many slices as a large one."""
     monkeypatch.setattr(retention, "PURGE_SLICE_ROWS", 3)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A store with much to purge: documents removed, edited and read again, and one that stays."""
+    """Returns a store with much to purge: documents removed, edited and extracted again, and one that stays."""
     with open_store(tmp_path) as store:
         add(store, OLD)
         add(store, {"d7": [("", "text 13", None)]}, ["d1", "d2", "d3", "d4"])
@@ -61,7 +61,7 @@ def without_snapshots(folder):
 
 
 def before_slice(monkeypatch, number, act):
-    """Calls `act(store)` before slice `number` of the next purge, beside which it comes; a list that has an entry once done."""
+    """Calls `act(store)` before slice `number` of the next purge; returns a list that has an entry once done."""
     delete, done, seen = Store._delete, [], []
 
     def act_then_delete(store, *given):
@@ -77,7 +77,7 @@ def before_slice(monkeypatch, number, act):
 
 @pytest.mark.slow
 def test_a_passage_that_comes_back_after_a_purge_was_read_by_nobody(tmp_path):
-    """A history of the random tests: `verify` said that the passage was read, by memory, and not, by the tables."""
+    """From the random tests: `verify` reported an extraction of the passage in memory that the tables did not have."""
     with open_store(tmp_path) as store:
         add(store, {"b": [("", "text 5", None)]})
         add(store, {}, ["b"])
@@ -108,13 +108,13 @@ def test_a_passage_that_comes_back_after_a_purge_is_read_again_at_a_start_from_a
 
 SLICES = 12
 SOME_SLICES = (1, 4, 8, SLICES)
-"""For what comes beside a purge: its first and last slice and two between; faults are tried at every slice."""
+"""Slices for concurrent commits: the first, the last and two between. Faults are tried at every slice."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
 def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
-    """Before each of its slices: with passages, readings, triples and phrases that are about to go, or have just gone."""
+    """Before each slice: with passages, extractions, triples and phrases that are about to be deleted or just were."""
     with open_store(folder) as store:
         back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
         done = before_slice(monkeypatch, number, lambda store: add(store, back, ["d0"]))
@@ -122,7 +122,7 @@ def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
         assert done
         documents = {uri: passages for uri, passages in LEFT.items() if uri != "d0"} | back
         check(store, documents)
-        add(store, {"d3": OLD["d3"]}, ["n"])  # now what the extractor found in it counts
+        add(store, {"d3": OLD["d3"]}, ["n"])  # now the extractor's triples count
         documents = documents | {"d3": OLD["d3"]}
         del documents["n"]
         check(store, documents)
@@ -135,7 +135,7 @@ def test_documents_come_back_beside_a_purge(folder, monkeypatch, number):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
 def test_what_the_store_says_it_knows_beside_a_purge_is_there_at_the_commit(folder, monkeypatch, number):
-    """A batch that is completed before one slice and committed two slices on: encoding and reading take that long."""
+    """A batch completed before one slice and committed two slices later, because encoding and extraction take that long."""
     back = {"n": [("T", "text 3", (("am", "is", "bo"),))], "d2": OLD["d2"], "d4": OLD["d4"]}
     batches = []
     with open_store(folder) as store:
@@ -170,7 +170,7 @@ def test_a_purge_that_ends_before_any_of_its_steps_leaves_a_whole_store(folder, 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, SLICES + 1))
 def test_the_power_goes_in_a_slice(folder, monkeypatch, number):
-    """Its rows are deleted by then, and no commit says so."""
+    """The slice's rows are deleted by then, without a commit."""
     asked = []
 
     def dies(*given):
@@ -218,7 +218,7 @@ def no_space(*_):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME_SLICES)
 def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
-    """Its rows are those of the memory before."""
+    """Its rows are those of the previous index."""
 
     def spoils(store):
         with monkeypatch.context() as broken:
@@ -249,8 +249,9 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
 
 @pytest.mark.slow
 def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
-    """Not by a memory that a fault had loaded anew either."""
-    monkeypatch.setattr(capture, "MAX_PURGED_SHARE", 1.0)  # else a purge of most of so little leaves no snapshot
+    """Not even by an index that was reloaded after a fault."""
+    # otherwise purging most of so small a store would prevent a checkpoint
+    monkeypatch.setattr(capture, "MAX_PURGED_SHARE", 1.0)
     with open_store(tmp_path) as store:
         add(store, {uri: OLD[uri] for uri in ("d1", "d4")})
         add(store, {}, ["d4"])
@@ -273,7 +274,7 @@ def half(index, delta):
 
 @pytest.mark.slow
 def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
-    """What is put together of rows that have gone meanwhile would be another memory."""
+    """A result from partly deleted rows would be wrong."""
     with open_store(folder) as store:
         past = as_of.load_past_index
 

@@ -1,4 +1,4 @@
-"""A scope is a memory of its own: what a fresh store of its documents would be, whatever happens meanwhile."""
+"""A scope equals a fresh store of its documents, during any changes."""
 
 import random
 import time
@@ -26,7 +26,7 @@ SCOPES = ["abc", "d", "bdf", "abcdef", "xyz"]
 
 @pytest.fixture(autouse=True)
 def small_crowds(monkeypatch):
-    """Some phrases are crowded in the whole memory and not in a scope of it."""
+    """Makes some phrases crowded in the whole memory but not in a scope of it."""
     monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)
 
@@ -36,7 +36,7 @@ def scoped(memory, letters, moment=None):
 
 
 def differences(memory, alone):
-    """But for when the documents were committed."""
+    """Returns the differences, except the documents' commit times."""
     other = alone.document_snapshot()
     orders = CanonicalOrder(memory.snapshot), CanonicalOrder(other.snapshot)
     found = [*compare_snapshots(memory, other, *orders), *other_vectors(*orders)]
@@ -44,7 +44,7 @@ def differences(memory, alone):
 
 
 def other_vectors(ones, others):
-    """Whose vectors differ."""
+    """Returns the entries whose vectors differ."""
     for kind, rows, other_rows in (
         ("passage", ones.passages, others.passages),
         ("phrase", ones.phrases, others.phrases),
@@ -62,7 +62,7 @@ def bm25(snapshot, query):
 
 
 class History:
-    """A store, and what a plain dictionary says of it."""
+    """A store, and a plain dictionary of its expected content."""
 
     def __init__(self, folder, seed):
         self.store = open_store(folder)
@@ -70,7 +70,7 @@ class History:
         self.documents, self.versions, self.known = {}, {}, {}
 
     def supplied(self):
-        """Triples, at times none, and who found them; or that nobody looked for any."""
+        """Returns triples, sometimes none, and their extractor; or (None,) for no extraction."""
         if self.chosen.random() < 0.5:
             return (None,)
         phrases = [*PHRASES, *HOSTILE, *NUMBERED]
@@ -128,8 +128,8 @@ class History:
     ("seed", "nearly_whole", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
 )
 def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, nearly_whole, exact_below):
-    """Whether it shares the rows of the whole memory (from `nearly_whole` of the passages on) or has its own, and however
-    synonyms are searched for."""
+    """For scopes that share the rows of the whole memory (from the share `nearly_whole` on) or have their own, and for each
+    kind of synonym search."""
     monkeypatch.setattr(store.scope.scopes, "NEARLY_WHOLE_SHARE", nearly_whole)
     monkeypatch.setattr(store.index.live_index, "EXACT_BELOW", exact_below)
     history = History(tmp_path, seed)
@@ -156,7 +156,7 @@ def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, nearly_w
 
 
 def test_a_scope_equals_a_store_of_its_documents_in_what_an_export_does_not_show(tmp_path):
-    """Vectors, words, who states what and who holds what, before and after a change that is followed."""
+    """Vectors, words, statements and holders, before and after a change that the scope follows."""
     whole, alone = open_store(tmp_path / "whole"), open_store(tmp_path / "alone")
     shared = [("T", "text 3", None)]
     mine = {"file:///a": [*shared, ("T", "text 1", (("amfa", "is", "eq oak"),))], "file:///b": [("", "text 7", None)]}
@@ -195,7 +195,7 @@ def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeyp
     now = time.monotonic()
     monkeypatch.setattr(store.scope.scopes.time, "monotonic", lambda: now + store.scope.scopes.IDLE_S + 1)
     scoped(memory, "b")
-    assert memory.scopes.count == 1  # the one before was given back, though there is room
+    assert memory.scopes.count == 1  # the one before was dropped, although there is room
     monkeypatch.undo()
     monkeypatch.setattr(store.scope.scopes, "IDLE_S", -2000.0)
     memory.scopes.drop_idle()
@@ -226,7 +226,7 @@ class OracleEncoder:
     encode_query = staticmethod(oracle.vector)
 
 
-# One passage and two documents: what each supplies, and what each scope has of it.
+# One passage and two documents: the triples that each supplies, and those that each scope has.
 
 TEXT = ("T", "text 3")
 LOCAL = set(reading(*TEXT))
@@ -240,7 +240,7 @@ SUPPLIED = {
     "record": (((PRESS,), "another"), {PRESS}, False),
     "record of the local extractor's name": (((PRESS, BOARD), "oracle"), {PRESS, BOARD}, False),
 }
-"""What a document supplies, its triples, and whether the local extractor reads the passage for it."""
+"""The cases of a document's supply: its triples, and whether the local extractor processes the passage for it."""
 
 
 def triples_of(memory):
@@ -249,7 +249,7 @@ def triples_of(memory):
 
 
 def by_the_rule(supplied):
-    """The triples of a passage with documents that supply these, in plain words."""
+    """Returns the triples of a passage whose documents supply these, by the rule in plain code."""
     union = set().union(*(SUPPLIED[each][1] for each in supplied))
     if union:
         return union
@@ -259,13 +259,13 @@ def by_the_rule(supplied):
 @pytest.mark.parametrize("others", list(SUPPLIED))
 @pytest.mark.parametrize("mine", list(SUPPLIED))
 def test_a_passage_has_what_the_documents_of_the_scope_supply(mine, others, tmp_path):
-    """Whichever of two documents comes first; as it comes, is replaced and goes; and after a start from the tables alone."""
+    """For either order of the two documents; during additions, replacements and removals; and after a start from the tables."""
     for order in ("ab", "ba"):
         memory = open_store(tmp_path / order)
         supplied = {"a": mine, "b": others}
         for letter in order:
             memory.commit(complete(memory, {f"u:{letter}": [(*TEXT, *SUPPLIED[supplied[letter]][0])]}, []))
-            scoped(memory, "a")  # it follows what comes later
+            scoped(memory, "a")  # it follows later changes
         states = {letters: by_the_rule([supplied[letter] for letter in letters]) for letters in ("a", "b", "ab")}
         assert {letters: triples_of(scoped(memory, letters)) for letters in states} == states
         memory.close()
@@ -293,7 +293,7 @@ def test_the_local_extractor_reads_a_passage_for_whoever_did_not_bring_an_extrac
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_scope_is_a_fresh_memory_of_its_documents_in_every_score(tmp_path, seed):
-    """Records, lists and passages that nobody read, shared between documents: not only the export is the same."""
+    """Records, lists and unextracted passages, shared between documents: not only the export is equal."""
     history = History(tmp_path / "whole", seed)
     for _ in range(25):
         history.change()

@@ -1,4 +1,4 @@
-"""A scope's words are found as in the whole memory, whatever language they are in."""
+"""A scope's words are found like the whole memory's, in any language."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What only makes a question of a query is not looked for."""
+"""Words that only mark a query as a question are not searched for."""
 
 import numpy as np
 import pytest

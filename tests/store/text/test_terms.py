@@ -1,4 +1,4 @@
-"""What is written in a language is found by a question in it, alone and among others."""
+"""A text in any language is found by a question in that language, alone and among others."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_a_question_finds_what_is_written_in_its_language(code, query):
 
 
 def test_a_word_of_another_language_is_not_mistaken_for_its_own():
-    """Italian "Roma" and "rom" have one stem, and no English passage has it."""
+    """Italian "Roma" and "rom" have the same stem, and no English passage contains it."""
     found, alive, length = postings([TEXTS["en"] + " The ROM chips.", TEXTS["it"] + " Tornò a Roma.", *MORE.values()])
     assert found.scores("Roma", alive, length).tolist()[:2] == [0.0, pytest.approx(3.0, abs=1.5)]
 
@@ -87,7 +87,9 @@ def test_function_words_of_a_query_count_only_where_it_has_no_others():
     assert "haus" in words
     assert words.isdisjoint({"dem", "der"})
     assert query_terms("der die das", ["de"])
-    assert {("the",), ("of",)} <= query_terms("the house of the mayor", []).keys()  # English counts every word, as ever
+    assert {("the",), ("of",)} <= query_terms(
+        "the house of the mayor", []
+    ).keys()  # English counts every word, as before
 
 
 def test_saved_postings_know_their_languages():

@@ -1,4 +1,4 @@
-"""Vectors are compared as the tables are read, and what memory has is not copied."""
+"""Vectors are compared while the tables are read, without copying those in memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Verifying tables that are damaged ends with what is wrong, not with an exception."""
+"""Verifying damaged tables reports the damage and does not raise an exception."""
 
 import pyarrow as pa
 import pytest

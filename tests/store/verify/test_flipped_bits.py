@@ -1,4 +1,4 @@
-"""Verify reports any bit that has changed in a file of the tables or of the snapshot, and names the table and the file."""
+"""Verify detects any changed bit in a file of the tables or of the checkpoint, and names the table and the file."""
 
 import random
 import shutil
@@ -18,12 +18,12 @@ from store.verify.verify import verify
 from tests.store.small_store import complete, numbered_documents, open_store
 
 WINDOW_BYTES = 32
-"""One bit is flipped in each window of a data file: no value of a column lies between two of them."""
+"""One bit is flipped in each window of a data file. No column's values are short enough to lie between two flips."""
 
 
 @contextmanager
 def flipped(file: Path, bit: int) -> Iterator[None]:
-    """One bit of the file on the disk is another one."""
+    """Flips one bit of the file on the disk."""
     with file.open("r+b") as content:
         content.seek(bit // 8)
         byte = content.read(1)[0]
@@ -39,7 +39,7 @@ def flipped(file: Path, bit: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """With rows that were deleted, files that were merged, and a snapshot."""
+    """With deleted rows, merged files, and a checkpoint."""
     with open_store(tmp_path_factory.mktemp("flips") / "store") as opened:
         for first in range(0, 12, 3):
             opened.commit(complete(opened, numbered_documents(first, first + 3), []))
@@ -126,7 +126,7 @@ def test_a_flipped_bit_in_the_snapshot_and_in_the_checksums_is_found(store: Stor
 
 
 def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp_path: Path) -> None:
-    """As if a bit had changed that the encoding of the file does not notice, before the first checksum."""
+    """As if a bit had changed, undetected by the file's encoding, before the first checksum."""
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(0, 4), []))
         tables = opened._tables

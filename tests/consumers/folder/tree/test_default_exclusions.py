@@ -1,4 +1,4 @@
-"""The default exclusions: each row works with its markers only, `!` takes it back, and status counts it."""
+"""The default exclusions: each applies only with its markers, `!` cancels it, and status counts it."""
 
 import os
 import tempfile
@@ -20,7 +20,7 @@ ROWS = [pytest.param(row, id=f"{row.reason} {row.names[0]} {(*row.beside, *row.i
 
 
 def walked(root: Path, exclude: tuple[str, ...] = ()) -> tuple[set[str], dict[str, int]]:
-    """The files that a walk finds, relative to the root, and what it counts as excluded."""
+    """Returns the files that a walk finds, relative to the root, and the counts of excluded files."""
     top = os.fsencode(root)
     rules = FollowRules(top, ("**",), exclude)
     walker = Walker(rules, follow=False, watch_directory=lambda *_: None)
@@ -34,7 +34,7 @@ def write(path: Path, content: bytes = b"text") -> None:
 
 
 def named(pattern: str) -> str:
-    """A name that the pattern matches."""
+    """Returns a name that matches the pattern."""
     return pattern.removesuffix("/").replace("*", "x")
 
 
@@ -96,7 +96,7 @@ PATTERNS = st.sampled_from(("!target/", "d/", "!.git", "*.md", "!/target/d/", "!
 @settings(max_examples=80, deadline=None)
 @given(paths=st.lists(PATHS, min_size=1, max_size=8), exclude=st.lists(PATTERNS, max_size=2))
 def test_a_walk_and_a_look_at_one_path_agree(paths: list[str], exclude: list[str]) -> None:
-    """Events name single paths, scans walk: whether a file is followed must not depend on which of them found it."""
+    """Events name single paths, scans walk: both must agree on whether a file is followed."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         for path in paths:

@@ -1,4 +1,4 @@
-"""Which files are followed: include, exclude, and the defaults."""
+"""The rules for following files: include, exclude, and the defaults."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""A file with a name outside of the followed folders is refused; several names in one folder are several documents, names in
-two folders are one."""
+"""A file with a hard link outside the followed folders is refused. Several names in one folder are several documents; names in
+two folders count in one of them."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def test_a_hard_link_to_a_file_outside_is_refused_like_a_symbolic_link(folder: F
     daemon = folder.scanned()
     assert set(daemon.digests) == {uri(folder.root / "own")}
     assert "a hard link" in daemon.refused[uri(folder.root / "linked")].reason
-    # Swapped in under a name that was good: what was read before is taken away again.
+    # A refused link replaces a readable file: the document of the earlier content is removed.
     os.link(outside, folder.root / "swap.tmp")
     (folder.root / "swap.tmp").rename(folder.root / "own")
     until(lambda: uri(folder.root / "own") in daemon.refused, "the swapped link is refused")
@@ -72,7 +72,7 @@ def test_linking_the_whole_drive_elsewhere_takes_nothing_out_of_the_memory(folde
 
 
 class Pair:
-    """Two folders on one disk that share what they know of hard links."""
+    """Two folders on one disk with a shared `HardLinks`."""
 
     def __init__(self, top: Path, polling: bool) -> None:
         self.links = HardLinks()
@@ -93,7 +93,7 @@ class Pair:
         self.links = HardLinks()
 
     def rescan(self) -> None:
-        """Until a scan of both emits nothing new: each tells the other of the names that it found."""
+        """Rescans both folders until neither emits a new event: each tells the other of the names that it found."""
         before = None
         while before != (now := [list(folder.daemon.events) for folder in self.folders]):
             before = now
@@ -108,7 +108,7 @@ class Pair:
         )
 
     def expected(self) -> list[tuple[str, str]]:
-        """As a fresh build has it: of a file with names in both folders, the names in the folder of the first one."""
+        """Returns the result of a fresh build: for a file with names in both folders, the names in the first folder count."""
         out = []
         paths = sorted(path for folder in self.folders for path in folder.root.iterdir())
         for path in paths:
@@ -202,7 +202,7 @@ def apply(pair: Pair, step: tuple[object, ...]) -> None:
 
 
 def test_another_file_that_takes_the_name_after_the_check_is_refused(tmp_path: Path) -> None:
-    """A hard link to what lies outside comes just between the look at the names and the reading of the digest."""
+    """A hard link to an outside file appears between the check of the names and the reading of the digest."""
     (tmp_path / "drive").mkdir()
     note, outside = tmp_path / "drive" / "note.txt", tmp_path / "secret.txt"
     outside.write_text("secret")

@@ -1,4 +1,4 @@
-"""A root that is missing or suspiciously empty keeps its files until it is back."""
+"""If a root is missing or suspiciously empty, its documents stay until it is back."""
 
 from consumers.types import FileChanged, FileRemoved
 from tests.consumers.folder.support import Folder, rescanned, until

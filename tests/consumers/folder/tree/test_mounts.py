@@ -1,4 +1,4 @@
-"""A mount point without its drive is told from a directory that was cleared, by the device that it is on."""
+"""An empty mount point is distinguished from a cleared directory by its device."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from consumers.folder.tree.mounts import MountedDrives
 
 @pytest.fixture
 def drives(tmp_path: Path) -> MountedDrives:
-    """A drive was met at `nas` that is not there any more: the directory is on its parent's device now."""
+    """A drive was known at `nas` and is unmounted: the directory is now on its parent's device."""
     (tmp_path / "nas").mkdir()
     here = tmp_path.stat().st_dev
     drives = MountedDrives()

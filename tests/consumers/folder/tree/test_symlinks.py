@@ -1,4 +1,4 @@
-"""Symbolic links are refused, or followed where the settings say so."""
+"""Symbolic links are refused, or followed if the settings say so."""
 
 from tests.consumers.folder.support import Folder, digest, until, uri
 

@@ -1,4 +1,4 @@
-"""A drive that is unmounted, at the root or below it, keeps its files."""
+"""If a drive at the root or below it is unmounted, its documents stay."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def test_an_unmounted_drive_keeps_its_files(folder: Folder) -> None:
 
 @pytest.fixture
 def nas(folder: Folder) -> Iterator[Path]:
-    """A mount point in the folder; `_mounted` puts a drive there, with what was on it the last time."""
+    """Yields a mount point in the folder; `_mounted` mounts a drive there with its previous content."""
     point = folder.root / "nas"
     point.mkdir()
     if os.geteuid() != 0 or not _mount("-t", "tmpfs", "none", point):
@@ -52,7 +52,7 @@ def nas(folder: Folder) -> Iterator[Path]:
 
 
 def _mounted(point: Path) -> None:
-    """Bound, so that it keeps what is on it; such a mount is taken away without an event, and a scan has to find that."""
+    """Uses a bind mount, which keeps its content. Unmounting it sends no event, so a scan must notice it."""
     assert _mount("--bind", point.parent.parent / "the drive", point)
 
 

@@ -1,4 +1,4 @@
-"""What schemathesis must be told of hippod beyond its OpenAPI document. schemathesis loads it, in its own process."""
+"""Hints for schemathesis that hippod's OpenAPI document cannot express. schemathesis loads this module in its own process."""
 
 import json
 import os
@@ -10,10 +10,10 @@ import schemathesis
 from hypothesis import strategies as st
 
 SCRATCH = os.environ.get("HIPPOD_API_SCRATCH", "")
-"""A directory below which backups may be written: a generated path must not decide where."""
+"""The only directory for backups: a generated path must not choose another."""
 BACKUPS = count()
 KNOWN: list[str] = json.loads(os.environ.get("HIPPOD_API_KNOWN", "[]"))
-"""Keys that `GET /v1/documents/{uri}` answers: hardly any generated one would."""
+"""Keys that `GET /v1/documents/{uri}` answers, because generated ones hardly ever exist."""
 
 _scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
@@ -36,7 +36,7 @@ schemathesis.openapi.media_type(
 
 @schemathesis.serializer("application/x-ndjson", "application/octet-stream")
 def as_it_is(context: Any, value: Any) -> bytes:
-    """JSON lines are made above; a body for another media type is sent as the JSON that it is."""
+    """Sends a body for another media type as the JSON that it is. JSON lines are made above."""
     return value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
@@ -48,14 +48,16 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
             case.body["directory"] = f"{SCRATCH}/{next(BACKUPS)}/{directory}"
     elif case.path == "/v1/documents/{uri}" and KNOWN:
         drawn = crc32(repr(case.path_parameters).encode())
-        if drawn % 4:  # three of four ask for something that is there
+        if drawn % 4:  # three of four requests use an existing key
             case.path_parameters["uri"] = KNOWN[drawn // 4 % len(KNOWN)]
 
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """False for what schemathesis cannot know: a removal names documents in its body or its query, and JSON Schema has no
-    way to say that one of the two must be there."""
+    """Returns False for failures that schemathesis misjudges.
+
+    A removal names documents in its body or its query; JSON Schema cannot require one of the two.
+    """
     return not (
         failure.title == "Schema-valid request rejected"
         and (case.method, case.path, response.status_code) == ("DELETE", "/v1/documents", 422)

@@ -1,5 +1,5 @@
-"""schemathesis against a real hippod: requests made from `/openapi.json`, valid ones and such as break it in one place, over
-TCP with a token, and every answer held against the same document."""
+"""Runs schemathesis against a real hippod, over TCP with a token: valid requests from `/openapi.json` and requests that break
+one rule, with every answer checked against the same document."""
 
 import base64
 import json
@@ -32,12 +32,12 @@ include-path = "/v1/events"
 request-timeout = 0.2
 max-stream-events = 1
 """
-"""The stream of events has no end of its own: a moment of it is looked at."""
+"""The stream of events never ends, so only its beginning is read."""
 
 
 @dataclass
 class Report:
-    """`answers`: how often each status came, by operation; `failures`: what was not as documented, with its request."""
+    """`answers`: number of answers by operation and status. `failures`: undocumented behaviour, with the request."""
 
     answers: dict[str, Counter[int]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Report:
 
 @contextmanager
 def served(home: Path) -> Iterator[tuple[Daemon, str, list[str]]]:
-    """A daemon with a dozen documents and a model's server; its address on TCP, and keys that it knows."""
+    """Yields a daemon with a dozen documents and a model server, its TCP address, and existing keys."""
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{chosen.getsockname()[1]}"
@@ -74,7 +74,7 @@ def served(home: Path) -> Iterator[tuple[Daemon, str, list[str]]]:
 
 
 def _known(daemon: Daemon) -> list[str]:
-    """Passages, phrases and triples. No document: schemathesis does not encode the slashes of a URI."""
+    """Returns passages, phrases and triples. No document: schemathesis does not encode the slashes of a URI."""
     found = daemon.ask("POST", "/v1/query", json={"query": "Who works at the harbour office?", "k": 2})
     passages, triples = found["passages"], found["triples"]
     names = [passage["id"] for passage in passages]
@@ -83,7 +83,7 @@ def _known(daemon: Daemon) -> list[str]:
 
 
 def check(daemon: Daemon, address: str, known: list[str], *options: str, timeout_s: float) -> Report:
-    """Runs schemathesis with these options, to its end; what it found and how much it asked."""
+    """Runs schemathesis with these options to its end; returns its report."""
     settings, report = daemon.home / "schemathesis.toml", daemon.home / "report.ndjson"
     settings.write_text(SETTINGS)
     scratch = daemon.home / "backups"
@@ -110,7 +110,7 @@ def check(daemon: Daemon, address: str, known: list[str], *options: str, timeout
 
 
 def _count(found: Report, event: Json) -> None:
-    """Takes in one line of schemathesis' report: the requests of one scenario, and what its checks said of the answers."""
+    """Adds one line of schemathesis' report: the requests of one scenario, and the results of its checks."""
     scenario = event.get("ScenarioFinished", {}).get("recorder", {})
     for case, sent in scenario.get("interactions", {}).items():
         made = scenario["cases"][case]["value"]

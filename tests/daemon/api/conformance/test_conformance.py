@@ -1,4 +1,4 @@
-"""Every answer of a real daemon is as `/openapi.json` says, whatever is asked: made and checked by schemathesis."""
+"""Every answer of a real daemon conforms to `/openapi.json`, for requests generated and checked by schemathesis."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.daemon
 
 Running = tuple[Daemon, str, list[str]]
 LONG = "/v1/graph"
-"""A third of all requests, for a body that is much like a query's: left to `python -m bench api`."""
+"""Takes a third of all requests, with a body much like a query's: left to `python -m bench api`."""
 NOT_THERE = {
     f"POST {LONG}",
     "POST /v1/backfill",
@@ -20,8 +20,8 @@ NOT_THERE = {
     "POST /v1/remove-source",
     "GET /openapi.json",
 }
-"""Operations that cannot succeed here: excluded, useless in this configuration, not allowed over TCP, only after a loss, only
-with the name of a source, and the document itself, which is requested before everything else."""
+"""Operations that cannot succeed here, in this order: excluded below, useless in this configuration, not allowed over TCP,
+allowed only after a loss, in need of a source's name, and the document itself, which is requested first."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_every_answer_is_as_documented(report: Report) -> None:
 def test_a_few_hundred_requests_were_made_and_most_operations_succeeded_at_some(
     report: Report, running: Running
 ) -> None:
-    """A check that was refused at the door, or that only ever asked for nonsense, would find nothing."""
+    """Detects a run whose requests are all refused or invalid."""
     assert report.requests >= 400
     paths = running[0].ask("GET", "/openapi.json")["paths"]
     operations = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}

@@ -1,4 +1,4 @@
-"""One function says whether another site's page sent a request, and every door that browsers reach asks it."""
+"""One function decides whether a request came from another site's page, and every route that browsers can reach uses it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

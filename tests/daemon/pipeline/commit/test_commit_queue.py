@@ -1,4 +1,4 @@
-"""Which changes make a batch: what is fresh first, bulk not much later, and the steps of one key in their order."""
+"""The changes that form a batch: fresh ones first, bulk soon after, and the changes of one key in order."""
 
 import asyncio
 from itertools import count

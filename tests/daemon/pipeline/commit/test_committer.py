@@ -1,4 +1,4 @@
-"""One document that cannot be committed costs itself alone."""
+"""A document that cannot be committed fails alone."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ class NothingFound:
 
 
 class Poisoned:
-    """An encoder that fails on every batch with this word in it, in the same way each time."""
+    """An encoder that always fails in the same way on a batch with this word."""
 
     def __init__(self, encoder, word, kind=RuntimeError):
         self.identity = encoder.identity
@@ -50,7 +50,7 @@ def hurried(monkeypatch):
 
 
 def make_committer(store, encoder, note, **options):
-    """One whose extractor finds nothing. `note` is given the changes of each commit."""
+    """Returns a committer whose extractor finds nothing. `note` receives the changes of each commit."""
     documents_by_file = DocumentsByFile([])
     return Committer(
         store,
@@ -63,7 +63,7 @@ def make_committer(store, encoder, note, **options):
 
 
 def committed_all(store, encoder, outcomes):
-    """Commits the outcomes, and returns what was logged meanwhile."""
+    """Commits the outcomes, and returns the log of it."""
 
     async def scenario():
         finished = []
@@ -91,7 +91,7 @@ def committed_all(store, encoder, outcomes):
 
 
 def outcome(number, broken=False):
-    """Reading's result for one document; a broken one refers to a passage whose text is not there."""
+    """Returns the parser's outcome for one document; a broken one refers to a passage without text."""
     work = Work(f"added:{number}", AddedDocument(f"added:{number}", "{}"), number, "added")
     text = PassageText(passage_id("T", f"text {number}"), "T", f"text {number}")
     document = Document(work.key, "added", passages=(PassageRef(text.id),))
@@ -128,7 +128,7 @@ def living(snapshot):
 
 
 class PurgingMeanwhile:
-    """An encoder that lets a purge of everything dead come while it works."""
+    """An encoder during whose work a purge of everything dead takes place."""
 
     def __init__(self, store, encoder):
         self.identity = encoder.identity
@@ -156,7 +156,7 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
             purging = PurgingMeanwhile(store, encoder)
             committer = make_committer(store, purging, lambda outcomes: finished.extend(outcomes))
             running = asyncio.create_task(committer.run())
-            # The third brings back a text of the first, dead by then, beside a new one that has to be encoded.
+            # The third document uses a text of the first, dead by then, and a new one that needs encoding.
             for number, texts in enumerate((("one",), ("two",), ("one", "three"))):
                 committer.queue.put_now(documents(number, *texts))
                 async with asyncio.timeout(60):
@@ -173,7 +173,7 @@ def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_p
 
 
 def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes(tmp_path, monkeypatch):
-    """It fails alone after its tries, however often the disk had refused before."""
+    """It fails alone after its attempts, however often the disk had refused before."""
 
     async def scenario():
         monkeypatch.setattr(committing, "RETRY_PAUSE_S", 0.001)
@@ -214,7 +214,7 @@ def test_a_document_that_is_never_encoded_fails_alone_and_its_neighbours_are_ind
     assert [uri for uri, document in documents.items() if document.state is State.FAILED] == ["added:3"]
     assert documents["added:3"].next_try is not None
     assert sum(document.state is State.INDEXED for document in documents.values()) == 5
-    # The same error ten times, in the batch and alone, is logged once before each is taken apart.
+    # The same error occurs ten times, in the batch and alone, and is logged once before the batch is split.
     assert [entry["event"] for entry in logged] == ["commit_failed", "batch_split", "document_spoils_commit"]
 
 
@@ -246,7 +246,7 @@ def test_what_the_disk_or_a_server_refuses_is_waited_for_however_long_and_no_doc
 
 @pytest.mark.slow
 def test_where_not_even_a_failure_can_be_written_it_is_waited_too(tmp_path, hurried, monkeypatch):
-    """A fault of the store that nobody knows: the daemon goes on trying, and does not end."""
+    """After an unknown fault of the store, the daemon keeps trying and does not end."""
     encoder = make_encoder("hash", "", 64, "cpu")
     with Store(tmp_path, encoder.identity) as store:
         real, refusals = store.commit, [RuntimeError("of a kind that nobody knows")] * (6 * MAX_SAME_ERRORS)
@@ -280,7 +280,7 @@ def test_an_extraction_that_is_never_encoded_costs_its_passage_alone(tmp_path, h
 
 
 class Announcing:
-    """An encoder that calls `meanwhile` while it encodes for the second time."""
+    """An encoder that calls `meanwhile` during its second call."""
 
     def __init__(self, encoder, meanwhile):
         self.identity = encoder.identity
@@ -336,7 +336,7 @@ def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_pat
 
 
 def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tmp_path):
-    """What else the processors do may have changed since."""
+    """Other work on the processors may have changed since."""
     slices = {"first": [], "second": []}
 
     class Watched(Poisoned):

@@ -1,4 +1,4 @@
-"""The extraction journal: what cannot be written down is used all the same, and extraction goes on."""
+"""The extraction journal: results that cannot be written are used nevertheless, and extraction continues."""
 
 import asyncio
 import errno
@@ -39,7 +39,7 @@ def clock() -> Clock:
 
 @contextmanager
 def no_file_can_be_opened() -> Iterator[None]:
-    """EMFILE, as the system itself says it."""
+    """Makes opening files fail with EMFILE."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
@@ -49,7 +49,7 @@ def no_file_can_be_opened() -> Iterator[None]:
 
 
 def fill_the_disk(journal: ExtractionJournal) -> None:
-    """Whatever is written from now on meets ENOSPC, as the system's own full device says it."""
+    """Makes all further writes fail with ENOSPC."""
     assert journal._out is not None
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, journal._out.fileno())
@@ -57,7 +57,7 @@ def fill_the_disk(journal: ExtractionJournal) -> None:
 
 
 def written(file: Path) -> ExtractionJournal:
-    """What another life would find. Of a copy, since whoever opens a journal takes it over."""
+    """Returns the journal that a later start would find. Uses a copy, because opening a journal takes it over."""
     return ExtractionJournal(Path(shutil.copy(file, file.with_suffix(".copy"))), NAME)
 
 
@@ -129,7 +129,7 @@ def test_a_start_without_a_journal_that_can_be_written_uses_what_the_journal_hol
 
 
 def a_store(folder: Path, texts: list[str]) -> Store:
-    """With a document for each text, whose passages nobody has read."""
+    """Returns a store with a document for each text, whose passages have no extraction."""
     encoder = HashEncoder(64)
     store = Store(folder, encoder.identity)
     passages = tuple(PassageText(passage_id("", text), "", text) for text in texts)

@@ -1,4 +1,4 @@
-"""The line of passages that wait for the model: what a commit costs it, and what becomes of passages that go and come back."""
+"""The queue of passages for the model: its cost at a commit, and passages that are removed and added again."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def commit(store: Store) -> Commit:
-    """`commit("a", "b", without=("c",))`: documents of one passage each; returns the passages' ids."""
+    """`commit("a", "b", without=("c",))` commits documents of one passage each; returns the passages' ids."""
 
     def run(*texts: str, without: tuple[str, ...] = (), read: dict[str, Any] | None = None) -> list[str]:
         passages = tuple(PassageText(passage_id("", text), "", text) for text in texts)
@@ -79,7 +79,7 @@ def test_a_passage_that_was_announced_before_another_commit_is_read_after_its_ow
     commit: Commit, extraction_queue: ExtractionQueue
 ) -> None:
     early = passage_id("", "Ada Kerr built it.")
-    extraction_queue.announce([early])  # while its document is read, the rules stand in
+    extraction_queue.announce([early])  # while its document is parsed, the rules extract
     extraction_queue.committed(commit("Another."))
     assert early not in extraction_queue.unfinished()
     extraction_queue.committed(commit("Ada Kerr built it.", read=READ_BY_STAND_IN))

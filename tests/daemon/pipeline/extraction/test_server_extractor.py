@@ -1,4 +1,4 @@
-"""Passages are read all at once; an outage is waited for, and a passage that the model cannot handle fails alone."""
+"""Passages are extracted concurrently; an outage is waited for, and a passage that the model cannot handle fails alone."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ PASSAGES = [PassageText(name, "", f"text {name}") for name in "abc"]
 
 
 class Server:
-    """A reader and its probe: `down` until it is let go, and never able to read the passage `bad`."""
+    """An extractor and its probe: `down` until released, and never able to extract the passage `bad`."""
 
     def __init__(self, bad="", down=False):
         self.bad, self.down = bad, down

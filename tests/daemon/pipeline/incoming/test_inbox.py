@@ -1,4 +1,4 @@
-"""What was handed in is counted, queued without holding the event loop, and taken even where who handed it in has gone."""
+"""Added documents are counted, queued without blocking the event loop, and kept even if the client has disconnected."""
 
 import asyncio
 import errno
@@ -39,7 +39,7 @@ def filled(
     publish: Publish = lambda *_, **__: None,
     limits: QueueLimits | None = None,
 ) -> None:
-    """Runs the scenario over a pipeline that takes and does not begin."""
+    """Runs the scenario on a pipeline that accepts documents and does not process them."""
 
     async def run() -> None:
         encoder = make_encoder("hash", "", 64, "cpu")
@@ -78,7 +78,8 @@ def test_documents_are_queued_some_at_a_time_and_the_event_loop_goes_on_between(
 
 
 def test_requests_at_the_same_time_are_queued_one_after_the_other(tmp_path: Path) -> None:
-    """In the order of their inbox files, which is what counts after a crash: of two texts the same one stands."""
+    """They are queued in the order of their inbox files. A start after a crash uses this order too, so the same version of a
+    document wins."""
     last: list[str] = []
 
     async def scenario(pipeline: Pipeline) -> None:
@@ -188,7 +189,7 @@ def test_what_the_disk_refuses_leaves_nothing_behind_and_says_so(
 
 
 class BlockedReader:
-    """A reader that reads nothing, and that not before it is let go."""
+    """A parser that blocks until released and returns nothing."""
 
     def __init__(self) -> None:
         self.begun, self.released = asyncio.Event(), asyncio.Event()
@@ -214,7 +215,7 @@ def test_who_waits_for_a_removal_is_answered_also_where_the_document_is_added_ag
 
 
 class Taking:
-    """Stands for the pipeline: keeps what it is given."""
+    """Replaces the pipeline and records its input."""
 
     def __init__(self, documents: int, bytes: int) -> None:
         self.inbox = self

@@ -1,4 +1,4 @@
-"""What is done of the inbox, as it is stored with each commit, beside sets of numbers."""
+"""The completed part of the inbox, as stored with each commit, compared with sets of numbers."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_done_numbers_are_a_set_that_is_written_as_ranges(some: set[int], more: 
 def test_a_start_at_any_commit_knows_what_is_done(
     sizes: list[int], order: list[tuple[int, int]], starts: set[int]
 ) -> None:
-    """Each document's commit stores the position; a start between any two of them goes on from the last."""
+    """Each document's commit stores the position; a start between any two commits continues from the last."""
     progress, done = InboxProgress(), set()
     for ticket, size in enumerate(sizes, 1):
         assert progress.unused == ticket

@@ -1,4 +1,4 @@
-"""Which work is taken first: what is fresh before bulk, in turns between sources, and one key's work in its order."""
+"""The order of work: fresh before bulk, alternating between sources, and each key's work in order."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def put(intake: Intake, name: str, urgency: Urgency = Urgency.FRESH, source: str
 
 
 def take_work(intake: Intake, count: int | None = None, fresh_only: bool = False) -> list[Work]:
-    """The next so many pieces of work, each done before the next is taken; all without a count."""
+    """Takes `count` pieces of work, or all, each completed before the next is taken."""
     out: list[Work] = []
     while (count is None or len(out) < count) and (work := intake.take(fresh_only=fresh_only)) is not None:
         intake.done(work)

@@ -1,4 +1,4 @@
-"""Columns of a checkpoint and what came since: what a list would say, however it is changed, written down and taken over."""
+"""Columns of a checkpoint with later changes equal a list, however they are changed, written and mapped."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ WORDS = st.sampled_from(["", "a", "Straße", "東京", "🜚 two words"])
 def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | None]) -> None:
     column, expected = Texts(), []
     for step in steps:
-        if step is None:  # written down, and taken over after one more came
+        if step is None:  # written, and mapped after one more item was appended
             blocks = list(column.blocks())
             column.append("meanwhile")
             column.adopt(SavedTexts(blocks))

@@ -1,4 +1,4 @@
-"""The graph that is walked holds every edge once with its weight, however its matrices came about."""
+"""The walked graph contains every edge once with its weight, however its matrices came about."""
 
 import random
 from pathlib import Path
@@ -24,7 +24,7 @@ WEIGHTS = [
 
 
 def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
-    """The weights, written out edge by edge."""
+    """Returns the weights, computed edge by edge."""
     first = snapshot.n_phrases
     whole = np.zeros((first + snapshot.n_passages,) * 2)
     for kind in ("relation", "mention", "synonym"):
@@ -75,7 +75,7 @@ def test_every_edge_has_its_weight_after_any_changes(
                 assert part == pytest.approx(wanted, abs=1e-9)
                 assert len(found) == np.count_nonzero(wanted > 1e-9)
                 before.append((snapshot, weights, whole))
-            # A snapshot that is first walked when there are later ones.
+            # An earlier snapshot that is first walked after later ones.
             for earlier, weights, whole in chance.sample(before, 3):
                 walk = Adjacency(earlier, weights)
                 assert walk.matvec(np.eye(len(whole))[0]) == pytest.approx(whole[0], abs=1e-9)

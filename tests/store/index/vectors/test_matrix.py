@@ -47,7 +47,7 @@ def test_rows_come_in_the_order_in_which_they_are_asked_for(
 
 
 def _mapped(files: Path, written: np.ndarray) -> Vectors:
-    """Two blocks of files and one, with a last one, of memory."""
+    """Two blocks in files, then one and a partial one in memory."""
     blocks = []
     for number in range(2):
         file = files / f"{number}.npy"

@@ -1,4 +1,4 @@
-"""Rows taken of another matrix read like rows that were appended, before and after they are copied."""
+"""Rows taken from another matrix read like appended rows, before and after they are copied."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
-"""Writes `format-N.tar.xz`: a small store as this version's daemon leaves it, and what it exports. Run once for a release,
-from the checkout of that release, and kept for ever: `python -m tests.store.log.released.make`.
+"""Writes `format-N.tar.xz`: a small store as this version's daemon leaves it, and its export. Run once for a release, in the
+checkout of that release, and kept for ever: `python -m tests.store.log.released.make`.
 
-It holds what a store can hold: files and added documents, an edit, a removal, a passage that two documents share, given
-triples, records, a failed document, and the folder of a snapshot.
+It contains each kind of content: files and added documents, an edit, a removal, a passage that two documents share, given
+triples, records, a failed document, and a checkpoint's folder.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Writes `records-N.tar.xz`: a store as this version's daemon leaves it, with records and documents that share their texts.
 
-Run once with the code of format 3, which kept the extractions of records by passage (`store.log.record_extractions`):
-`python -m tests.store.log.released.make_records`.
+Run once with the code of format 3, which kept the extractions of records by passage (`store.log.record_extractions`): `python
+-m tests.store.log.released.make_records`.
 """
 
 import tarfile
@@ -23,7 +23,7 @@ TEXTS = {
     "five": "Widow Shaft lies in Pellaston.",
 }
 HIDDEN = "zanzibarium"
-"""In every triple that a record brings."""
+"""Occurs in every triple that a record supplies."""
 STATED = [["Widow Shaft", "lies in", "Pellaston"]]
 
 
@@ -32,7 +32,7 @@ def added(name: str, **more: object) -> Json:
 
 
 def record(name: str, error: str | None = None) -> Record:
-    """A record of the label `board`, with the text of the document that is added under the same name."""
+    """Returns a record of the label `board`, with the text of the document that is added under the same name."""
     document = ParsedDocument(
         f"kafka://articles/{name}", name, (Passage(name, TEXTS[name]),), metadata={"labels": ["board"]}
     )
@@ -49,11 +49,11 @@ STEPS: list[list[Json | Record]] = [
     [{**added("four"), "id": "four-again"}],
     [added("five", triples=STATED), record("five")],
 ]
-"""What is added and imported, one after the other."""
+"""Documents and records that are added and imported, in this order."""
 
 
 def fill(daemon: Daemon) -> None:
-    """Takes all steps."""
+    """Performs all steps."""
     for step in STEPS:
         documents = [each for each in step if not isinstance(each, Record)]
         records = [each for each in step if isinstance(each, Record)]
