@@ -47,12 +47,17 @@ def test_a_client_of_a_broken_configuration_is_refused_at_once_and_after_the_rep
 
 
 def test_after_the_start_limit_both_units_have_failed_and_the_remedy_starts_both(service: Service) -> None:
+    # Five starts within the limit's interval, however slow the machine is. Each client causes one.
+    service.drop_in("[Unit]\nStartLimitIntervalSec=600\n")
     breaks(service)
-    service.sh("for _ in $(seq 40); do (hippoctl status >/dev/null 2>&1 &); sleep 0.2; done", None)
+    service.sh(
+        f"for _ in 1 2 3 4 5 6; do curl -s --max-time 60 --unix-socket {service.socket} http://h/healthz; done", None
+    )
     service.until(lambda: "failed" in socket_state(service), "clients that come too fast reach the start limit")
     assert service.state == "failed"
     assert "start-limit" in socket_state(service)
     service.write("/etc/hippod/config.toml", CONFIGURATION)
+    service.drop_in("[Service]\n")
     follow_the_remedy(service)
 
 
@@ -71,11 +76,11 @@ def test_after_the_trigger_limit_the_remedy_starts_both(service: Service) -> Non
 
 
 def test_a_deleted_socket_comes_back_without_help(service: Service) -> None:
-    pid = service.pid
+    pid, before = service.pid, len(service.events("socket_lost"))
     service.sh("rm /run/hippod/hippod.sock")
     service.until(lambda: answers(service), "systemd makes the socket again, and hippod answers on it")
     assert service.pid != pid
-    assert len(service.events("socket_lost")) == 1
+    assert len(service.events("socket_lost")) == before + 1
     service.sh("systemctl stop hippod.service")
     assert answers(service), "systemd listens on it: a query starts hippod"
 
