@@ -1,11 +1,14 @@
 """`eval --compare` of rows: settings, filters, answerers, ablations, saved runs; the scores of each question and step."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.evaluation.rows import Row
+from cli.options.row_specs import parse_row
 from daemon.contract.answering.ask import AskResponse, RetrievedPassage
 from daemon.contract.answering.judge import JudgeResponse
 from daemon.contract.choices import Answerer, DocumentState
@@ -305,3 +308,11 @@ def test_what_has_no_effect_or_is_not_known_is_refused(
 ) -> None:
     ran = here("eval", questions, *arguments)
     assert (ran.code, said in " ".join(ran.err.split())) == (2, True), ran.err
+
+
+def test_every_row_that_the_documentation_names_is_one() -> None:
+    page = (Path(__file__).parents[3] / "docs/how-to/evaluation.md").read_text("utf-8")
+    named = [spec for command in re.findall(r"--compare '([^']+)'", page) for spec in command.split(",")]
+    rows = [parse_row(spec, Row(answerer=Answerer.SINGLE)) for spec in named]
+    assert len(rows) > 30
+    assert {row.answerer for row in rows} == set(Answerer)
