@@ -251,8 +251,22 @@ def test_each_step_is_scored(here: Here, memory: Scripted, questions: str, tmp_p
 def test_several_files_are_averaged(here: Here, memory: Scripted, tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(QUESTIONS))
     (tmp_path / "two.json").write_text(json.dumps(QUESTIONS[:1]))
-    arguments = ["eval", "one.json", "two.json", "--k", "1", "--compare", "fused,fused damping=0.3"]
+    arguments = [
+        "eval",
+        "one.json",
+        "two.json",
+        "--k",
+        "1",
+        "--compare",
+        "fused,fused damping=0.3",
+        "--save",
+        "all.json",
+    ]
     found = here("--json", *arguments).json
+    again = here("--json", "eval", "two.json", "--k", "1", "--compare", "all.json", "--mode", "dense").json
+    assert [row.get("name", row["mode"]) for row in again["modes"]] == [
+        "all: fused", "all: fused damping=0.3", "dense"
+    ]  # fmt: skip
     assert [(each["file"], each["n"]) for each in found["files"]] == [("one.json", 2), ("two.json", 1)]
     # fused: 1/2 and 1; with damping: 1/2 and 0. Each file counts the same.
     assert [(each.get("name"), each["recall"]) for each in found["averages"]] == [
@@ -300,6 +314,7 @@ def test_questions_of_books_and_with_scopes(here: Here, memory: Scripted, tmp_pa
         (["--compare", "fused answerer=nobody"], "'nobody' is not an answerer"),
         (["--compare", "fused,none"], "the mode none is for --answers"),
         (["--mode", "dense", "--compare", "fused"], "exclude each other"),
+        (["--save", "nowhere/run.json"], "there is not a directory"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )  # fmt: skip
