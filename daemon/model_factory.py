@@ -199,4 +199,6 @@ def _embedding_server(config: Config) -> EmbeddingServer:
         encoder.passage_prefix,
         encoder.triple_query_prefix,
         known_dim,
+        encoder.phrase_query_prefix,
+        encoder.name_query_prefix,
     )

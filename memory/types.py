@@ -52,6 +52,25 @@ def triple_query_vector(encoder: Encoder, text: str, vector: NDArray[np.float32]
 
 
 @runtime_checkable
+class PhraseQueryEncoder(Protocol):
+    """An encoder that has instructions of its own for finding phrases."""
+
+    def encode_phrase_query(self, text: str, is_name: bool) -> NDArray[np.float32]:
+        """The vector of a query, or of a name in a query, for comparison with phrases, shape (dim,)."""
+        ...
+
+
+def phrase_query_vector(
+    encoder: Encoder, text: str, is_name: bool, vector: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """The vector of a query, or of a name in one, for comparison with phrases: that of `encode_query` (`vector`, if it is
+    known), unless the encoder has another."""
+    if isinstance(encoder, PhraseQueryEncoder):
+        return encoder.encode_phrase_query(text, is_name)
+    return encoder.encode_query(text) if vector is None else vector
+
+
+@runtime_checkable
 class WordKnowledge(Protocol):
     """An encoder that can say which share of a text's words it knows."""
 

@@ -124,13 +124,15 @@ def evaluate(
     if mode and specs:
         raise click.UsageError("--mode and --compare exclude each other.")
     if mode == NO_RETRIEVAL and scope and not specs:
-        raise click.UsageError("--scope has no effect without retrieval.")
+        raise click.UsageError("a scope has no effect without retrieval.")
     rows = [parse_row(spec, base) for spec in dict.fromkeys(specs)]
     if not specs and (len(saved) < 2 or mode or answerer):
         rows = [completed(base)]
     if count is not None and (saved or len(files) > 1):
         raise click.UsageError("--continual is for one file of questions and rows that are not saved.")
     wanted = _segment(segment, count)
+    if save is not None and not save.absolute().parent.is_dir():
+        raise click.UsageError(f"--save {save}: there is not a directory {save.absolute().parent}.")
     from cli.evaluation.books import BookScopes
     from cli.evaluation.comparison import read_saved
     from cli.evaluation.questions import GoldLocator, read_questions
@@ -140,7 +142,7 @@ def evaluate(
     from daemon.contract.documents import DocumentEntry
 
     loaded = {path: read_questions(path, judge) for path in files}
-    earlier = {path: [row for each in saved for row in read_saved(each, path.name)] for path in files}
+    earlier = {path: [row for each in saved for row in read_saved(each, str(path))] for path in files}
     with invocation.client() as client, progress("evaluating") as shown:
 
         def requests(as_of: str | None = None) -> EvalRequests:
@@ -196,7 +198,7 @@ def evaluate(
         from cli.evaluation.averages import averaged
         from cli.render.evaluation import files_lines
 
-        several = averaged({path.name: each for path, each in found.items()})
+        several = averaged({str(path): each for path, each in found.items()})
         _save(save, several.model_dump(mode="json"))
         invocation.emit(several.model_dump(mode="json"), lambda: files_lines(several), wrap=False)
         return

@@ -237,6 +237,10 @@ class Encoder(Section):
     """For `openai`: what is put before a text to be indexed."""
     triple_query_prefix: OptionalText = None
     """What is put before a query that is compared with triples, where the model takes another instruction for facts."""
+    phrase_query_prefix: OptionalText = None
+    """For `openai`: what is put before a query that is compared with phrases (mode `query-to-node`)."""
+    name_query_prefix: OptionalText = None
+    """For `openai`: what is put before a name in a query that is compared with phrases (modes `ner-to-node` and `hipporag`)."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 

@@ -46,14 +46,6 @@ _DATA = (
 
 
 @dataclass(frozen=True, slots=True)
-class References:
-    """What an answer is judged against: known answers, and the passages that the question was made from."""
-
-    answers: Sequence[str] = ()
-    passages: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """The judge's verdict and its reason.
 
@@ -86,31 +78,37 @@ def _schema(name: str, value: dict[str, Any]) -> JsonSchema:
     )
 
 
-def score_prompt(question: str, answer: str, references: References, criterion: str) -> list[ChatMessage]:
+def score_prompt(
+    question: str, answer: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
+) -> list[ChatMessage]:
     """Return the prompt for a score of `answer`, compared with the reference answers or passages if there are any."""
     levels = "; ".join(f"{20 * at} to {20 * (at + 1)}: {meaning}" for at, meaning in enumerate(_LEVELS[criterion]))
     task = prompt_text(
         "score", f"You judge an answer by one criterion, with a score from 0 to {SCORE_MAX} by its levels. "
     ) + (
         f"The criterion is {criterion}: {_MEANINGS[criterion]}. Its levels are {levels}. "
-        f'First give your "reason" in one or two sentences, then the "score".{_against(references)}{_DATA}'
+        f'First give your "reason" in one or two sentences, then the "score".{_against(references, passages)}{_DATA}'
         '{"reason": "…", "score": 50}.'
     )
-    return _messages(task, [*_reference_material(references), quoted("answer", answer)], question)
+    return _messages(task, [*_reference_material(references, passages), quoted("answer", answer)], question)
 
 
-def better_prompt(question: str, first: str, second: str, references: References, criterion: str) -> list[ChatMessage]:
+def better_prompt(
+    question: str, first: str, second: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
+) -> list[ChatMessage]:
     """Return the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
     task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
         f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
-        f'{_against(references)}{_DATA}{{"reason": "…", "better": 0}}.'
+        f'{_against(references, passages)}{_DATA}{{"reason": "…", "better": 0}}.'
     )
-    material = [*_reference_material(references), quoted("answer", first, 1), quoted("answer", second, 2)]
+    material = [*_reference_material(references, passages), quoted("answer", first, 1), quoted("answer", second, 2)]
     return _messages(task, material, question)
 
 
-def correct_prompt(question: str, answer: str, references: References) -> list[ChatMessage]:
+def correct_prompt(
+    question: str, answer: str, references: Sequence[str], passages: Sequence[str] = ()
+) -> list[ChatMessage]:
     """Return the prompt for whether `answer` agrees with one of the known answers."""
     own = (
         f"You check an answer to a question: {_MEANINGS['correctness']}. An answer that says something else beside it that the "
@@ -119,7 +117,7 @@ def correct_prompt(question: str, answer: str, references: References) -> list[C
     task = prompt_text("correct", own) + (
         f'First give your "reason" in one sentence, then "correct".{_DATA}{{"reason": "…", "correct": true}}.'
     )
-    return _messages(task, [*_reference_material(references), quoted("answer", answer)], question)
+    return _messages(task, [*_reference_material(references, passages), quoted("answer", answer)], question)
 
 
 def read_score(value: Any) -> Verdict:
@@ -150,16 +148,17 @@ def _reason(value: Any) -> str:
     return replace_surrogates(said).strip() if isinstance(said, str) else ""
 
 
-def _against(references: References) -> str:
-    if not references.answers and not references.passages:
+def _against(references: Sequence[str], passages: Sequence[str]) -> str:
+    if not references and not passages:
         return ""
     return " Take the reference material for what a good answer rests on; it is no part of an answer."
 
 
-def _reference_material(references: References) -> list[str]:
+def _reference_material(references: Sequence[str], passages: Sequence[str]) -> list[str]:
+    """The passages that the question was made from, and the known answers."""
     return [
-        *(quote_passage(at, "", text) for at, text in enumerate(references.passages, 1)),
-        *(quote_passage(at, "", text, "reference") for at, text in enumerate(references.answers, 1)),
+        *(quote_passage(at, "", text) for at, text in enumerate(passages, 1)),
+        *(quote_passage(at, "", text, "reference") for at, text in enumerate(references, 1)),
     ]
 
 

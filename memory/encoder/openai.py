@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from memory.encoder.registry import EmbeddingServer
-from memory.encoder.text_preparation import prefixes_of, tokenizable, triple_query_prefix_of
+from memory.encoder.text_preparation import (
+    phrase_query_prefix_of,
+    prefixes_of,
+    tokenizable,
+    triple_query_prefix_of,
+)
 from memory.types import Matrix
 from store.types import EncoderIdentity
 
@@ -53,6 +58,10 @@ class OpenAIEncoder:
         self._passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
         given = server.query_prefix if server.triple_query_prefix is None else server.triple_query_prefix
         self._triple_query_prefix = triple_query_prefix_of(model) if given is None else given
+        self._phrase_query_prefixes = {}
+        for is_name, own in ((False, server.phrase_query_prefix), (True, server.name_query_prefix)):
+            given = server.query_prefix if own is None else own
+            self._phrase_query_prefixes[is_name] = phrase_query_prefix_of(model, is_name) if given is None else given
         self._cached_query = lru_cache(CACHED_SERVER_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(f"openai/{model}", self._dim(server.known_dim))
 
@@ -85,6 +94,12 @@ class OpenAIEncoder:
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
         """As `encode_query`, with the prefix for triples; one call serves both where the prefixes are the same."""
         vector: NDArray[np.float32] = self._cached_query(self._triple_query_prefix + tokenizable(text, MAX_TEXT_CHARS))
+        return vector
+
+    def encode_phrase_query(self, text: str, is_name: bool) -> NDArray[np.float32]:
+        """As `encode_query`, with the prefix for phrases; one call serves all where the prefixes are the same."""
+        prefix = self._phrase_query_prefixes[is_name]
+        vector: NDArray[np.float32] = self._cached_query(prefix + tokenizable(text, MAX_TEXT_CHARS))
         return vector
 
     def _encode_query(self, prefixed: str) -> NDArray[np.float32]:

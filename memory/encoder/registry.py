@@ -35,6 +35,10 @@ class EmbeddingServer:
     """None: that of a query where one is set, else an instruction for facts where the model takes instructions."""
     known_dim: int | None = None
     """Length of the vectors, where an earlier run learnt it."""
+    phrase_query_prefix: str | None = None
+    """Of a query that is compared with phrases; None: as for triples, an instruction of its own."""
+    name_query_prefix: str | None = None
+    """Of a name in a query that is compared with phrases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 _TASK = "Given a question, retrieve passages that answer it"
 _TRIPLE_TASK = "Given a question, retrieve facts that match it"
+_PHRASE_TASK = "Given a question, retrieve phrases that it mentions or that matter to it"
+_NAME_TASK = "Given a phrase, retrieve phrases that mean the same or nearly the same"
 
 MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("e5-mistral", f"Instruct: {_TASK}\nQuery: ", ""),
@@ -32,6 +34,11 @@ def triple_query_prefix_of(model: str) -> str:
     """The prefix of a query that is compared with triples: of a model that takes instructions one for facts, as HippoRAG 2's
     authors have for NV-Embed and GritLM; else that of any query."""
     return prefixes_of(model)[0].replace(_TASK, _TRIPLE_TASK)
+
+
+def phrase_query_prefix_of(model: str, is_name: bool) -> str:
+    """The prefix of a query, or of a name in a query, that is compared with phrases, as `triple_query_prefix_of`."""
+    return prefixes_of(model)[0].replace(_TASK, _NAME_TASK if is_name else _PHRASE_TASK)
 
 
 def tokenizable(text: str, limit: int) -> str:

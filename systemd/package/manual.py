@@ -207,7 +207,7 @@ def read_explained(text: str) -> tuple[str, list[Table]]:
     keys: Keys | None = None
     for raw in text.splitlines():
         setting = re.match(r"#?([a-z_]+) = ", raw)
-        header = re.match(r"#?(\[\[?[a-z]+\]\]?)$", raw)
+        header = re.match(r"#?(\[\[?[a-z.]+\]\]?)$", raw)
         if header is not None:
             tables.append(Table(header[1], " ".join(comment)))
             comment, keys = [], None
@@ -263,7 +263,8 @@ def docstrings() -> dict[tuple[str, str], str]:
     }
     found = {}
     for name in Config.model_fields:
-        for field_, text in pairwise(classes[field_at([name, "-"])[0].__name__].body):
+        known = [classes[each.__name__] for each in field_at([name, "-"])[0].__mro__ if each.__name__ in classes]
+        for field_, text in (pair for each in known for pair in pairwise(each.body)):
             if (
                 isinstance(field_, ast.AnnAssign)
                 and isinstance(field_.target, ast.Name)
@@ -283,7 +284,7 @@ def _sentences(first: str) -> list[str]:
 
 def _default(table: str, key: str, written: str) -> str:
     """Returns `key = default`; paths that `config.toml` sets for a checkout get the default of the model."""
-    field_ = field_at([table, key])[1]
+    field_ = field_at([*table.split("."), key])[1]
     default = None if field_ is None else field_.get_default(call_default_factory=True)
     if isinstance(default, Path):
         return f'{key} = "{default}"'
@@ -294,7 +295,7 @@ def _default(table: str, key: str, written: str) -> str:
 
 def _allowed(table: str, key: str) -> str:
     """Returns the allowed values if the model has a short answer: a choice of words or a range of numbers."""
-    found = field_at([table, key])[1]
+    found = field_at([*table.split("."), key])[1]
     if found is None:
         return ""
     kind: Any = found.annotation

@@ -17,19 +17,23 @@ class JudgeService:
         self._client = client
 
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
-        question, answer = request.question, request.answer
-        references = answer_judge.References(request.references, request.passages)
+        question, answer, references, passages = (
+            request.question,
+            request.answer,
+            request.references,
+            request.passages,
+        )
         match request.criterion:
             case Criterion.CORRECTNESS:
                 _refuse_ineffective(request)
-                messages = answer_judge.correct_prompt(question, answer, references)
+                messages = answer_judge.correct_prompt(question, answer, references, passages)
                 schema, read = answer_judge.correct_schema(), answer_judge.read_correct
             case Criterion.COMPREHENSIVENESS | Criterion.DIVERSITY as criterion if request.other is None:
-                messages = answer_judge.score_prompt(question, answer, references, criterion.value)
+                messages = answer_judge.score_prompt(question, answer, references, criterion.value, passages)
                 schema, read = answer_judge.score_schema(), answer_judge.read_score
             case Criterion.COMPREHENSIVENESS | Criterion.DIVERSITY as criterion:
                 messages = answer_judge.better_prompt(
-                    question, answer, request.other or "", references, criterion.value
+                    question, answer, request.other or "", references, criterion.value, passages
                 )
                 schema, read = answer_judge.better_schema(), answer_judge.read_better
         try:

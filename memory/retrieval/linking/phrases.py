@@ -9,17 +9,17 @@ from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.linking.query_entities import known_names, query_entities
 from memory.retrieval.query_context import QueryContext
-from memory.types import Seed
+from memory.types import Seed, phrase_query_vector
 
 
 def link_phrases(context: QueryContext) -> list[Seed]:
     """Return the `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
     snapshot = context.snapshot
-    vector = context.vector
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
     if not context.is_known or not alive.any():
         return link_known_entities(context, known_names(context.query, snapshot))
     with context.stage("phrases"):
+        vector = phrase_query_vector(context.encoder, context.query, False, context.vector)
         compared = _compared(context, vector, alive)
         rows, cosines = compared.nearest(context.settings.seed_phrases, snapshot.phrase)
         scaled = compared.min_max()(cosines)
@@ -82,7 +82,7 @@ def _nearest_phrase(context: QueryContext, name: str) -> int | None:
     if row is not None:
         return row
     with context.stage("encode"):
-        vector = context.encoder.encode_query(phrase)
+        vector = phrase_query_vector(context.encoder, phrase, is_name=True)
     with context.stage("phrases"):
         if not vector.any():
             return None

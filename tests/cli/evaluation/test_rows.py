@@ -1,11 +1,14 @@
 """`eval --compare` of rows: settings, filters, answerers, ablations, saved runs; the scores of each question and step."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.evaluation.rows import Row
+from cli.options.row_specs import parse_row
 from daemon.contract.answering.ask import AskResponse, RetrievedPassage
 from daemon.contract.answering.judge import JudgeResponse
 from daemon.contract.choices import Answerer, DocumentState
@@ -248,8 +251,22 @@ def test_each_step_is_scored(here: Here, memory: Scripted, questions: str, tmp_p
 def test_several_files_are_averaged(here: Here, memory: Scripted, tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(QUESTIONS))
     (tmp_path / "two.json").write_text(json.dumps(QUESTIONS[:1]))
-    arguments = ["eval", "one.json", "two.json", "--k", "1", "--compare", "fused,fused damping=0.3"]
+    arguments = [
+        "eval",
+        "one.json",
+        "two.json",
+        "--k",
+        "1",
+        "--compare",
+        "fused,fused damping=0.3",
+        "--save",
+        "all.json",
+    ]
     found = here("--json", *arguments).json
+    again = here("--json", "eval", "two.json", "--k", "1", "--compare", "all.json", "--mode", "dense").json
+    assert [row.get("name", row["mode"]) for row in again["modes"]] == [
+        "all: fused", "all: fused damping=0.3", "dense"
+    ]  # fmt: skip
     assert [(each["file"], each["n"]) for each in found["files"]] == [("one.json", 2), ("two.json", 1)]
     # fused: 1/2 and 1; with damping: 1/2 and 0. Each file counts the same.
     assert [(each.get("name"), each["recall"]) for each in found["averages"]] == [
@@ -297,6 +314,7 @@ def test_questions_of_books_and_with_scopes(here: Here, memory: Scripted, tmp_pa
         (["--compare", "fused answerer=nobody"], "'nobody' is not an answerer"),
         (["--compare", "fused,none"], "the mode none is for --answers"),
         (["--mode", "dense", "--compare", "fused"], "exclude each other"),
+        (["--save", "nowhere/run.json"], "there is not a directory"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )  # fmt: skip
@@ -305,3 +323,11 @@ def test_what_has_no_effect_or_is_not_known_is_refused(
 ) -> None:
     ran = here("eval", questions, *arguments)
     assert (ran.code, said in " ".join(ran.err.split())) == (2, True), ran.err
+
+
+def test_every_row_that_the_documentation_names_is_one() -> None:
+    page = (Path(__file__).parents[3] / "docs/how-to/evaluation.md").read_text("utf-8")
+    named = [spec for command in re.findall(r"--compare '([^']+)'", page) for spec in command.split(",")]
+    rows = [parse_row(spec, Row(answerer=Answerer.SINGLE)) for spec in named]
+    assert len(rows) > 30
+    assert {row.answerer for row in rows} == set(Answerer)

@@ -81,6 +81,30 @@ def test_triples_are_looked_for_with_another_instruction_where_the_model_takes_s
     assert np.array_equal(first, second) is (len(asked) == 1)
 
 
+@pytest.mark.parametrize(
+    ("model", "prefixes", "asked"),
+    [
+        ("nvidia/NV-Embed-v2", (None, None), ["passages that answer it", "phrases that it mentions", "mean the same"]),
+        ("nvidia/NV-Embed-v2", ("Q ", None), ["Q a question"]),
+        (
+            "BAAI/bge-large-en-v1.5",
+            (None, None, None, None, "P ", "N "),
+            ["a question", "P a question", "N a question"],
+        ),
+        ("BAAI/bge-m3", (None, None), ["a question"]),
+    ],
+)
+def test_phrases_are_looked_for_with_instructions_of_their_own(serve, model, prefixes, asked):
+    server = serve(embedding())
+    made = encoder(server, model, prefixes=prefixes)
+    made.encode_query("a question")
+    for is_name in (False, True):
+        made.encode_phrase_query("a question", is_name)
+    sent = [call.body["input"][0] for call in server.calls[1:]]
+    assert len(sent) == len(asked)
+    assert all(part in text for part, text in zip(asked, sent, strict=True))
+
+
 def test_configured_prefixes_take_the_place_of_known_ones(serve):
     server = serve(embedding())
     made = encoder(server, "intfloat/e5-base-v2", prefixes=("Q ", "P "))

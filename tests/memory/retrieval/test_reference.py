@@ -86,6 +86,20 @@ class TwoInstructions:
         return ENCODER.encode_query(f"made {text} cedar")
 
 
+class PhraseInstructions:
+    """An encoder with instructions of its own for phrases: of a query, and of a name in one."""
+
+    identity = ENCODER.identity
+    encode, encode_query = ENCODER.encode, ENCODER.encode_query
+
+    def __init__(self):
+        self.asked = []
+
+    def encode_phrase_query(self, text, is_name):
+        self.asked.append((text, is_name))
+        return ENCODER.encode_query(f"made {text} cedar")
+
+
 def check(snapshot, expected, query, mode, settings=None, reader=None, encoder=ENCODER):
     """The product's whole ranking against the reference's scores; `reader` stands for the model that names entities."""
     settings = settings or Settings()
@@ -206,6 +220,27 @@ def test_triples_are_compared_with_a_vector_of_their_own_where_the_encoder_has_a
                 plain = retrieve(memory.snapshot(), ENCODER, query, mode, 10_000, RetrievalSettings())
                 changed += found.triples != plain.triples
         assert changed >= 4, "dense links no triples"
+
+
+def test_each_kind_of_linking_to_phrases_has_its_own_instruction(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    documents = {f"file:///{at}": document(chance) for at in range(25)}
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, documents)
+        query, changed = f"{QUERIES[0]} Unheard Name", 0
+        for mode, is_name in (("query-to-node", False), ("ner-to-node", True), ("hipporag", True)):
+            encoder = PhraseInstructions()
+            found = retrieve(memory.snapshot(), encoder, query, mode, 10_000, RetrievalSettings())
+            assert {kind for _, kind in encoder.asked} == {is_name}, mode
+            assert ((query, False) in encoder.asked) is not is_name
+            changed += (
+                found.seeds != retrieve(memory.snapshot(), ENCODER, query, mode, 10_000, RetrievalSettings()).seeds
+            )
+        for mode in ("dense", "hipporag2"):
+            encoder = PhraseInstructions()
+            retrieve(memory.snapshot(), encoder, query, mode, 10, RetrievalSettings())
+            assert encoder.asked == [], mode
+        assert changed >= 1
 
 
 def test_cosines_count_for_as_much_of_a_query_as_the_encoder_has_words_for(tmp_path: Path) -> None:

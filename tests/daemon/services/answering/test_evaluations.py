@@ -145,3 +145,35 @@ def test_what_would_have_no_effect_is_refused(asking: Asking) -> None:
     (asking.daemon.home / "evaluated.json").write_text(json.dumps(QUESTIONS[3:]))
     ran = asking.daemon.ctl("eval", "evaluated.json")
     assert (ran.code, "none of the questions names gold" in ran.err) == (1, True)
+
+
+def test_a_deep_answer_has_its_own_recall_and_scores_of_each_step(asking: Asking) -> None:
+    questions = [{"question": FORGED, "documents": ["added:Lantern", "added:Nowhere"], "answer": "so"}]
+    arguments = ["--answerer", "deep", "--steps", "1", "--forced", "--each-step", "--k", "1,50"]
+    found = evaluate(asking, questions, *arguments)
+    [score], steps = found["questions"], found["answers"]["steps"]
+    assert [step["step"] for step in steps] == [0, 1]
+    # One gold document of two is in the memory; the answers are written from passages with it.
+    assert (found["gold_absent"], found["recall"]["50"], steps[0]["recall"]["50"], steps[1]["recall"]["50"]) == (
+        1,
+        0.5,
+        0.5,
+        0.5,
+    )
+    assert "added:Lantern" in score["retrieved"]
+    assert found["took_ms"]["p50"] == score["took_ms"]
+    # Step 0 is written from the passages for the question: one call to evolve (and one to merge, with two points), one answer.
+    evolved = asking.purposes.index("answer")
+    assert steps[0]["calls"] == evolved + 1
+    # The last step's calls are all but the answer after step 0.
+    assert steps[1]["calls"] == len(asking.purposes) - 1 == found["answers"]["calls"] - 1
+    assert (steps[1]["em"], steps[1]["f1"]) == (1.0, 1.0)
+
+
+def test_recall_of_one_step_is_that_of_a_query(asking: Asking) -> None:
+    questions = [{"question": FORGED, "documents": ["added:Tower", "added:Tea", "added:Sale"], "answer": "so"}]
+    alone = evaluate(asking, questions, "--mode", "bm25", "--k", "1,2,10")
+    stepped = evaluate(asking, questions, "--mode", "bm25", "--k", "1,2,10", "--steps", "1", "--read", "1")
+    assert stepped["recall"] == alone["recall"]
+    assert stepped["questions"][0]["retrieved"] == alone["questions"][0]["retrieved"]
+    assert len(alone["questions"][0]["retrieved"]) > 1
