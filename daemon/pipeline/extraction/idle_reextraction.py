@@ -61,13 +61,14 @@ class IdleReextraction:
         """Extracts until cancelled."""
         while True:
             try:
-                await self._extract_all()
+                await self.extract_all()
             except Exception as error:  # an internal error here must not stop anything else
                 log.error("reextraction_failed", error=error, exc_info=True)
                 self._waiting.clear()
             await asyncio.sleep(RECHECK_S)
 
-    async def _extract_all(self) -> None:
+    async def extract_all(self) -> None:
+        """Extracts all passages that are outdated now."""
         outdated = await asyncio.to_thread(self._store.passages_by_extraction, self.is_outdated)
         self._waiting.extend(id for id in outdated if id not in self._failed)
         if not self._waiting:
