@@ -83,6 +83,10 @@ class Models:
         """Name under which the configured backend's extractions are stored."""
         return self.backend.extractor_name(self._config.llm.model or "")
 
+    def is_older_version(self, extractor: str) -> bool:
+        """Returns whether `extractor` is the name of an earlier version of the configured rules; False for a model."""
+        return isinstance(self.backend, WorkerBackend) and self.backend.is_older_version(extractor)
+
     def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
         """Returns the queue of committed passages for the configured backend."""
         backend, name, openie = self.backend, self.extractor_name, self._config.openie

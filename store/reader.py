@@ -19,10 +19,23 @@ from store.lance.checksums import Checksums
 from store.lance.schema import documents
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
-from store.log.extraction_costs import COSTS, add_costs, costs_of
+from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, mean_ms
 from store.maintenance.retention import Purge
 from store.snapshot import Snapshot
-from store.types import Batch, Document, ExtractionCosts, ExtractionState, GrowthPoint, PassageText, State, Triple
+from store.types import (
+    Batch,
+    Document,
+    ExtractionCosts,
+    ExtractionOutcome,
+    ExtractionState,
+    GrowthPoint,
+    PassageText,
+    State,
+    Triple,
+)
+
+SUPPLIED, UNREAD = "supplied", "none"
+"""Stand for an extractor's name where the documents supply the triples, and where no extractor has read the passage."""
 
 
 def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
@@ -154,6 +167,23 @@ class StoreReader:
         index = self._index
         rows = index.holders.needing_extraction().tolist()
         return [index.passages.ids[row] for row in rows if wanted(index.extraction_states.get(row))]
+
+    def passages_by_extractor(self) -> dict[str, int]:
+        """Counts the living passages by the label of the extractor that has read them, or by `SUPPLIED` or `UNREAD`."""
+        index = self._index
+        needing, states = index.holders.needing_extraction(), index.extraction_states.copy()
+        found = [states.get(row) for row in needing.tolist()]
+        counts = Counter(
+            UNREAD if each is None or each.status is ExtractionOutcome.FAILED else each.label for each in found
+        )
+        supplied = int((index.holders.sizes() > 0).sum()) - len(needing)
+        return dict(sorted(counts.items())) | ({SUPPLIED: supplied} if supplied > 0 else {})
+
+    def extraction_ms(self, wanted: Callable[[str], bool]) -> float | None:
+        """Returns the mean time in ms that the extractors with a `wanted` name took for a passage; None if unknown."""
+        with self._tables.pruning_paused():
+            table = self._tables.read("extractions", TIMES, self._log.last.versions["extractions"])
+        return mean_ms(table, wanted)
 
     def passage(self, id: str) -> PassageText | None:
         """Returns a passage's text, living or not."""

@@ -10,7 +10,7 @@ from cli.client.http import Client
 from cli.client.socket_permission import group_name, permission_hint
 from cli.client.typed_answers import parse_answer
 from cli.errors import CommandError, Exit
-from cli.render.status import reason_counts, room_words
+from cli.render.status import provenance_rows, reason_counts, room_words
 from cli.terminal_text import count, duration, one_line, size, truncate
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentList
@@ -54,6 +54,7 @@ def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
         yield from languages(status)
         yield from memory(status)
         yield from extraction(status)
+        yield from contents(status)
         yield from (source(each) for each in status.sources)
         if not status.sources:
             yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
@@ -171,6 +172,20 @@ def extraction(status: Status) -> Iterator[Finding]:
         )
     else:
         yield Finding("model", "ok", detail)
+
+
+def contents(status: Status) -> Iterator[Finding]:
+    """What made the stored data. A warning if older rules have made a part that nothing reads again."""
+    rows = provenance_rows(status)
+    if not rows:
+        return
+    detail = "; ".join(f"{head} {words}" for head, words in rows)
+    outdated = any(each.left_s is not None for each in status.extractors)
+    if outdated and all(each.task not in ("extract", "reextract") for each in status.progress):
+        hint = 'run `hippoctl reextract`, or set [openie] reextract = "idle": newer rules find other triples'
+        yield Finding("contents", "warn", detail, hint)
+    else:
+        yield Finding("contents", "ok", detail)
 
 
 def source(each: SourceStatus) -> Finding:

@@ -1,8 +1,8 @@
-"""`reextract` and `backfill` on a terminal: the passages to extract from, and the cost of each extractor."""
+"""`reextract` and `backfill` on a terminal: passages to extract from, extracted passages, and the cost of each extractor."""
 
 from cli.render.lines import DIM, HEADING, align, text
 from cli.render.styled_text import Text
-from cli.terminal_text import count
+from cli.terminal_text import count, duration
 from daemon.contract.status import ExtractionResponse
 
 
@@ -19,3 +19,16 @@ def extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
     if answer.note:
         lines.append(text(answer.note))
     return [*lines, *(align([heads, *rows], right=range(1, 4), indent=2) if rows else [])]
+
+
+def plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
+    """What `reextract` would do: 1,266 passages would be read again, in about 4 min 0 s."""
+    passages = plan.passages or 0
+    said = f"{count(passages, 'passage')} would be read again"
+    if plan.calls:
+        said += f", with at least {count(plan.calls, 'call')}"
+        if plan.tokens is not None:
+            said += f" and about {plan.tokens.prompt:,} prompt and {plan.tokens.completion:,} completion tokens"
+    if plan.left_s:
+        said += f", in about {duration(plan.left_s)}"
+    return [text((plan.extractor, HEADING), f": {said}{'; add --yes to read them' if unconfirmed else ''}")]

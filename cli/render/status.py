@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from cli.render.lines import DIM, HEADING, align, state, text
 from cli.render.styled_text import Text
-from cli.terminal_text import duration, local_time, one_line, size
+from cli.terminal_text import count, duration, local_time, one_line, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from daemon.contract.status import MemoryUse, Progress, SourceStatus, Status
 
@@ -40,6 +40,7 @@ def status_lines(answer: "Status") -> list[Text]:
         [text(("encoder", DIM)), text(answer.encoder)],
         [text(("openie", DIM)), text(answer.openie)],
     ]
+    rows += [[text((head, DIM)), text(words)] for head, words in provenance_rows(answer)]
     if answer.left_out:
         counts = " · ".join(f"{many:,} {kind.replace('_', ' ')}" for kind, many in answer.left_out.items())
         rows.insert(1, [text(("left out", DIM)), text(counts)])
@@ -86,6 +87,29 @@ def _sources(sources: "list[SourceStatus]") -> list[Text]:
 def _reason(source: "SourceStatus") -> str:
     extra = source.model_extra or {}
     return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
+
+
+def provenance_rows(answer: "Status") -> list[tuple[str, str]]:
+    """What extracted, parsed and encoded the stored data, each as a word and the shares."""
+    extracted = [(each.name, each.passages, each.left_s) for each in answer.extractors]
+    parsed = [(each.name, each.documents, None) for each in answer.readers]
+    encoded = [(each.name, each.passages, None) for each in answer.encoders]
+    rows = [
+        ("extracted by", _share_words(extracted, "passage")),
+        ("parsed by", _share_words(parsed, "document")),
+        ("encoded by", _share_words(encoded, "passage")),
+    ]
+    return [(head, words) for head, words in rows if words]
+
+
+def _share_words(shares: "Sequence[tuple[str, int, float | None]]", unit: str) -> str:
+    """rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min 0 s to read again."""
+    total = sum(number for _, number, _ in shares)
+    parts = []
+    for name, number, left_s in shares:
+        again = f", about {duration(left_s)} to read again" if left_s is not None else ""
+        parts.append(f"{one_line(name)}: {number:,} of {count(total, unit)}{again}")
+    return " · ".join(parts)
 
 
 def reason_counts(counts: "Mapping[str, int]") -> str:

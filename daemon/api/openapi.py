@@ -22,8 +22,8 @@ from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
 from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
 from daemon.contract.query import QueryRequest
-from daemon.contract.status import Event, WaitRequest
-from daemon.contract.transfer import BackupRequest
+from daemon.contract.status import Event, ReextractRequest, WaitRequest
+from daemon.contract.transfer import BackupRequest, VerifyRequest
 from daemon.errors import RequestError
 from daemon.sources.registry import SOURCE_KINDS
 
@@ -41,6 +41,8 @@ REQUEST_MODELS: tuple[type[BaseModel], ...] = (
     RemoveRequest,
     RemoveSessionsRequest,
     RetryRequest,
+    ReextractRequest,
+    VerifyRequest,
     WaitRequest,
 )
 OTHER_MODELS: tuple[type[BaseModel], ...] = (

@@ -33,7 +33,7 @@ from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
-from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRequest, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]
 """Takes a client's labels and a document of the store; returns whether the client sees the document."""
@@ -83,7 +83,9 @@ class SessionPort(Protocol):
 
 
 class ExtractionPort(Protocol):
-    async def reextract(self) -> ExtractionResponse: ...
+    async def reextract(self, dry_run: bool) -> ExtractionResponse:
+        """Queues the passages that another extractor has read; with `dry_run`, only counts them."""
+        ...
 
     async def backfill(self) -> ExtractionResponse:
         """Starts the backfill and returns. Raises NotConfigured if a server does the extraction."""
@@ -181,7 +183,7 @@ class TransferPort(Protocol):
         """Imports a file. Spools the bytes to disk as they arrive. Raises Invalid if it is not such a file."""
         ...
 
-    async def verify(self) -> VerifyResponse: ...
+    async def verify(self, request: VerifyRequest) -> VerifyResponse: ...
 
     async def backup(self, directory: str) -> BackupResponse:
         """Raises Conflict if the directory cannot be written."""

@@ -75,6 +75,8 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             notifier.status("starting: the first query")
             await first_query(front.send, config, stop)
             _begin_following(memory)
+            if memory.idle_reextraction is not None:
+                _run_beside(stack, memory.idle_reextraction.run())
             front.progress.ready(memory.reported, lambda: memory.pool.pids)
             metrics.at_scrape(
                 Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)

@@ -18,7 +18,9 @@ from daemon.api.service_protocols import MemoryPorts
 from daemon.config import Config
 from daemon.model_factory import Models, load_encoder
 from daemon.observe.memory_use import anonymous_bytes
+from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.extraction.queue import ExtractionQueue
+from daemon.pipeline.fresh_build import FreshBuild
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.allocator import scale_mmap_threshold
@@ -43,6 +45,7 @@ from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
 from daemon.services.overview import OverviewService
 from daemon.services.progress import ProgressBoard
+from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
@@ -77,6 +80,8 @@ class Memory:
     ports: MemoryPorts
     reported: OpenMemory
     memory_watch: MemoryWatch
+    idle_reextraction: IdleReextraction | None
+    """None if `[openie] reextract` is off."""
 
     def ended_tasks(self) -> list["asyncio.Task[None]"]:
         """Returns the ended tasks of the pipeline and the extraction queue. None of them should end by itself."""
@@ -171,11 +176,12 @@ async def open_memory(
 
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+    reader = DocumentReader(pool, split)
     pipeline = Pipeline(
         store,
         encoder,
         extractor,
-        DocumentReader(pool, split),
+        reader,
         events.publish,
         config.parsing.workers,
         queue_limits(config),
@@ -195,9 +201,25 @@ async def open_memory(
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
+    provenance = Provenance(store, extraction_queue.name, extraction_queue.at_once, models.is_older_version)
     extractions = ExtractionService(
-        store, extraction_queue, models.load_bulk_extractor(), extractor_note(config.openie.backend)
+        store,
+        extraction_queue,
+        models.load_bulk_extractor(),
+        extractor_note(config.openie.backend),
+        models.backend.calls_per_passage,
+        provenance.left_s,
     )
+    idle_reextraction = None
+    if config.openie.reextract == "idle":
+        idle_reextraction = IdleReextraction(
+            store,
+            pipeline,
+            extractor,
+            models.is_older_version,
+            busy=lambda: bool(len(pipeline.intake) or len(extraction_queue) or queries.asked_recently()),
+        )
+        progress.list_queue("reextract", "passages", idle_reextraction)
     add_maintenance_jobs(
         scheduler,
         store,
@@ -221,7 +243,7 @@ async def open_memory(
     ports = MemoryPorts(
         queries=queries,
         documents=documents,
-        transfer=TransferService(store, pipeline, scopes, progress),
+        transfer=TransferService(store, pipeline, scopes, progress, FreshBuild(store, reader, worker)),
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,
@@ -242,8 +264,21 @@ async def open_memory(
         progress,
         scopes,
         lambda: memory_watch.use,
+        provenance,
     )
-    return Memory(store, pool, pipeline, extraction_queue, queries, sources, scheduler, ports, reported, memory_watch)
+    return Memory(
+        store,
+        pool,
+        pipeline,
+        extraction_queue,
+        queries,
+        sources,
+        scheduler,
+        ports,
+        reported,
+        memory_watch,
+        idle_reextraction,
+    )
 
 
 async def _open_store(

@@ -6,7 +6,7 @@ from daemon.config.config import Config
 from daemon.config_types.path_validators import make_token, read_token
 from daemon.sources.registry import SOURCE_KINDS
 from memory.encoder.registry import ENCODER_BACKENDS
-from memory.openie.registry import OPENIE_BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS, WorkerBackend
 
 
 def disagreements(config: Config) -> list[str]:
@@ -67,6 +67,11 @@ def _model_needed(config: Config) -> list[str]:
             problems.append(f'retrieval.entities = "llm" {needs}; or write "auto" or "rules"')
     if any(_value(config, key) is None for key in backend.needs):
         problems.append(f'openie.backend = "{backend.name}" {backend.needs_text}')
+    if config.openie.reextract == "idle" and not isinstance(backend, WorkerBackend):
+        problems.append(
+            'openie.reextract = "idle" needs openie.backend = "rules", which costs no '
+            'model calls; write "off", and run `hippoctl reextract` when a model should read passages again'
+        )
     encoder = ENCODER_BACKENDS[config.encoder.backend]
     if encoder.needs_server and config.llm.base_url is None and config.encoder.base_url is None:
         problems.append(

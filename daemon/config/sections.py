@@ -181,6 +181,8 @@ class OpenIE(Section):
     """Most model calls at once; `rules` makes none. Fewer are made where the server does not take as many."""
     fallback: FallbackName = "none"
     """What gives a passage triples until the model has read it."""
+    reextract: Literal["off", "idle"] = "off"
+    """idle: while hippod has nothing else to do, the rules read again what an older version of them has read."""
 
 
 def _check_address(base_url: str | None) -> None:

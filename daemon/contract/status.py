@@ -5,9 +5,10 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, Field, SerializeAsAny
 
-from daemon.contract.base import JsonNumber, OpenResponse, Request, Response, is_empty
+from daemon.contract.base import JsonBoolean, JsonNumber, OpenResponse, Request, Response, is_empty
 from daemon.contract.documents import DocumentEntry
 from daemon.contract.limits import TIMEOUT_MAX_S
+from daemon.contract.query import Tokens
 
 
 class DaemonState(StrEnum):
@@ -103,10 +104,10 @@ class IndistinctPhrases(Response):
 
 
 class Progress(Response):
-    """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model), "import",
-    "verify" or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
-    `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that rate.
-    Unknown values are null.
+    """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model),
+    "reextract" (passages that older rules have read), "import", "verify" or "backup". `step`: the current step, if there are
+    several; each counts from 0. `done` and `total` count `unit`s; `share` is their ratio. `rate`: units per second over the
+    last minute; `left_s`: the remaining time at that rate.
     """
 
     task: str
@@ -135,13 +136,32 @@ class MemoryUse(Response):
     paused: str | None = Field(default=None, exclude_if=is_empty)
 
 
+class PassageShare(Response):
+    """Number of passages that one extractor has read, or one encoder has encoded. An extractor's name may also be "none" (no
+    extractor has read them) or "supplied" (their documents state the triples). `left_s`: time to extract again, in seconds, if
+    the name is of an earlier version of the present rules.
+    """
+
+    name: str
+    passages: int
+    left_s: float | None = Field(default=None, exclude_if=is_empty)
+
+
+class ReaderShare(Response):
+    """Number of followed documents that one version of the reader has parsed. hippod parses those of earlier versions again."""
+
+    name: str
+    documents: int
+
+
 class Status(Response):
     """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
     `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
     one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
-    `languages`: shares of passages by ISO 639 code, in a sample. A client that sees only some documents gets the counts of
-    these, without `progress`, `extraction`, `memory` and `languages`; its `rss_bytes` is 0.
+    `languages`: shares of passages by ISO 639 code, in a sample. `extractors`, `readers` and `encoders`: what made the
+    stored data. A client that sees only some documents gets the counts of these, without `progress`, `extraction`, `memory`,
+    `languages`, `extractors`, `readers` and `encoders`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -168,6 +188,9 @@ class Status(Response):
     synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=is_empty)
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
     languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    extractors: list[PassageShare] = Field(default_factory=list)
+    readers: list[ReaderShare] = Field(default_factory=list)
+    encoders: list[PassageShare] = Field(default_factory=list)
 
 
 class EventName(StrEnum):
@@ -198,9 +221,16 @@ class ExtractionCost(Response):
     completion_tokens: int
 
 
+class ReextractRequest(Request):
+    """With `dry_run`, nothing is extracted: the response says what would be."""
+
+    dry_run: JsonBoolean = False
+
+
 class ExtractionResponse(Response):
     """`requeued`: passages that this request added to those `waiting`. `running`: whether a backfill is running. `note`: says
-    that no model is configured, if so.
+    that no model is configured, if so. Only after `reextract`: `passages` to extract again, at least `calls` of the model
+    server for them, and, judging by earlier extractions, `tokens` and seconds (`left_s`).
     """
 
     extractor: str
@@ -211,6 +241,10 @@ class ExtractionResponse(Response):
     error: str | None = Field(default=None, exclude_if=is_empty)
     waiting_for: str | None = Field(default=None, exclude_if=is_empty)
     note: str | None = Field(default=None, exclude_if=is_empty)
+    passages: int | None = Field(default=None, exclude_if=is_empty)
+    calls: int | None = Field(default=None, exclude_if=is_empty)
+    tokens: Tokens | None = Field(default=None, exclude_if=is_empty)
+    left_s: float | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
 
 

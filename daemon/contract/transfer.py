@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from daemon.contract.base import Request, Response, is_empty
+from daemon.contract.base import JsonInteger, Request, Response, is_empty
 from daemon.contract.choices import ExportFormat
 from daemon.contract.scope import ScopeParameter
 
@@ -29,10 +29,35 @@ class ImportResponse(Response):
     """Number of documents in a file of records; absent for other files."""
 
 
+FRESH_BUILD_MAX_DOCUMENTS = 1_000_000
+SEED_MAX = 2**31 - 1
+
+
+class VerifyRequest(Request):
+    """With `against_fresh_build`, this number of documents of followed files, chosen at random from `seed`, are also parsed and
+    extracted again and compared.
+    """
+
+    against_fresh_build: Annotated[JsonInteger, Field(ge=1, le=FRESH_BUILD_MAX_DOCUMENTS)] | None = None
+    seed: Annotated[JsonInteger, Field(ge=0, le=SEED_MAX)] | None = None
+
+
+class FreshBuildResponse(Response):
+    """Numbers of `documents` and `passages` that were compared with a fresh build. `changed`: chosen documents that were not
+    compared, because their files have changed since they were indexed. The same `seed` chooses the same documents again.
+    """
+
+    documents: int
+    passages: int
+    seed: int
+    changed: list[str] = Field(default_factory=list, exclude_if=is_empty)
+
+
 class VerifyResponse(Response):
     """The memory was derived again from the tables as of `commit` and compared; `problems` is empty if there are no
-    differences. `checked`: number of files of the tables that were compared with their checksums; `without_checksum`:
-    files of an earlier hippod, which get a checksum when maintenance rewrites their rows.
+    differences, also between documents and their `fresh_build`, if that was requested. `checked`: number of files of the
+    tables that were compared with their checksums; `without_checksum`: files of an earlier hippod, which get a checksum when
+    maintenance rewrites their rows.
     """
 
     commit: int
@@ -43,6 +68,7 @@ class VerifyResponse(Response):
     synonym_recall: float
     """Share of the synonym edges that should exist and do; measured on a sample if there are many phrases."""
     problems: list[str]
+    fresh_build: FreshBuildResponse | None = Field(default=None, exclude_if=is_empty)
 
 
 class BackupRequest(Request):

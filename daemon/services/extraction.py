@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 import structlog
 
 from daemon.contract.base import utc_time
+from daemon.contract.query import Tokens
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
@@ -30,18 +31,39 @@ class ExtractionService:
         extraction_queue: ExtractionQueue,
         bulk: Callable[[], BulkExtractor] | None = None,
         note: str | None = None,
+        calls_per_passage: int = 0,
+        left_s: Callable[[int], float] = lambda _passages: 0.0,
     ) -> None:
-        """`note` is part of every response: a remark about the extractor."""
+        """`note` is part of every response: a remark about the extractor. `left_s` returns how many seconds the extractor needs
+        for a number of passages."""
         self._store = store
         self._extraction_queue = extraction_queue
         self._bulk = bulk
         self._note = note
+        self._calls_per_passage = calls_per_passage
+        self._left_s = left_s
         self._loaded: BulkExtractor | None = None
         self._running: asyncio.Task[None] | None = None
         self._failed: str | None = None
 
-    async def reextract(self) -> ExtractionResponse:
-        return await self._answer(await self._extraction_queue.enqueue_all())
+    async def reextract(self, dry_run: bool) -> ExtractionResponse:
+        found = await self._extraction_queue.unread()
+        answer = await self._answer(0 if dry_run else self._extraction_queue.enqueue(found))
+        passages = len(found)
+        spent = next((each for each in answer.spent if each.extractor == answer.extractor), None)
+        tokens = None
+        if spent is not None and spent.passages and self._calls_per_passage:
+            tokens = Tokens(
+                prompt=passages * spent.prompt_tokens // spent.passages,
+                completion=passages * spent.completion_tokens // spent.passages,
+            )
+        estimate = {
+            "passages": passages,
+            "calls": passages * self._calls_per_passage,
+            "tokens": tokens,
+            "left_s": await asyncio.to_thread(self._left_s, passages),
+        }
+        return answer.model_copy(update=estimate)
 
     async def backfill(self) -> ExtractionResponse:
         if self._bulk is None:

@@ -4,10 +4,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from daemon.contract.status import Progress
-from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.incoming.intake import Intake
+from daemon.pipeline.incoming.burst import Burst
 
 RATE_WINDOW_S = 60.0
 """The rate is measured over the last minute, or since the work or its present step began."""
@@ -53,14 +53,26 @@ class LongTask:
         )
 
 
+class WorkQueue(Protocol):
+    """Work that waits; `burst` counts what was done since the queue was last empty."""
+
+    @property
+    def burst(self) -> Burst: ...
+
+    def __len__(self) -> int: ...
+
+
 class ProgressBoard:
     """All long work of the daemon. Call `current` on the event loop."""
 
-    def __init__(self, intake: Intake, extraction_queue: ExtractionQueue) -> None:
-        self._intake = intake
-        self._extraction_queue = extraction_queue
+    def __init__(self, intake: WorkQueue, extraction_queue: WorkQueue) -> None:
+        self._listed = [("index", "documents", intake), ("extract", "passages", extraction_queue)]
         self._queues: dict[str, tuple[float, LongTask]] = {}
         self._running: list[tuple[LongTask, Callable[[LongTask], None]]] = []
+
+    def list_queue(self, name: str, unit: str, queue: WorkQueue) -> None:
+        """Lists the work of `queue` whenever it is not empty."""
+        self._listed.append((name, unit, queue))
 
     @contextmanager
     def running(
@@ -76,28 +88,19 @@ class ProgressBoard:
 
     def current(self) -> list[Progress]:
         now = time.monotonic()
-        tasks = [
-            self._queue("index", "documents", self._intake.burst.began, self._intake.burst.done, len(self._intake)),
-            self._queue(
-                "extract",
-                "passages",
-                self._extraction_queue.burst.began,
-                self._extraction_queue.burst.done,
-                len(self._extraction_queue),
-            ),
-        ]
+        tasks = [self._queue(name, unit, queue.burst, len(queue)) for name, unit, queue in self._listed]
         for task, refresh in self._running:
             refresh(task)
             tasks.append(task)
         return [task.progress(now) for task in tasks if task is not None]
 
-    def _queue(self, name: str, unit: str, began: float, done: int, waiting: int) -> LongTask | None:
+    def _queue(self, name: str, unit: str, burst: Burst, waiting: int) -> LongTask | None:
         """Returns the task of working off a queue, None if the queue is empty."""
         if not waiting:
             self._queues.pop(name, None)
             return None
-        if name not in self._queues or self._queues[name][0] != began:
-            self._queues[name] = (began, LongTask(name, unit, began))
+        if name not in self._queues or self._queues[name][0] != burst.began:
+            self._queues[name] = (burst.began, LongTask(name, unit, burst.began))
         task = self._queues[name][1]
-        task.update(None, done, done + waiting)
+        task.update(None, burst.done, burst.done + waiting)
         return task

@@ -12,6 +12,7 @@ from daemon.contract.status import (
     PAUSED,
     DaemonState,
     Edges,
+    PassageShare,
     SourceStatus,
     Status,
     SynonymRecall,
@@ -26,6 +27,7 @@ from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
+from daemon.services.provenance import Provenance
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.errors import StoreFolderLost
@@ -52,6 +54,7 @@ class OpenMemory:
         progress: ProgressBoard,
         scopes: ScopeService,
         memory_use: Callable[[], MemoryUse],
+        provenance: Provenance,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -63,6 +66,7 @@ class OpenMemory:
         self.progress = progress
         self.scopes = scopes
         self.memory_use = memory_use
+        self.provenance = provenance
 
     @property
     def paused(self) -> str | None:
@@ -156,6 +160,7 @@ class StatusService:
         snapshot = memory.store.snapshot()
         trouble = await asyncio.to_thread(memory.trouble)
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
+        await asyncio.to_thread(memory.provenance.count)
         return counted.model_copy(
             update={
                 "rss_bytes": self._rss(),
@@ -165,6 +170,9 @@ class StatusService:
                 "trouble": trouble,
                 "synonym_recall": _synonym_recall(memory.store.synonym_recall),
                 "languages": await asyncio.to_thread(self._languages.shares, snapshot),
+                "extractors": memory.provenance.extractors,
+                "readers": memory.provenance.readers,
+                "encoders": [PassageShare(name=memory.encoder, passages=snapshot.living_passages)],
             }
         )
 

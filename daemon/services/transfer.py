@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import secrets
 import tempfile
 import threading
 from array import array
@@ -22,8 +23,16 @@ from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
-from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
+from daemon.contract.transfer import (
+    SEED_MAX,
+    BackupResponse,
+    FreshBuildResponse,
+    ImportResponse,
+    VerifyRequest,
+    VerifyResponse,
+)
 from daemon.errors import Conflict, Invalid
+from daemon.pipeline.fresh_build import FreshBuild, FreshBuildReport
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file
 from daemon.pipeline.work_items import AddedDocument
@@ -67,8 +76,16 @@ class GivenUp(Exception):
 class TransferService:
     """Implements `TransferPort`."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, scopes: ScopeService, progress: ProgressBoard) -> None:
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        scopes: ScopeService,
+        progress: ProgressBoard,
+        fresh_build: FreshBuild,
+    ) -> None:
         self._store = store
+        self._fresh_build = fresh_build
         self._scopes = scopes
         self._pipeline = pipeline
         self._progress = progress
@@ -134,9 +151,12 @@ class TransferService:
             await self._pipeline.inbox.indexed(tickets)
         return read
 
-    async def verify(self) -> VerifyResponse:
+    async def verify(self, request: VerifyRequest) -> VerifyResponse:
         with self._progress.running("verify", "rows") as task:
             found = await self._until_given_up(partial(verify, self._store), task)
+        fresh = None
+        if request.against_fresh_build is not None:
+            fresh = await self._compare_with_fresh_build(request.against_fresh_build, request.seed, found.problems)
         return VerifyResponse(
             commit=found.commit,
             checked=found.checked,
@@ -144,6 +164,21 @@ class TransferService:
             lines=found.lines,
             synonym_recall=found.synonym_recall,
             problems=found.problems,
+            fresh_build=fresh,
+        )
+
+    async def _compare_with_fresh_build(self, count: int, seed: int | None, problems: list[str]) -> FreshBuildResponse:
+        """Appends the differences to `problems`."""
+        seed = secrets.randbelow(SEED_MAX) if seed is None else seed
+        report = FreshBuildReport()
+        with self._progress.running("verify", "files") as task:
+            chosen = await asyncio.to_thread(self._fresh_build.choose, count, seed)
+            for done, (file, documents) in enumerate(chosen.items()):
+                task.update("parsing again", done, len(chosen))
+                await self._fresh_build.compare(file, documents, report)
+        problems += report.problems
+        return FreshBuildResponse(
+            documents=report.documents, passages=report.passages, seed=seed, changed=report.changed
         )
 
     async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:

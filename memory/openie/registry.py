@@ -58,12 +58,20 @@ class OpenIEBackend:
     """Python package that must be installed beside hippod's own requirements."""
     install_text: str = ""
     """What the error about a missing package says: how to install it, or what to use instead."""
+    calls_per_passage: int = 0
+    """Calls of a model server for a passage of ordinary length. 0 if reading costs nothing but this machine's time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
     """Called once in each worker process."""
+
+    def is_older_version(self, extractor: str) -> bool:
+        """Whether `extractor` names an earlier version of this backend: "rules/5" where the present one is "rules/6"."""
+        family, _, version = self.extractor_name("").rpartition("/")
+        earlier_family, _, earlier = extractor.rpartition("/")
+        return earlier_family == family and earlier.isdecimal() and int(earlier) < int(version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +132,7 @@ _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
             'or write "rules", which needs none'
         ),
         make=_llm,
+        calls_per_passage=2,
     ),
     BulkBackend(
         name="vllm",

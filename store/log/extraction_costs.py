@@ -1,11 +1,16 @@
-"""Costs of extraction: the sum over the rows of `extractions`, and the sum in the log for extractions without a row."""
+"""Costs and duration of extraction. Costs: the sum over the rows of `extractions`, and the sum in the log for extractions
+without a row."""
 
+from collections.abc import Callable
 from typing import Any
 
 from store.types import ExtractionCosts, ExtractionOutcome, extraction_state
 
 COSTS = ("extractor", "status", "prompt_tokens", "completion_tokens")
 """The columns of `extractions` that `costs_of` needs."""
+
+TIMES = ("extractor", "status", "took_ms")
+"""The columns of `extractions` that `mean_ms` needs."""
 
 
 def costs_of(extractions: Any) -> ExtractionCosts:
@@ -36,3 +41,14 @@ def add_costs(some: ExtractionCosts, others: ExtractionCosts) -> ExtractionCosts
         for name in sorted({*some, *others})
         for (a, b, c), (d, e, f) in [(some.get(name, none), others.get(name, none))]
     }
+
+
+def mean_ms(extractions: Any, wanted: Callable[[str], bool]) -> float | None:
+    """Returns the mean duration in ms of the extractions whose extractor's name is `wanted`; None if there are none.
+
+    Failed extractions do not count. `extractions` is a table with the columns `TIMES`.
+    """
+    sums = extractions.group_by(["extractor", "status"]).aggregate([("took_ms", "count"), ("took_ms", "sum")])
+    rows = [row for row in sums.to_pylist() if row["status"] != ExtractionOutcome.FAILED and wanted(row["extractor"])]
+    count = sum(row["took_ms_count"] for row in rows)
+    return sum(row["took_ms_sum"] or 0.0 for row in rows) / count if count else None

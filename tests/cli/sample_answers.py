@@ -10,7 +10,7 @@ from daemon.contract.choices import DocumentState
 from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, RemoveResponse, RetryResponse
 from daemon.contract.query import QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
 from daemon.contract.show import DocumentLink, PassageSummary, ShowDocument, TripleText
-from daemon.contract.status import Edges, Event, SourceStatus, Status
+from daemon.contract.status import Edges, Event, PassageShare, ReaderShare, SourceStatus, Status
 from daemon.contract.transfer import ImportResponse
 
 WHEN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -40,6 +40,12 @@ STATUS = plain(
         ],
         uptime_s=3720.0,
         rss_bytes=512 * 1024 * 1024,
+        extractors=[
+            PassageShare(name="rules/6", passages=100),
+            PassageShare(name="rules/5", passages=23, left_s=240.0),
+        ],
+        readers=[ReaderShare(name="reader/5", documents=61)],
+        encoders=[PassageShare(name="all-MiniLM-L6-v2", passages=123)],
     )
 )
 

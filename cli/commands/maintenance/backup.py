@@ -11,24 +11,38 @@ from cli.client.address import find_config
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
 from cli.options.global_options import Invocation, json_option, pass_invocation
-from cli.terminal_text import count, size
+from cli.terminal_text import count, size, uri
 from daemon.contract.http.routes import Route
-from daemon.contract.transfer import BackupResponse, VerifyResponse
+from daemon.contract.transfer import FRESH_BUILD_MAX_DOCUMENTS, SEED_MAX, BackupResponse, VerifyResponse
 
 MAINTENANCE_TIMEOUT_S = 3600.0
 """Seconds that verifying or copying the whole memory may take."""
 
 
 @click.command()
+@click.option(
+    "--against-fresh-build",
+    "documents",
+    type=click.IntRange(1, FRESH_BUILD_MAX_DOCUMENTS),
+    metavar="N",
+    help="Also parse and extract N documents of followed files again, chosen at random, and compare them.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, SEED_MAX), metavar="S", help="Choose the documents that an earlier run has chosen."
+)
 @json_option
 @pass_invocation
-def verify(invocation: Invocation) -> None:
+def verify(invocation: Invocation, documents: int | None, seed: int | None) -> None:
     """Derive the memory again from its tables and compare; exits with 1 if there is a difference."""
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text
 
+    if seed is not None and documents is None:
+        raise click.UsageError("--seed goes with --against-fresh-build")
+    wanted = {"against_fresh_build": documents, "seed": seed}
+    body = {name: value for name, value in wanted.items() if value is not None}
     with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
-        answer = client.call("POST", Route.VERIFY, timeout_s=MAINTENANCE_TIMEOUT_S)
+        answer = client.call("POST", Route.VERIFY, body, timeout_s=MAINTENANCE_TIMEOUT_S)
     found = parse_answer(VerifyResponse, answer)
     lines = [
         f"commit {found.commit}: {count(found.checked, 'file')} and {count(found.lines, 'line')} compared, "
@@ -36,6 +50,12 @@ def verify(invocation: Invocation) -> None:
     ]
     if found.without_checksum:
         lines.append(f"{count(found.without_checksum, 'file')} of an earlier release without a checksum")
+    if (fresh := found.fresh_build) is not None:
+        said = (
+            f"{count(fresh.documents, 'document')} with {count(fresh.passages, 'passage')} compared with a fresh build"
+        )
+        lines.append(f"{said} (--seed {fresh.seed})")
+        lines += [f"{uri(each)} has changed since it was indexed: not compared" for each in fresh.changed]
     invocation.emit(answer, lambda: [text(line) for line in [*lines, *found.problems]])
     if found.problems:
         sys.exit(Exit.FAILED)

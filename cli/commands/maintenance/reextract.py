@@ -16,15 +16,28 @@ EXTRACTION_POLL_INTERVAL_S = 0.5
 
 
 @click.command()
+@click.option("--dry-run", is_flag=True, help="Print the number of passages and the time, and change nothing.")
+@click.option("--yes", is_flag=True, help="With a model: extract instead of printing the number of calls.")
 @click.option("--no-wait", is_flag=True, help="Return when the work has begun.")
 @json_option
 @pass_invocation
-def reextract(invocation: Invocation, no_wait: bool) -> None:
+def reextract(invocation: Invocation, dry_run: bool, yes: bool, no_wait: bool) -> None:
     """Extract triples again, with the configured extractor, from passages that another extractor has read.
 
-    Applies to passages read by the rules, another model or another prompt. Old triples stay until the new ones are committed.
-    You can interrupt and repeat the command; it continues with the rest.
+    Applies to passages read by an earlier version of the rules, another model or another prompt. If that needs calls of a
+    model, it is a dry run without --yes. Old triples stay until the new ones are committed. You can interrupt and repeat the
+    command; it continues with the rest.
     """
+    from cli.client.typed_answers import parse_answer
+    from cli.render.extraction import plan_lines
+
+    with invocation.client() as client:
+        answer = client.call("POST", Route.REEXTRACT, {"dry_run": True})
+    plan = parse_answer(ExtractionResponse, answer)
+    unconfirmed = bool(plan.calls) and not yes
+    if dry_run or unconfirmed:
+        invocation.emit(answer, lambda: plan_lines(plan, unconfirmed))
+        return
     _run(invocation, Route.REEXTRACT, no_wait)
 
 

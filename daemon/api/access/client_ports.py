@@ -40,7 +40,7 @@ from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.show import ShowResponse
 from daemon.contract.status import DaemonState, ExtractionResponse, Overview, Status
-from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
+from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRequest, VerifyResponse
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
@@ -73,7 +73,7 @@ def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
 
 
 class _Extractions:
-    async def reextract(self) -> ExtractionResponse:
+    async def reextract(self, _dry_run: bool) -> ExtractionResponse:
         raise Forbidden(WHOLE_ONLY)
 
     async def backfill(self) -> ExtractionResponse:
@@ -174,7 +174,7 @@ class _Transfer:
     async def import_openie(self, _chunks: AsyncIterator[bytes]) -> ImportResponse:
         raise Forbidden(WHOLE_ONLY)
 
-    async def verify(self) -> VerifyResponse:
+    async def verify(self, _request: VerifyRequest) -> VerifyResponse:
         raise Forbidden(WHOLE_ONLY)
 
     async def backup(self, _directory: str) -> BackupResponse:

@@ -7,21 +7,25 @@ from starlette.responses import Response
 from daemon.api import responses
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.api.openapi import problems
+from daemon.api.openapi import json_body, problems
+from daemon.api.validation import read_model
 from daemon.contract.http.routes import Route
-from daemon.contract.status import ExtractionResponse
+from daemon.contract.status import ExtractionResponse, ReextractRequest
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
     @app.post(
         Route.REEXTRACT,
         response_model=ExtractionResponse,
-        responses=problems(409, 503),
+        responses=problems(400, 408, 409, 413, 415, 422, 503),
+        openapi_extra=json_body(ReextractRequest, required=False),
         summary="Extract triples again from passages that another extractor has read",
     )
     @needs(Need.ADMIN)
     async def reextract(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).extractions.reextract())
+        with context.body_reservation(request) as reservation:
+            wanted = await read_model(request, ReextractRequest, reservation, context.limits)
+        return responses.json_response(await (await context.memory(request)).extractions.reextract(wanted.dry_run))
 
     @app.post(
         Route.BACKFILL,

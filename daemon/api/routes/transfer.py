@@ -19,7 +19,14 @@ from daemon.api.streaming import LimitedStream
 from daemon.api.validation import read_model, read_query_string
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import JSON, NDJSON, Route
-from daemon.contract.transfer import BackupRequest, BackupResponse, ExportRequest, ImportResponse, VerifyResponse
+from daemon.contract.transfer import (
+    BackupRequest,
+    BackupResponse,
+    ExportRequest,
+    ImportResponse,
+    VerifyRequest,
+    VerifyResponse,
+)
 from daemon.errors import Forbidden
 
 OCTET_STREAM = "application/octet-stream"
@@ -92,14 +99,17 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     @app.post(
         Route.VERIFY,
         response_model=VerifyResponse,
-        responses=problems(503),
+        responses=problems(400, 408, 413, 415, 422, 503),
+        openapi_extra=json_body(VerifyRequest, required=False),
         summary="Derive the memory again from its tables, and compare",
     )
     @needs(Need.ADMIN)
     async def verify(request: Request) -> Response:
+        with context.body_reservation(request) as reservation:
+            wanted = await read_model(request, VerifyRequest, reservation, limits)
         transfer = (await context.memory(request)).transfer
         with context.maintenance.slot(identity_of(request.scope)):
-            return responses.json_response(await transfer.verify())
+            return responses.json_response(await transfer.verify(wanted))
 
     @app.post(
         Route.BACKUP,

@@ -67,7 +67,7 @@ class ExtractionQueue:
         self._store = store
         self._read = read
         self._journal = journal
-        self._at_once = at_once
+        self.at_once = at_once
         self._model = ModelOutage(probe, self.__len__)
         self._announced: set[str] = set()
         self._waiting: OrderedDict[str, int] = OrderedDict()
@@ -100,7 +100,7 @@ class ExtractionQueue:
             self._found[id] = extraction
         if self._found:
             log.info("paid_extractions_recovered", passages=len(self._found))
-        self._tasks = [asyncio.create_task(self._read_on(), name=f"extract {n}") for n in range(self._at_once)]
+        self._tasks = [asyncio.create_task(self._read_on(), name=f"extract {n}") for n in range(self.at_once)]
         self._tasks.append(asyncio.create_task(self._commit_on(commit_extractions), name="extractions"))
         self._tasks.append(asyncio.create_task(self._model.run(), name="model"))
 
@@ -169,10 +169,10 @@ class ExtractionQueue:
         self._notify()
         return count
 
-    async def enqueue_all(self) -> int:
-        """Queues every needed passage that the present extractor has not processed; returns how many were added."""
+    async def unread(self) -> list[str]:
+        """Returns the needed passages that the present extractor has not processed and that are not in the queue."""
         ids = await asyncio.to_thread(self._store.passages_by_extraction, lambda state: not self._is_done(state))
-        return self.enqueue(ids)
+        return [id for id in ids if not self._is_queued(id)]
 
     def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
         """Retries the failed passages for which `wanted` (id, time of the next attempt) is true; returns their ids."""

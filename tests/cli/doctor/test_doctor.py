@@ -121,6 +121,20 @@ def test_an_english_encoder_beside_other_languages_is_named(here: Here, scripted
             assert "multilingual" in check["hint"]
 
 
+def test_passages_of_older_rules_are_a_warning_until_hippod_reads_them_again() -> None:
+    running = {"task": "reextract", "unit": "passages", "done": 1, "took_s": 1.0}
+    present = [{"name": "rules/6", "passages": 123}]
+    for changes, expected in (({}, "warn"), ({"progress": [running]}, "ok"), ({"extractors": present}, "ok")):
+        [found] = daemons.contents(Status.model_validate(STATUS | changes))
+        assert found.status == expected
+        assert ("hippoctl reextract" in found.hint) == (expected == "warn")
+    [found] = daemons.contents(Status.model_validate(STATUS))
+    assert "rules/5: 23 of 123 passages, about 4 min 0 s to read again" in found.detail
+    assert "reader/5: 61 of 61 documents" in found.detail
+    unknown: dict[str, list[object]] = {"extractors": [], "readers": [], "encoders": []}
+    assert list(daemons.contents(Status.model_validate(STATUS | unknown))) == [], "an older daemon"
+
+
 def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> None:
     ended = here("--json", "--socket", "absent.sock", "doctor")
     checks = by_name(ended)

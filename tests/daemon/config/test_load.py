@@ -172,6 +172,12 @@ MISTAKES = [
     ("[passages]\nmax_tokens = 20", "passages.min_tokens", "at most passages.max_tokens, which is 20"),
     ('[openie]\nbackend = "rule"', 'openie.backend = "rule"', "did you mean rules?"),
     ('[openie]\nbackend = "llm"', 'openie.backend = "llm"', "llm.base_url"),
+    ('[openie]\nreextract = "always"', 'openie.reextract = "always"', "idle"),
+    (
+        '[openie]\nbackend = "llm"\nreextract = "idle"\n[llm]\nbase_url = "http://localhost:1/v1"\nmodel = "m"',
+        'openie.reextract = "idle"',
+        'backend = "rules"',
+    ),
     ('[retrieval]\nfilter = "llm"', 'retrieval.filter = "llm"', "llm.base_url"),
     ('[llm]\nmodel = "m"', "llm.base_url is not set", "address"),
     ('[llm]\nbase_url = "localhost"', 'llm.base_url = "localhost"', '"http://localhost:8000/v1"'),

@@ -248,7 +248,9 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
         drive.change("first", a="It takes long to read.")
         await drive.until_begun(FILE)
         board = ProgressBoard(drive.pipeline.intake, cast("Any", None))
-        taking = TransferService(drive.store, drive.pipeline, ScopeService(drive.store, tuple), board)
+        taking = TransferService(
+            drive.store, drive.pipeline, ScopeService(drive.store, tuple), board, cast("Any", None)
+        )
         imported = await asyncio.wait_for(taking.import_openie(body()), 30)
         assert imported.passages == 3
         assert [work.key for work in drive.pipeline.intake.pending()] == [FILE]

@@ -41,7 +41,7 @@ def test_the_key_reaches_the_server_and_nothing_else(serve, hippo, tmp_path):
         json.dumps(status), ask.out, ask.err, daemon.log_text(), daemon.http.get("/metrics").text,
         json.dumps(daemon.documents()), *daemon.export(),
     ]  # fmt: skip
-    for arguments in (["doctor"], ["status"], ["ls"], ["reextract"]):
+    for arguments in (["doctor"], ["status"], ["ls"], ["reextract", "--yes"]):
         ran = daemon.ctl(*arguments)
         said += [ran.out, ran.err]
     checked = hippod(tmp_path, "--config", str(daemon.config), "--check")

@@ -41,6 +41,23 @@ def test_every_backend_has_an_extractor_name_that_no_other_way_of_reading_shares
     assert names["llm"] != names["rules"]
 
 
+def test_only_earlier_versions_of_the_rules_are_older_versions() -> None:
+    rules = WORKER_BACKENDS["rules"]
+    family, _, version = rules.extractor_name("").rpartition("/")
+    assert rules.is_older_version(f"{family}/1") and rules.is_older_version(f"{family}/{int(version) - 1}")
+    others = (
+        f"{family}/{version}",
+        f"{family}/{int(version) + 1}",
+        "rules",
+        "rules/",
+        "llm/m/1",
+        "llm/rules/1",
+        "",
+        "1",
+    )
+    assert not any(map(rules.is_older_version, others))
+
+
 @pytest.mark.parametrize("backend", WORKER_BACKENDS.values(), ids=lambda backend: backend.name)
 def test_a_worker_backend_extracts_under_its_name(backend) -> None:
     passage = PassageText("p", "Mara Quill", "Mara Quill built the tide gauge in Tarn Harbour.")

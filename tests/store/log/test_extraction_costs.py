@@ -8,6 +8,8 @@ import pytest
 
 import store.maintenance.retention as retention
 import store.store as store_store
+from store.passage_id import passage_id
+from store.types import Batch, Extraction, ExtractionOutcome
 from tests.store.small_store import complete, extract, open_store, reading
 
 
@@ -79,3 +81,29 @@ def test_the_extractor_of_the_tests_costs_nothing(tmp_path):
     with open_store(tmp_path) as store:
         store.commit(complete(store, {"a": [("T", "text 1", None)]}, [], extract))
         assert store.extraction_costs() == {"oracle": (1, 0, 0)}
+
+
+def test_living_passages_are_counted_by_what_gave_their_triples(tmp_path):
+    with open_store(tmp_path) as store:
+        read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(4)}, name="rules/1")
+        read(store, {}, again=[("T", "text 1")], name="rules/2")
+        read(store, {}, removed=["d0"])
+        read(store, {"own": [("T", "text 9", (("amb", "is", "bob"),))]})
+        failed = Extraction(
+            passage_id("T", "text 2"), "rules/2", status=ExtractionOutcome.FAILED, attempts=1, error="no"
+        )
+        store.commit(Batch(extractions=(failed,)))
+        assert store.passages_by_extractor() == {"none": 1, "rules/1": 1, "rules/2": 1, "supplied": 1}
+        assert store.snapshot().living_passages == 4
+
+
+def test_the_mean_duration_counts_what_the_wanted_extractors_have_read(tmp_path):
+    with open_store(tmp_path) as store:
+        read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(3)}, name="rules/1")
+        ids = [passage_id("T", f"text {i}") for i in range(3)]
+        store.commit(
+            Batch(extractions=(Extraction(ids[0], "rules/2", took_ms=40.0), Extraction(ids[1], "m", took_ms=9.0)))
+        )
+        store.commit(Batch(extractions=(Extraction(ids[1], "rules/2", took_ms=20.0),)))
+        assert store.extraction_ms("rules/2".__eq__) == 30.0
+        assert store.extraction_ms("other".__eq__) is None

@@ -287,7 +287,10 @@ def test_another_model_reads_anew_only_when_asked_and_goes_on_after_an_interrupt
     answered = threading.Semaphore(6)
     free = threading.Event()
     server.script = lambda call: obedient(call) if free.is_set() or answered.acquire(blocking=False) else Hang()
-    began = daemon.ctl_json("reextract", "--no-wait")
+    unconfirmed = daemon.ctl_json("reextract")
+    assert (unconfirmed["passages"], unconfirmed["calls"], unconfirmed["requeued"]) == (8, 16, 0)
+    assert unconfirmed["waiting"] == 0 and len(server.calls) == calls
+    began = daemon.ctl_json("reextract", "--yes", "--no-wait")
     assert began["requeued"] == 8
     # Who asks has kept the answer before: once as many calls are open as may be, all six are kept.
     until(
@@ -297,7 +300,7 @@ def test_another_model_reads_anew_only_when_asked_and_goes_on_after_an_interrupt
     free.set()
     daemon.start()
     daemon.wait()
-    ended = daemon.ctl_json("reextract")
+    ended = daemon.ctl_json("reextract", "--yes")
     assert (ended["waiting"], ended["failed"]) == (0, 0)
     assert {each["extractor"]: each["passages"] for each in ended["spent"]} == {first: 8, status["openie"]: 8}
     assert all(each["prompt_tokens"] > 0 for each in ended["spent"])
