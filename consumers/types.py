@@ -152,7 +152,8 @@ class Link:
     """A link from a passage, as its author wrote it. Only the store can resolve it to a document.
 
     `target` is a relative path, a page name or an address, without the fragment. `heading` is the fragment: the name of a
-    heading, or `^id` for an Obsidian block. `text` is the visible text.
+    heading, or `^id` for an Obsidian block. `text` is the visible text. A target that begins with "#" is the fragment of
+    another document's URI in the same file, such as an attachment of an e-mail.
     """
 
     target: str

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_file, read_json_lines, read_json_value
-from consumers.parsing.conversations.days import documents_by_day, key_in_uri
+from consumers.parsing.conversations.days import documents_by_day
 from consumers.parsing.conversations.json_exports import keep_note, read_conversations
 from consumers.parsing.conversations.whatsapp import is_whatsapp, read_whatsapp
 from consumers.parsing.decoding import decode
@@ -15,6 +15,7 @@ from consumers.parsing.file_name import stem_of
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
 from consumers.parsing.formats.registry import JSON, JSON_LINES, MAILBOX, TEXT
+from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
@@ -34,7 +35,7 @@ def read_collection(
 ) -> Iterator[ParsedDocument] | None:
     """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
     if format is JSON_LINES:
-        return (replace(found, modified_at=modified_at) for found in read_json_lines(data, f"{uri}#", settings))
+        return (replace(found, modified_at=modified_at) for found in read_json_lines(data, part_uri(uri, ""), settings))
     if format is JSON:
         return _json(data, name, uri, settings, modified_at)
     if format is MAILBOX:
@@ -81,7 +82,7 @@ def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_message: Pa
         if is_deleted(message):
             reason = "deleted in the mail program, which keeps it until it compacts the folder"
             yield ParsedDocument(
-                f"{uri}#{key}", modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
+                part_uri(uri, key), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
             )
         else:
-            yield from parse_message(message, f"{uri}#{key}")
+            yield from parse_message(message, part_uri(uri, key))

@@ -58,9 +58,20 @@ class TextBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file inside a document: attached to an e-mail, embedded in a PDF. It is parsed as a document of its own."""
+
+    name: str
+    """The file's name, or its MIME type if it has no name. Its ending may determine the format."""
+    data: bytes
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedText:
     """The result of a format's parser. `title` comes from the content alone; it is "" if the content has no title."""
 
     blocks: tuple[TextBlock, ...]
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...] = ()

@@ -1,6 +1,5 @@
 """Groups the messages of a conversation into one document per day; each message begins with its author's name."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,10 +7,10 @@ from datetime import UTC, datetime
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.invisible_characters import without_invisible_characters
+from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import SplitSettings, TextBlock, split
 from consumers.types import ParsedDocument
 
-_NOT_IN_URI = re.compile("[\x00-\x20%#?/\x7f]")
 _MOST_PARTICIPANTS = 100
 UNDATED = "undated"
 
@@ -54,7 +53,7 @@ def documents_by_day(
             day = day if message.sent_at is None else message.sent_at.date().isoformat()
             days.setdefault(day, []).append(message)
         for day, messages in days.items():
-            document = _document(conversation.name, day, messages, f"{uri}#{key}/{day}", settings, modified_at)
+            document = _document(conversation.name, day, messages, part_uri(uri, f"{key}/{day}"), settings, modified_at)
             if document is not None:
                 yield document
 
@@ -87,8 +86,3 @@ def _document(
         sent = min(message.sent_at for message in messages if message.sent_at is not None)
         metadata["published_at"] = (sent if sent.tzinfo else sent.replace(tzinfo=UTC)).isoformat()
     return ParsedDocument(uri, title, passages, metadata, modified_at, left_out=omissions.done())
-
-
-def key_in_uri(key: str) -> str:
-    """Return the key for use in a URI fragment: reserved characters percent-encoded, at most 200 characters."""
-    return _NOT_IN_URI.sub(lambda sign: f"%{ord(sign[0]):02X}", key)[:200]

@@ -127,7 +127,7 @@ FORMATS = (
     DocumentFormat(
         "pdf",
         "PDF",
-        "The text layer, page by page, values of forms and comments; pages without text are counted.",
+        "The text layer, page by page, values of forms and comments; embedded files are documents of their own.",
         ("pdf",),
         ("application/pdf",),
         "pdf.document.parse_pdf",
@@ -220,7 +220,7 @@ FORMATS = (
     DocumentFormat(
         "mail",
         "e-mail",
-        "Headers, body, and what is attached as text.",
+        "Headers and body, with attached messages. Attached files are documents of their own.",
         ("eml", "emlx"),
         ("message/rfc822",),
         "mail.internet_message.parse_mail",
@@ -239,7 +239,7 @@ FORMATS = (
     DocumentFormat(
         "outlook",
         "Outlook messages",
-        "Subject, people, date and body, and the names of what is attached.",
+        "Subject, people, date and body, with attached messages. Attached files are documents of their own.",
         ("msg", "oft"),
         ("application/vnd.ms-outlook",),
         "mail.outlook.parse_msg",

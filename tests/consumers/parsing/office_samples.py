@@ -37,7 +37,11 @@ def opendocument(kind: str, body: str, title: str = "", encrypted: bool = False)
     )
 
 
-def outlook(streams: Mapping[str, bytes], storages: Mapping[str, Mapping[str, bytes]] | None = None) -> bytes:
+Storage = Mapping[str, "bytes | Storage"]
+"""The streams and storages in a storage of an OLE file, by name."""
+
+
+def outlook(streams: Storage, storages: Storage | None = None) -> bytes:
     """An OLE file ([MS-CFB]) with these streams, and storages that hold others. Streams are padded: none is small."""
     entries: list[tuple[str, int, list[int], bytes]] = [("Root Entry", 5, [], b"")]
 
@@ -45,12 +49,14 @@ def outlook(streams: Mapping[str, bytes], storages: Mapping[str, Mapping[str, by
         entries.append((name, kind, [], content.ljust(4096, b"\0") if kind == 2 else b""))
         return len(entries) - 1
 
-    for name, content in streams.items():
-        entries[0][2].append(add(name, 2, content))
-    for storage, inner in (storages or {}).items():
-        at = add(storage, 1, b"")
-        entries[0][2].append(at)
-        entries[at][2].extend(add(name, 2, content) for name, content in inner.items())
+    def fill(at: int, inner: Storage) -> None:
+        for name, content in inner.items():
+            child = add(name, 2, content) if isinstance(content, bytes) else add(name, 1, b"")
+            entries[at][2].append(child)
+            if not isinstance(content, bytes):
+                fill(child, content)
+
+    fill(0, {**streams, **(storages or {})})
 
     sectors: list[bytes] = []
     chains: list[list[int]] = []
