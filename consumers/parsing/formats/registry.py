@@ -155,6 +155,17 @@ FORMATS = (
         libraries=("lxml",),
     ),
     DocumentFormat(
+        "xls",
+        "binary Excel files",
+        "Excel 97 to 2003 and .xlsb: each row of each sheet, its values named by their columns; comments, charts, text boxes.",
+        ("xls", "xlsb", "xlt"),
+        ("application/vnd.ms-excel", "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
+        "office.binary_sheets.parse_binary_sheets",
+        zip_part="xl/workbook.bin",
+        ole_stream="Workbook",
+        libraries=("python_calamine", "olefile", "lxml"),
+    ),
+    DocumentFormat(
         "xlsx",
         "XLSX",
         "Excel: each row of each sheet, its values named by their columns; comments, charts, text boxes.",

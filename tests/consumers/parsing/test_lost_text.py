@@ -378,7 +378,6 @@ def test_pages_and_files_in_xml() -> None:
     ("name", "advice"),
     [
         ("a.pages", "export it as PDF"),
-        ("a.xlsb", "save it as .xlsx"),
         ("a.vsdx", "save it as PDF"),
         ("a.xps", "print it as PDF"),
         ("a.one", "export it as PDF"),
