@@ -167,7 +167,7 @@ class Passage:
 
     `title` is the document's title, followed by the section's heading if there is one. It is embedded together with the
     text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`, `heading`,
-    `line`, `sheet`, `row` (counted from 1).
+    `line`, `sheet`, `row` (counted from 1), `time`.
     """
 
     title: str

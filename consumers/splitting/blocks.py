@@ -55,6 +55,8 @@ class TextBlock:
     """The links in `text`, in order."""
     heading_links: tuple[Link, ...] = ()
     """The links in `headings`."""
+    time: str | None = None
+    """Time from the beginning of a recording, as `hours:minutes:seconds`."""
 
 
 @dataclass(frozen=True, slots=True)

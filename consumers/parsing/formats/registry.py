@@ -229,6 +229,15 @@ FORMATS = (
         cut_at=b"\n",
     ),
     DocumentFormat(
+        "subtitles",
+        "subtitles",
+        "The text of each cue, with the speakers; the time is in the passage's location.",
+        ("srt", "vtt"),
+        ("application/x-subrip", "text/vtt"),
+        "subtitles.parse_subtitles",
+        cut_at=b"\n",
+    ),
+    DocumentFormat(
         "mail",
         "e-mail",
         "Headers and body, with attached messages. Attached files are documents of their own.",
