@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import read_json_line
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
 from consumers.parsing.collections import read_collection
+from consumers.parsing.conversations.json_lines import JsonLines
 from consumers.parsing.decoding import LONGEST_CHARACTER
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
@@ -247,6 +247,7 @@ def _parse_lines(
     """Yield one document per line; an invalid line affects only itself."""
     number = 0
     found = False
+    reader = JsonLines(uri, stem_of(name), settings, modified_at)
     while (read := file.read_line(limits.json_line_bytes)) is not None:
         if file.is_cut and file.ended_in_line:
             break
@@ -269,7 +270,8 @@ def _parse_lines(
                 f"{uri}#line-{number}", modified_at=modified_at, error=reason, code=FailureCode.TOO_LARGE
             )
             continue
-        yield read_json_line(line, number, f"{uri}#", settings, modified_at)
+        yield from reader.read(line, number)
+    yield from reader.rest()
     if file.is_cut:
         yield _rest_of_collection(uri, name, file.read_bytes, modified_at)
     elif not found:
