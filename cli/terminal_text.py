@@ -122,5 +122,5 @@ def location_text(location: dict[str, object], title: str = "") -> str:
 
 
 def _place_order(part: str) -> int:
-    order = ("page", "sheet", "“", "line", "row")
+    order = ("page", "sheet", "“", "line", "row", "time")
     return next((at for at, prefix in enumerate(order) if part.startswith(prefix)), len(order))

@@ -9,6 +9,7 @@ from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
+from consumers.part_uri import part_uri
 from consumers.splitting import SplitSettings, assign_triples, read_triples, split_text
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -172,7 +173,7 @@ def read_json_value(
         return ParsedDocument(uri, fallback_title, modified_at=modified_at, error=reason, skipped=True, code=code)
 
     if isinstance(value, list) and is_corpus(value):
-        yield from read_corpus(value, f"{uri}#", settings, modified_at)
+        yield from read_corpus(value, part_uri(uri, ""), settings, modified_at)
     elif isinstance(value, dict) and ("text" in value or value.get("deleted") is True):
         document = read_json_object(value, uri, settings)
         yield replace(document, title=document.title or fallback_title, modified_at=modified_at)

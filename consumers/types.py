@@ -152,7 +152,8 @@ class Link:
     """A link from a passage, as its author wrote it. Only the store can resolve it to a document.
 
     `target` is a relative path, a page name or an address, without the fragment. `heading` is the fragment: the name of a
-    heading, or `^id` for an Obsidian block. `text` is the visible text.
+    heading, or `^id` for an Obsidian block. `text` is the visible text. A target that begins with "#" is the fragment of
+    another document's URI in the same file, such as an attachment of an e-mail.
     """
 
     target: str
@@ -166,7 +167,7 @@ class Passage:
 
     `title` is the document's title, followed by the section's heading if there is one. It is embedded together with the
     text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`, `heading`,
-    `line`, `sheet`, `row` (counted from 1).
+    `line`, `sheet`, `row` (counted from 1), `time`.
     """
 
     title: str

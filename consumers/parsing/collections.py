@@ -2,19 +2,20 @@
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import parse_json, read_json_file, read_json_lines, read_json_value
-from consumers.parsing.conversations.days import documents_by_day, key_in_uri
-from consumers.parsing.conversations.json_exports import keep_note, read_conversations
+from consumers.json_documents import parse_json, read_json_file, read_json_value
+from consumers.parsing.conversations.days import documents_by_day
+from consumers.parsing.conversations.json_exports import keep_note, line_message, read_conversations
+from consumers.parsing.conversations.json_lines import JsonLines
 from consumers.parsing.conversations.whatsapp import is_whatsapp, read_whatsapp
 from consumers.parsing.decoding import decode
 from consumers.parsing.file_name import stem_of
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
 from consumers.parsing.formats.registry import JSON, JSON_LINES, MAILBOX, TEXT
+from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
@@ -34,7 +35,7 @@ def read_collection(
 ) -> Iterator[ParsedDocument] | None:
     """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
     if format is JSON_LINES:
-        return (replace(found, modified_at=modified_at) for found in read_json_lines(data, f"{uri}#", settings))
+        return _json_lines(data, JsonLines(uri, stem_of(name), settings, modified_at))
     if format is JSON:
         return _json(data, name, uri, settings, modified_at)
     if format is MAILBOX:
@@ -44,16 +45,32 @@ def read_collection(
     return None
 
 
+def _json_lines(data: bytes, reader: JsonLines) -> Iterator[ParsedDocument]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if line.strip():
+            yield from reader.read(line, number)
+    yield from reader.rest()
+
+
+def _is_message_line(line: bytes) -> bool:
+    try:
+        return line_message(parse_json(line)) is not None
+    except ValueError:
+        return False
+
+
 def _json(
     data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None
 ) -> Iterator[ParsedDocument]:
     try:
         value = parse_json(data)
     except ValueError:
+        if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
+            return _json_lines(data, JsonLines(uri, stem_of(name), settings, modified_at))
         return read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
     # A Slack export of one channel and day names the channel only in the folder's name.
     channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
-    if conversations := read_conversations(value, channel):
+    if conversations := read_conversations(value, channel, stem_of(name)):
         return documents_by_day(conversations, uri, settings, modified_at)
     note = keep_note(value)
     return read_json_value(value if note is None else note, uri, settings, modified_at, fallback_title=stem_of(name))
@@ -81,7 +98,7 @@ def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_message: Pa
         if is_deleted(message):
             reason = "deleted in the mail program, which keeps it until it compacts the folder"
             yield ParsedDocument(
-                f"{uri}#{key}", modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
+                part_uri(uri, key), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
             )
         else:
-            yield from parse_message(message, f"{uri}#{key}")
+            yield from parse_message(message, part_uri(uri, key))

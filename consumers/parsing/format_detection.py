@@ -45,7 +45,6 @@ _OTHER_PROGRAMS = {
     **dict.fromkeys(("pages", "numbers", "key"), "a file of Apple's office programs; export it as PDF, Word or Excel"),
     **dict.fromkeys(("vsdx", "vsd"), "a Visio drawing; save it as PDF"),
     **dict.fromkeys(("xps", "oxps"), "an XPS file; print it as PDF"),
-    "xlsb": "a binary Excel workbook; save it as .xlsx",
     **dict.fromkeys(("one", "onetoc2"), "a OneNote section; export it as PDF or Word"),
 }
 """Binary files of other programs, by ending: what they are and what the user can do."""
@@ -71,12 +70,12 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped_format(data, expected)
     if data.startswith(_OLE):
+        streams = _ole_streams(data)
         for each in FORMATS:
-            # An OLE file's directory contains the names of its streams in UTF-16.
-            if each.ole_stream is not None and each.ole_stream.encode("utf-16-le") in data:
+            if each.ole_stream in streams:
                 return each
-        newer = "a Word, Excel or PowerPoint file of the old kind, or one protected by a password"
-        raise NotADocument(f"{newer}; save it as .docx, .xlsx or .pptx without a password", FailureCode.PROTECTED)
+        newer = "a Word or PowerPoint file of the old kind, or an Office file protected by a password"
+        raise NotADocument(f"{newer}; save it as .docx, .pptx or .xlsx without a password", FailureCode.PROTECTED)
     if expected is not None and expected.ole_stream is not None:
         expected = TEXT  # some programs use this ending for text files
     if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
@@ -93,6 +92,17 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     if expected is None or expected is TEXT:
         _refuse_binary(data, ending)
     return expected or TEXT
+
+
+def _ole_streams(data: bytes) -> set[str]:
+    """Return the names of the streams at the top of an OLE file. Raises Unreadable if its directory is damaged."""
+    import olefile
+
+    try:
+        with olefile.OleFileIO(BytesIO(data)) as file:
+            return {entry[0] for entry in file.listdir() if len(entry) == 1}
+    except Exception as error:  # olefile raises many kinds of errors for damaged files
+        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 
 
 def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentFormat:

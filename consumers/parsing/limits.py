@@ -25,6 +25,8 @@ class Limits:
     columns: int = 2_000
     cells: int = 2_000_000
     """Maximum number of cells of a table (CSV, XLSX)."""
+    attachment_depth: int = 3
+    """Maximum depth of attachments: files in an e-mail (1), files in an e-mail that is attached to it (2), and so on."""
     pages: int = 20_000
     """Maximum number of pages of a PDF, parts of an EPUB and slides of a PPTX."""
 

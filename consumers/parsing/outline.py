@@ -65,6 +65,7 @@ class Outline:
         line: int | None = None,
         sheet: str | None = None,
         row: int | None = None,
+        time: str | None = None,
         links: Sequence[PlacedLink] = (),
     ) -> None:
         """Add a paragraph, item or row. The positions of `links` refer to `text` before it is stripped."""
@@ -81,7 +82,7 @@ class Outline:
             return
         self._bare = None
         self.blocks.append(
-            TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links)
+            TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links, time)
         )
 
     def include(self, blocks: Iterable[TextBlock], level: int) -> None:

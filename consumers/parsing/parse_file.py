@@ -5,12 +5,14 @@ indexed yields a document with `error` and `skipped`. The worker pool reports fi
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import read_json_line
 from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
 from consumers.parsing.collections import read_collection
+from consumers.parsing.conversations.json_lines import JsonLines
 from consumers.parsing.decoding import LONGEST_CHARACTER
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
@@ -22,7 +24,7 @@ from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.parsing.repeated_failures import with_summarised_failures
-from consumers.splitting import SplitSettings, split
+from consumers.splitting import ParsedText, SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
@@ -82,10 +84,12 @@ def parse_data(
     modified_at: float | None = None,
     *,
     is_cut: bool = False,
+    depth: int = 0,
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of a file's content. `name` decides the format if the content does not.
 
-    `is_cut`: `data` is only the beginning of the content.
+    `is_cut`: `data` is only the beginning of the content. `depth` is the number of documents that the file is attached to, one
+    inside the other.
     """
     try:
         _refuse_blank(data)
@@ -101,7 +105,7 @@ def parse_data(
             raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
 
         def parse_message(message: bytes, message_uri: str) -> Iterator[ParsedDocument]:
-            return parse_data(message, _MESSAGE_NAME, message_uri, settings, limits, modified_at)
+            return parse_data(message, _MESSAGE_NAME, message_uri, settings, limits, modified_at, depth=depth)
 
         documents = read_collection(format, data, name, uri, settings, modified_at, parse_message)
         if documents is not None:
@@ -109,9 +113,28 @@ def parse_data(
             if is_cut:
                 yield _rest_of_collection(uri, name, len(data), modified_at)
             return
-        yield _document(data, format, name, uri, settings, limits, modified_at, is_cut)
+        omissions = Omissions()
+        if is_cut:
+            omissions.add(OmissionKind.TOO_LARGE, _rest(len(data)))
+        parsed = _parsed(data, format, name, limits, omissions)
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, modified_at)
+        return
+
+    def parse_attachment(data: bytes, name: bytes, attachment_uri: str) -> Iterator[ParsedDocument]:
+        return parse_data(data, name, attachment_uri, settings, limits, modified_at, depth=depth + 1)
+
+    found = read_attachments(parsed.attachments, uri, depth, limits, omissions, parse_attachment)
+    parsed = replace(parsed, blocks=with_attachment_links(parsed.blocks, found))
+    try:
+        document = _document(parsed, format, name, uri, settings, modified_at, omissions)
+    except NotADocument as error:
+        document = _put_aside(uri, name, error, modified_at)
+    yield document
+    context = attachment_context(parsed, stem_of(name))
+    for attachment in found:
+        for each in attachment.documents:
+            yield replace(each, metadata={**context, **attachment.metadata, **each.metadata})
 
 
 def _most_bytes(file: OpenFile, limits: Limits) -> int:
@@ -176,22 +199,10 @@ def _unpacked(name: bytes, data: bytes, limits: Limits) -> tuple[bytes, bytes]:
     return inner, unpacked
 
 
-def _document(
-    data: bytes,
-    format: DocumentFormat,
-    name: bytes,
-    uri: str,
-    settings: SplitSettings,
-    limits: Limits,
-    modified_at: float | None,
-    is_cut: bool,
-) -> ParsedDocument:
+def _parsed(data: bytes, format: DocumentFormat, name: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     parse = format.load_parser(ending_of(name))
-    omissions = Omissions()
-    if is_cut:
-        omissions.add(OmissionKind.TOO_LARGE, _rest(len(data)))
     try:
-        parsed = parse(data, limits, omissions)
+        return parse(data, limits, omissions)
     except (NotADocument, Unreadable, MemoryError):
         raise
     except Exception as error:  # the formats' libraries raise many kinds of errors for damaged files
@@ -200,6 +211,17 @@ def _document(
             "open it in its program and save it again",
             FailureCode.DAMAGED,
         ) from error
+
+
+def _document(
+    parsed: ParsedText,
+    format: DocumentFormat,
+    name: bytes,
+    uri: str,
+    settings: SplitSettings,
+    modified_at: float | None,
+    omissions: Omissions,
+) -> ParsedDocument:
     title, blocks = without_invisible_characters(parsed.title, parsed.blocks)
     passages = split(blocks, title, settings)
     if not passages:
@@ -225,6 +247,7 @@ def _parse_lines(
     """Yield one document per line; an invalid line affects only itself."""
     number = 0
     found = False
+    reader = JsonLines(uri, stem_of(name), settings, modified_at)
     while (read := file.read_line(limits.json_line_bytes)) is not None:
         if file.is_cut and file.ended_in_line:
             break
@@ -247,7 +270,8 @@ def _parse_lines(
                 f"{uri}#line-{number}", modified_at=modified_at, error=reason, code=FailureCode.TOO_LARGE
             )
             continue
-        yield read_json_line(line, number, f"{uri}#", settings, modified_at)
+        yield from reader.read(line, number)
+    yield from reader.rest()
     if file.is_cut:
         yield _rest_of_collection(uri, name, file.read_bytes, modified_at)
     elif not found:

@@ -51,12 +51,14 @@ def with_summarised_failures(
 ) -> Iterator[ParsedDocument | ParseSummary]:
     """Yield the documents of the file `uri`; failed ones come last, combined if more than `LISTED` have one cause.
 
-    One document with the file's own URI replaces the combined ones. If the file already has an error under its own URI, the two
-    messages are joined. Two errors have the same cause if they differ in numbers only, such as lines and columns.
+    One document with the file's own URI replaces the combined ones. If the file has a document with that URI, such as an e-mail
+    whose attachments failed, the one document has the first failed document's URI. If the file has an error under its own URI,
+    the two messages are joined. Two errors have the same cause if they differ in numbers only, such as lines and columns.
     """
     causes: dict[tuple[bool, str], _Cause] = {}
     end: ParseSummary | None = None
     whole: ParsedDocument | None = None
+    has_own_document = False
     for each in found:
         if isinstance(each, ParseSummary):
             end = each
@@ -65,6 +67,7 @@ def with_summarised_failures(
         elif each.error is None:
             for cause in causes.values():
                 cause.remove(each.uri)
+            has_own_document |= each.uri == uri
             yield each
         else:
             key = (each.skipped, _NUMBER.sub("#", each.error))
@@ -77,7 +80,7 @@ def with_summarised_failures(
         if not cause.is_summarised:
             yield from cause.first.values()
     if many:
-        summary = _summary(many, uri, title)
+        summary = _summary(many, title, "" if has_own_document else uri)
         whole = summary if whole is None else _joined(summary, whole)
     if whole is not None:
         yield whole
@@ -85,12 +88,15 @@ def with_summarised_failures(
         yield end
 
 
-def _summary(causes: list[_Cause], uri: str, title: str) -> ParsedDocument:
-    """Return one document for all failures of these causes. It has failed if one of them has; otherwise it is skipped."""
+def _summary(causes: list[_Cause], title: str, uri: str) -> ParsedDocument:
+    """Return one document for all failures of these causes. It has failed if one of them has; otherwise it is skipped.
+
+    Without `uri` it gets the URI of the first failed document.
+    """
     causes = sorted(causes, key=lambda cause: (cause.example.skipped, -cause.count))
     first = causes[0].example
     return ParsedDocument(
-        uri,
+        uri or first.uri,
         title,
         modified_at=first.modified_at,
         error="; ".join(map(_sentence, causes)),

@@ -55,6 +55,18 @@ class TextBlock:
     """The links in `text`, in order."""
     heading_links: tuple[Link, ...] = ()
     """The links in `headings`."""
+    time: str | None = None
+    """Time from the beginning of a recording, as `hours:minutes:seconds`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file inside a document: attached to an e-mail, embedded in a PDF. It is parsed as a document of its own."""
+
+    name: str
+    """The file's name, or its MIME type if it has no name. Its ending may determine the format."""
+    data: bytes
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +76,4 @@ class ParsedText:
     blocks: tuple[TextBlock, ...]
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    attachments: tuple[Attachment, ...] = ()

@@ -184,5 +184,6 @@ def _location(block: TextBlock, lines: int) -> dict[str, Any]:
         "line": line,
         "sheet": block.sheet,
         "row": block.row,
+        "time": block.time,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -1,7 +1,7 @@
 """Exports the graph as GraphML, which igraph, networkx and Gephi read.
 
-Nodes are the passages, then the phrases; edges are the context, mention, relation, synonym, link and thread edges, in the
-order of `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. The `name` of a
+Nodes are the passages, then the phrases; edges are the context, mention, relation, synonym, link, thread and attachment edges,
+in the order of `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. The `name` of a
 passage is its id, the `name` of a phrase its text.
 
 igraph's other formats are unsuitable: its pickles execute code when they are opened, NCOL and LGL cannot store texts and

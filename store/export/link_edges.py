@@ -1,7 +1,8 @@
 """Link edges: from a passage with a link to the passages of the linked document.
 
-An edge has type `link`, or type `thread` from a message to the message that it answers. These edges are not stored. They
-are derived from the present documents, so an edge appears and vanishes with its target.
+An edge has type `attachment` from a document to a file inside it, `thread` from a message to the message that it answers, and
+`link` otherwise. These edges are not stored. They are derived from the present documents, so an edge appears and vanishes with
+its target.
 """
 
 from collections import Counter
@@ -9,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from store.document_snapshot import DocumentSnapshot
-from store.links.targets import THREAD_SCHEME
+from store.links.targets import PART_PREFIX, THREAD_SCHEME
 
 
 @dataclass(frozen=True, slots=True)
 class LinkEdge:
-    """One link edge. `type` is `link` or `thread`. `row` is the row of the passage with the link, `target` the id of the
-    passage that it leads to. `count` is the number of links of this type between the two."""
+    """One link edge. `type` is `attachment`, `link` or `thread`. `row` is the row of the passage with the link, `target` the id
+    of the passage that it leads to. `count` is the number of links of this type between the two."""
 
     type: str
     row: int
@@ -44,4 +45,10 @@ def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[tuple[str,
             for link in ref.links if ref.passage == passage else ():
                 target = memory.snapshot.linked_document(link.target, uri)
                 if target is not None and target != uri:
-                    yield "thread" if link.target.startswith(THREAD_SCHEME) else "link", target
+                    yield _edge_type(link.target, uri, target), target
+
+
+def _edge_type(link_target: str, source: str, target: str) -> str:
+    if target.startswith(f"{source}/" if "#" in source else f"{source}#"):
+        return "attachment"
+    return "thread" if link_target.startswith((PART_PREFIX, THREAD_SCHEME)) else "link"

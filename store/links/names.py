@@ -17,7 +17,7 @@ INDEX_STEMS = frozenset(("index", "_index", "readme", "default"))
 
 ALIAS_KEYS = ("aliases", "alias")
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "category")
-TEXT_KEYS = ("description", "summary", "subject", "author", "authors", "creator")
+TEXT_KEYS = ("description", "summary", "subject", "attached_to", "author", "authors", "creator")
 """Metadata keys: other names of a document (`ALIAS_KEYS`); keywords, several in one text (`TAG_KEYS`); and texts about it
 (`TEXT_KEYS`)."""
 

@@ -6,7 +6,8 @@ selects one. So the result depends only on the present documents, not on the ord
 
 The lookups of a link, in this order:
 
-1. its address, as the `url` of a document; the address of a message (`mid:`, RFC 2392) as its Message-ID;
+1. its address, as the `url` of a document; the address of a message (`mid:`, RFC 2392) as its Message-ID; a target that
+   begins with "#" as the URI of a document in the same file, and nothing else;
 2. the file at its path: relative to the folder of the linking document, then relative to the document itself as a folder,
    for sites whose addresses have no extensions;
 3. a path of a site: a path that a document declares (`permalink`, an alias that begins with "/"), then files whose path ends
@@ -41,6 +42,8 @@ PAGE_ENDINGS = frozenset(
 )
 """Extensions that a link to a page may have or omit. A link to "Search.png" does not match the page "Search"."""
 
+PART_PREFIX = "#"
+"""Beginning of a link's target that is the fragment of a document in the same file: an attachment, another day of a chat."""
 THREAD_SCHEME = "mid:"
 """Scheme of links from a message to the message that it answers."""
 
@@ -130,13 +133,14 @@ def document_keys(document: Document) -> dict[str, int]:
 
     put(f"uri {document.uri}", 0)
     path = uri_path(document.uri)
+    file = path.fragment.rpartition("/")[2] if path.fragment else path.file
     stem = file_stem(path)
     if not path.fragment:
         for rank, written in enumerate(_spellings(_raw_path(document.uri))):
             put(f"path {_root(document.uri)}{written}", rank)
     if stem:
         put(_name_key(stem), 1 if path.stem.casefold() in INDEX_STEMS else 0)
-        put(_name_key(path.file), 0)
+        put(_name_key(file), 0)
     for alias in metadata_texts(document.metadata, ALIAS_KEYS):
         put(_name_key(alias), 1)
     if document.title:
@@ -155,6 +159,9 @@ def document_keys(document: Document) -> dict[str, int]:
 def lookups(target: str, source: str) -> Iterator[Lookup]:
     """Yields the keys of a link in the document `source`, in order. The first key with a document decides."""
     target = target.strip()
+    if target.startswith(PART_PREFIX):
+        yield Lookup(f"uri {source.partition('#')[0]}{target}")
+        return
     if _SCHEME.match(target):
         yield from _address_lookups(target)
         return

@@ -1,29 +1,33 @@
 """Groups the messages of a conversation into one document per day; each message begins with its author's name."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.invisible_characters import without_invisible_characters
-from consumers.splitting import SplitSettings, TextBlock, split
-from consumers.types import ParsedDocument
+from consumers.part_uri import key_in_uri, part_uri
+from consumers.splitting import PlacedLink, SplitSettings, TextBlock, split
+from consumers.types import Link, ParsedDocument
 
-_NOT_IN_URI = re.compile("[\x00-\x20%#?/\x7f]")
 _MOST_PARTICIPANTS = 100
 UNDATED = "undated"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of an export. `attachments` are names of files that the export mentions but does not include."""
+    """One message of an export. `attachments` are names of files that the export mentions but does not include.
+
+    `answers` is the `identity` of the message that it answers, or of the first message of its thread.
+    """
 
     author: str
     text: str
     sent_at: datetime | None = None
     attachments: tuple[str, ...] = ()
+    identity: str = ""
+    answers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +53,30 @@ def documents_by_day(
             key = f"{key}-{number}"
         keys.add(key)
         days: dict[str, list[Message]] = {}
+        uris: dict[str, str] = {}
         day = UNDATED
         for message in conversation.messages:
             day = day if message.sent_at is None else message.sent_at.date().isoformat()
             days.setdefault(day, []).append(message)
+            if message.identity:
+                uris[message.identity] = part_uri(uri, f"{key}/{day}")
         for day, messages in days.items():
-            document = _document(conversation.name, day, messages, f"{uri}#{key}/{day}", settings, modified_at)
+            day_uri = part_uri(uri, f"{key}/{day}")
+            document = _document(conversation.name, day, messages, uris, day_uri, settings, modified_at)
             if document is not None:
                 yield document
 
 
 def _document(
-    name: str, day: str, messages: list[Message], uri: str, settings: SplitSettings, modified_at: float | None
+    name: str,
+    day: str,
+    messages: list[Message],
+    uris: Mapping[str, str],
+    uri: str,
+    settings: SplitSettings,
+    modified_at: float | None,
 ) -> ParsedDocument | None:
+    """Return the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
     omissions = Omissions()
     headings = () if day == UNDATED else (day,)
     blocks = []
@@ -72,7 +87,9 @@ def _document(
         text = clean_text(f"{message.text.strip()}{files}").strip()
         if text:
             author = " ".join(clean_text(message.author).split())
-            blocks.append(TextBlock(f"{author}: {text}" if author else text, headings, "\n"))
+            answered = uris.get(message.answers, uri) if message.answers else uri
+            links = () if answered == uri else (PlacedLink(0, Link(f"#{answered.partition('#')[2]}", text="reply")),)
+            blocks.append(TextBlock(f"{author}: {text}" if author else text, headings, "\n", links=links))
     title, visible = without_invisible_characters(" ".join(clean_text(name).split()), blocks)
     passages = split(visible, title, settings)
     if not passages:
@@ -87,8 +104,3 @@ def _document(
         sent = min(message.sent_at for message in messages if message.sent_at is not None)
         metadata["published_at"] = (sent if sent.tzinfo else sent.replace(tzinfo=UTC)).isoformat()
     return ParsedDocument(uri, title, passages, metadata, modified_at, left_out=omissions.done())
-
-
-def key_in_uri(key: str) -> str:
-    """Return the key for use in a URI fragment: reserved characters percent-encoded, at most 200 characters."""
-    return _NOT_IN_URI.sub(lambda sign: f"%{ord(sign[0]):02X}", key)[:200]

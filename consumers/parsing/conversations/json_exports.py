@@ -1,4 +1,4 @@
-"""Chat exports in JSON (ChatGPT, Claude, Telegram, Slack, Discord, Messenger, Google Chat) and Google Keep notes.
+"""Chat exports in JSON (ChatGPT, Claude, Telegram, Slack, Discord, Messenger, Google Chat, model APIs) and Google Keep notes.
 
 The exports differ mostly in the names of their keys. Each tuple of names below lists the keys for one value.
 """
@@ -6,7 +6,8 @@ The exports differ mostly in the names of their keys. Each tuple of names below 
 import html
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,43 +16,72 @@ from consumers.parsing.conversations.days import Conversation, Message
 _MESSAGES = ("messages", "chat_messages")
 _NAMES = ("name", "title", "chat_name")
 _KEYS = ("conversation_id", "uuid", "thread_path", "id")
-_AUTHORS = ("from", "sender_name", "sender", "author", "creator", "user_profile", "actor", "username", "user", "bot_id")
+_AUTHORS = (
+    "from",
+    "sender_name",
+    "sender",
+    "author",
+    "creator",
+    "user_profile",
+    "actor",
+    "username",
+    "user",
+    "bot_id",
+    "role",
+)
 _PERSON = ("real_name", "nickname", "display_name", "name", "role")
 _TIMES = (
     "date_unixtime", "ts", "timestamp_ms", "timestamp", "created_at", "created_date", "create_time", "createDate", "date",
 )  # fmt: skip
 _TEXTS = ("text", "content", "parts", "caption", "body", "result")
 _MORE_TEXTS = ("attachments", "blocks", "embeds", "poll", "question", "answers", "elements", "title", "pretext", "fallback",
-               "value", "description", "fields")  # fmt: skip
+               "value", "description", "fields", "extracted_content")  # fmt: skip
 """Keys with further text of a message, such as the text of an attachment or a poll."""
 _FILES = ("files", "file", "photo", "photos", "videos", "audio_files", "attachments", "attached_files")
 _FILE_NAMES = ("title", "name", "fileName", "file_name", "uri", "export_name", "original_name")
+_IDENTITIES = ("id", "ts", "uuid")
+_ANSWERED = ("reply_to_message_id", "thread_ts", "parent_message_uuid")
+_EXAMINED = 50
+"""Number of items at the beginning of a list that are examined to find out whether they are messages."""
 _PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
 _WEEKDAY_DATE = re.compile(r"(?:\w+, )?(\w+ \d{1,2}, \d{4}) at (\d{1,2}:\d{2}:\d{2})\s*([AP]M)? UTC")
 _DEEPEST = 12
 
 
-def read_conversations(value: object, channel: str) -> list[Conversation] | None:
+def read_conversations(value: object, channel: str, stem: str) -> list[Conversation] | None:
     """Return the conversations of a JSON value, or None if the value is not a chat export.
 
-    `channel` is the name of conversations that have no name of their own.
+    `channel` is the name of a Slack conversation, `stem` the name of any other one that has no name of its own.
     """
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        if all(_is_slack_message(item) for item in value):
-            people = _slack_people(value)
-            return [Conversation(channel, channel, [_slack_message(item, people) for item in value])]
-        if any(_is_conversation(item) for item in value) and all(
-            _is_conversation(item) or not item.get("text") for item in value
+    if isinstance(value, list) and value:
+        items = _items(value)
+        if _are_messages(value, _is_slack_message):
+            people = _slack_people(items)
+            messages = [_slack_message(item, people) for item in items if _is_slack_message(item)]
+            return [Conversation(channel, channel, messages)]
+        if _are_messages(value, _is_role_message):
+            return [Conversation(stem, stem, [_message(item) for item in items])]
+        if (
+            len(items) == len(value)
+            and any(_is_conversation(item) for item in value)
+            and all(_is_conversation(item) or not item.get("text") for item in value)
         ):
-            return [_conversation(item, channel) for item in value if _is_conversation(item)]
+            return [_conversation(item, stem) for item in value if _is_conversation(item)]
         return None
     if not isinstance(value, dict):
         return None
     if _is_conversation(value):
-        return [_conversation(value, channel)]
+        return [_conversation(value, stem)]
     chats = [chat for key in ("chats", "left_chats") for chat in _items(_inner(value, key, "list"))]
-    found = [_conversation(chat, channel) for chat in chats if _is_conversation(chat)]
+    found = [_conversation(chat, stem) for chat in chats if _is_conversation(chat)]
     return found or None
+
+
+def line_message(value: object) -> Message | None:
+    """Return the message of a JSON line that is one (`role` and `content`, or `sender` and `body`), or None."""
+    if isinstance(value, dict) and (_is_role_message(value) or (_is_message(value) and "body" in value)):
+        return None if "text" in value else _message(value)
+    return None
 
 
 def keep_note(value: object) -> dict[str, Any] | None:
@@ -69,6 +99,9 @@ def keep_note(value: object) -> dict[str, Any] | None:
     document: dict[str, Any] = {"title": str(value.get("title") or "")[:2000], "text": "\n".join(lines)}
     if tags := [str(item["name"]) for item in _items(value.get("labels")) if item.get("name")]:
         document["tags"] = tags
+    attached = [str(item["filePath"]) for item in _items(value.get("attachments")) if item.get("filePath")]
+    people = [str(item["email"]) for item in _items(value.get("sharees")) if item.get("email")]
+    document |= {key: found for key, found in (("attachments", attached), ("shared_with", people)) if found}
     edited = value.get("createdTimestampUsec", value.get("userEditedTimestampUsec"))
     if isinstance(edited, int) and (moment := _moment(edited / 1e6)):
         document["published_at"] = moment.isoformat()
@@ -83,20 +116,31 @@ def _is_conversation(value: Mapping[str, Any]) -> bool:
     for key in _MESSAGES:
         items = value.get(key)
         if isinstance(items, list) and items:
-            return "text" not in value and all(
-                isinstance(item, dict) and not item.keys().isdisjoint(_TIMES) and not item.keys().isdisjoint(_AUTHORS)
-                for item in items[:50]
-            )
+            return "text" not in value and (_are_messages(items, _is_message) or _are_messages(items, _is_role_message))
     return False
 
 
-def _conversation(value: Mapping[str, Any], channel: str) -> Conversation:
+def _are_messages(items: list[Any], is_message: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Whether at least half of the first items are messages. Damaged items do not affect the others."""
+    first = items[:_EXAMINED]
+    return 2 * sum(isinstance(item, dict) and is_message(item) for item in first) >= len(first)
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    return not item.keys().isdisjoint(_TIMES) and not item.keys().isdisjoint(_AUTHORS)
+
+
+def _is_role_message(item: Mapping[str, Any]) -> bool:
+    return isinstance(item.get("role"), str) and "content" in item and "text" not in item
+
+
+def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
     holder = value
     for key in ("channel", "guild"):
         if isinstance(value.get(key), dict) and not any(value.get(name) for name in _NAMES):
             holder = value[key]
             break
-    name = next((str(holder[key]) for key in _NAMES if holder.get(key)), channel)
+    name = next((str(holder[key]) for key in _NAMES if holder.get(key)), stem)
     key = next((str(holder[key]) for key in _KEYS if holder.get(key) not in (None, "")), name)
     if isinstance(value.get("mapping"), dict):
         nodes = [
@@ -106,7 +150,7 @@ def _conversation(value: Mapping[str, Any], channel: str) -> Conversation:
         if all(message.sent_at for message in messages):
             messages.sort(key=lambda message: message.sent_at or datetime.min.replace(tzinfo=UTC))
         elif started := _moment(value.get("create_time")):
-            messages = [Message(each.author, each.text, each.sent_at or started, each.attachments) for each in messages]
+            messages = [replace(each, sent_at=each.sent_at or started) for each in messages]
         return Conversation(key, name, messages)
     listed = next(value[key] for key in _MESSAGES if isinstance(value.get(key), list))
     messages = [_message(item) for item in listed if isinstance(item, dict)]
@@ -129,7 +173,11 @@ def _message(item: Mapping[str, Any]) -> Message:
         added.append(" ".join(str(item[key]) for key in ("title", "members") if item.get(key)) or str(action))
     if "sender_name" in item:
         text = _unmangled(text)
-    return Message(_person(item), "\n".join(filter(None, (text, *dict.fromkeys(added)))), sent, tuple(_files(item)))
+    text = "\n".join(filter(None, (text, *dict.fromkeys(added))))
+    identity = next((str(item[key]) for key in _IDENTITIES if item.get(key)), "")
+    answers = next((str(item[key]) for key in _ANSWERED if item.get(key)), "")
+    answers = answers or str(_inner(item, "reference", "messageId") or "")
+    return Message(_person(item), text, sent, tuple(_files(item)), identity, answers)
 
 
 def _person(item: Mapping[str, Any]) -> str:
@@ -166,7 +214,9 @@ def _files(item: Mapping[str, Any]) -> Iterator[str]:
             yield value.rpartition("/")[2]
         for each in _items(value):
             name = next((str(each[name]) for name in _FILE_NAMES if each.get(name)), "")
-            if name and (key != "attachments" or not any(each.get(text) for text in ("text", "fallback"))):
+            if name and (
+                key != "attachments" or not any(each.get(text) for text in ("text", "fallback", "extracted_content"))
+            ):
                 yield name.rpartition("/")[2] if "/" in name else name
 
 
@@ -233,4 +283,4 @@ def _slack_message(item: Mapping[str, Any], people: Mapping[str, str]) -> Messag
         return f"{label} ({target})" if label and label != target else target
 
     text = html.unescape(_PARTS_OF_LINKS.sub(shown, message.text))
-    return Message(people.get(message.author, message.author), text, message.sent_at, message.attachments)
+    return replace(message, author=people.get(message.author, message.author), text=text)

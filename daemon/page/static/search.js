@@ -228,7 +228,7 @@ function reasons(wanted, signal) {
 }
 
 function where(location) {
-  for (const key of ["line", "page", "slide", "sheet", "row", "chapter"]) {
+  for (const key of ["line", "page", "slide", "sheet", "row", "chapter", "time"]) {
     if (location?.[key] !== undefined) return ` · ${key} ${location[key]}`;
   }
   return "";

@@ -37,7 +37,11 @@ def opendocument(kind: str, body: str, title: str = "", encrypted: bool = False)
     )
 
 
-def outlook(streams: Mapping[str, bytes], storages: Mapping[str, Mapping[str, bytes]] | None = None) -> bytes:
+Storage = Mapping[str, "bytes | Storage"]
+"""The streams and storages in a storage of an OLE file, by name."""
+
+
+def outlook(streams: Storage, storages: Storage | None = None) -> bytes:
     """An OLE file ([MS-CFB]) with these streams, and storages that hold others. Streams are padded: none is small."""
     entries: list[tuple[str, int, list[int], bytes]] = [("Root Entry", 5, [], b"")]
 
@@ -45,19 +49,22 @@ def outlook(streams: Mapping[str, bytes], storages: Mapping[str, Mapping[str, by
         entries.append((name, kind, [], content.ljust(4096, b"\0") if kind == 2 else b""))
         return len(entries) - 1
 
-    for name, content in streams.items():
-        entries[0][2].append(add(name, 2, content))
-    for storage, inner in (storages or {}).items():
-        at = add(storage, 1, b"")
-        entries[0][2].append(at)
-        entries[at][2].extend(add(name, 2, content) for name, content in inner.items())
+    def fill(at: int, inner: Storage) -> None:
+        for name, content in inner.items():
+            child = add(name, 2, content) if isinstance(content, bytes) else add(name, 1, b"")
+            entries[at][2].append(child)
+            if not isinstance(content, bytes):
+                fill(child, content)
 
+    fill(0, {**streams, **(storages or {})})
+
+    tables = 2 + len(entries) // 12  # a sector of the table has room for 128 sectors; an entry takes at most 9
     sectors: list[bytes] = []
     chains: list[list[int]] = []
 
     def place(content: bytes) -> int:
         pieces = [content[at : at + _SECTOR].ljust(_SECTOR, b"\0") for at in range(0, len(content), _SECTOR)]
-        chains.append(list(range(len(sectors) + 1, len(sectors) + 1 + len(pieces))))
+        chains.append(list(range(len(sectors) + tables, len(sectors) + tables + len(pieces))))
         sectors.extend(pieces)
         return chains[-1][0]
 
@@ -72,11 +79,12 @@ def outlook(streams: Mapping[str, bytes], storages: Mapping[str, Mapping[str, by
         for index, (name, kind, children, content) in enumerate(entries)
     )
     first_directory = place(directory)
-    table = [_FREE] * (_SECTOR // 4)
-    table[0] = _FAT
+    table = [_FREE] * (tables * _SECTOR // 4)
+    table[:tables] = [_FAT] * tables
     for chain in chains:
         for sector, following in zip(chain, [*chain[1:], _END], strict=True):
             table[sector] = following
     header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
-    header += struct.pack("<IIIIIIIII", 0, 1, first_directory, 0, 4096, _END, 0, _END, 0) + struct.pack("<I", 0)
+    header += struct.pack("<IIIIIIIII", 0, tables, first_directory, 0, 4096, _END, 0, _END, 0)
+    header += struct.pack(f"<{tables}I", *range(tables))
     return header.ljust(_SECTOR, b"\xff") + struct.pack(f"<{len(table)}I", *table) + b"".join(sectors)

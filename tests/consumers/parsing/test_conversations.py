@@ -138,6 +138,91 @@ def test_a_message_without_text_costs_a_slack_channel_nothing() -> None:
     assert [each.text for each in second.left_out] == ["1 attachment not read: plan.pdf"]
 
 
+ROLES = [
+    {"role": "user", "content": "How is wool dyed?"},
+    {"role": "assistant", "content": [{"text": "With birch leaves."}]},
+]
+LINES = "\n".join(map(json.dumps, ROLES))
+SIGNAL = "\n".join(
+    json.dumps({"date": f"2024-05-01 07:53:2{at}", "sender": name, "body": text, "quote": "", "attachments": []})
+    for at, (name, text) in enumerate((("user", "How is wool dyed?"), ("assistant", "With birch leaves.")))
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "part"),
+    [
+        ("a.json", ROLES, "#a/undated"),
+        ("a.json", {"messages": ROLES}, "#a/undated"),
+        ("a.jsonl", LINES, "#messages/undated"),
+        ("a.jsonl", json.dumps({"messages": ROLES}), "#line-1/undated"),
+        ("data.json", SIGNAL, "#messages/2024-05-01"),
+    ],
+)
+def test_messages_of_model_apis_and_of_signal(name: str, value: object, part: str) -> None:
+    [document] = read(value, f"file:///{name}")
+    assert document.uri == f"file:///{name}{part}" and document.title == name.partition(".")[0]
+    assert said(document) == ["user: How is wool dyed?", "assistant: With birch leaves."]
+
+
+def test_a_line_among_messages_affects_itself_alone() -> None:
+    document, damaged, conversation = read(f'{{"text": "Words."}}\n{{broken\n{LINES}\n', "file:///a.jsonl")
+    assert document.uri.endswith("#line-1") and said(document) == ["Words."]
+    assert damaged.uri.endswith("#line-2") and damaged.error is not None
+    assert len(said(conversation)) == 2
+
+
+REPLIES = {
+    "Telegram": {
+        "id": 5,
+        "name": "Wool",
+        "messages": [
+            {"id": 1, "type": "message", "date": "2024-05-01T07:53:21", "from": "Ann", "text": "How?"},
+            {"id": 2, "date": "2024-05-02T07:53:21", "from": "Bo", "reply_to_message_id": 1, "text": "So."},
+            {"id": 3, "date": "2024-05-02T07:53:22", "from": "Ann", "reply_to_message_id": 2, "text": "Thanks."},
+            {"id": 4, "date": "2024-05-02T07:53:23", "from": "Ann", "reply_to_message_id": 99, "text": "Bye."},
+            {"id": 6, "text": None},
+            7,
+        ],
+    },
+    "Discord": {
+        "channel": {"id": 5, "name": "Wool"},
+        "messages": [
+            {"id": "1", "timestamp": "2024-05-01T07:53:21+00:00", "author": {"name": "Ann"}, "content": "How?"},
+            {
+                "id": "2",
+                "timestamp": "2024-05-02T07:53:21+00:00",
+                "author": {"name": "Bo"},
+                "content": "So.",
+                "reference": {"messageId": "1"},
+            },
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("export", REPLIES.values(), ids=REPLIES)
+def test_a_reply_links_to_the_day_of_its_message_and_damaged_messages_cost_nothing(export: object) -> None:
+    first, second = read(export)
+    assert [document.uri.partition("#")[2] for document in (first, second)] == ["5/2024-05-01", "5/2024-05-02"]
+    assert said(second)[0] == "Bo: So."
+    links = [[link.target for passage in document.passages for link in passage.links] for document in (first, second)]
+    assert links == [[], ["#5/2024-05-01"]]
+
+
+def test_a_thread_of_slack_links_to_its_beginning() -> None:
+    answer = {"type": "message", "user": "U1", "ts": "1714636500.0", "thread_ts": "1714550000.0001", "text": "So."}
+    _, second = read([SLACK[0], answer])
+    assert [link.target for passage in second.passages for link in passage.links] == ["#kiln/2024-05-01"]
+
+
+def test_the_text_of_a_file_given_to_claude_is_part_of_its_message() -> None:
+    file = {"file_name": "a.txt", "extracted_content": "Boil the leaves."}
+    message = {"sender": "human", "text": "See.", "created_at": "2024-05-01T07:53:21Z", "attachments": [file]}
+    [document] = read([{"uuid": "c", "name": "Wool", "chat_messages": [message]}])
+    assert said(document) == ["human: See.", "Boil the leaves."] and document.left_out == ()
+
+
 def test_an_item_without_text_fails_alone() -> None:
     first, second = read([{"id": "a", "text": "Words."}, {"id": "b", "title": "None"}])
     assert first.error is None
@@ -151,10 +236,13 @@ def test_a_note_of_keep() -> None:
         "title": "Pump",
         "listContent": [{"text": "fuse", "isChecked": True}, {"text": "hose", "isChecked": False}],
         "labels": [{"name": "garden"}],
+        "attachments": [{"filePath": "pump.jpg", "mimetype": "image/jpeg"}],
+        "sharees": [{"email": "ann@tarn.example"}],
     }
     [document] = read(note)
     assert (document.title, said(document)) == ("Pump", ["[x] fuse", "[ ] hose"])
     assert document.metadata["tags"] == ["garden"]
+    assert document.metadata["attachments"] == ["pump.jpg"] and document.metadata["shared_with"] == ["ann@tarn.example"]
 
 
 @pytest.mark.parametrize(
@@ -216,6 +304,6 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_is_read_without_an_exception(value: object) -> None:
-    for conversation in read_conversations(value, "c") or []:
+    for conversation in read_conversations(value, "c", "c") or []:
         list(conversation.messages)
     keep_note(value)

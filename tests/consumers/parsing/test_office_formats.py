@@ -1,12 +1,17 @@
-"""What is read of OpenDocument, RTF and Outlook's messages."""
+"""What is read of OpenDocument, RTF, binary Excel files and Outlook's messages."""
 
 import struct
+from collections.abc import Callable
 
 import compressed_rtf
+import pytest
 
 from consumers.parsing import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
+from tests.consumers.parsing.conservation.places import Words
+from tests.consumers.parsing.conservation.xls_places import write as xls
+from tests.consumers.parsing.conservation.xlsb_places import write as xlsb
 from tests.consumers.parsing.office_samples import opendocument, outlook
 
 S = SplitSettings(max_tokens=400, min_tokens=0)
@@ -138,6 +143,23 @@ def test_an_outlook_message_that_has_only_html_or_packed_rtf() -> None:
     assert "A new float." in texts(read("b", message(**{"10090102": packed})))[0][1]
 
 
+@pytest.mark.parametrize(("name", "write"), [("a.xls", xls), ("a.xlsb", xlsb)])
+def test_binary_excel_files_have_the_rows_of_others(name: str, write: Callable[[Words], bytes]) -> None:
+    document = read(name, write({"name of a sheet": "Stalls", "text of a cell": "Ada"}))
+    assert document.metadata["format"] == "xls"
+    assert texts(document)[0][0] == "Stalls"
+    assert texts(document)[0][1].startswith("Name: Ada; Area: North")
+    assert document.passages[0].location == {"heading": "Stalls", "sheet": "Stalls", "row": 2}
+
+
+def test_a_sheet_with_two_distant_cells_takes_no_memory() -> None:
+    document = read("a.xlsb", xlsb({}, last=(1_048_575, 16_383)))
+    assert document.skipped and "more than 2,000,000 cells" in (document.error or "")
+
+
 def test_other_ole_files_and_texts_called_msg_are_told_apart() -> None:
     assert "save it as .docx" in (read("a.msg", outlook({"WordDocument": b"x"})).error or "")
+    embedded = outlook({"WordDocument": b"x"}, {"ObjectPool": {"Workbook": b"x"}})
+    assert "save it as .docx" in (read("a.doc", embedded).error or "")
+    assert "damaged" in (read("a.xls", outlook({"Workbook": b"x"})[:700]).error or "")
     assert texts(read("de.msg", b"msgcat set de quit Beenden")) == [("", "msgcat set de quit Beenden")]

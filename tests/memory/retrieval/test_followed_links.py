@@ -157,6 +157,30 @@ def test_an_answer_leads_to_its_message_by_an_edge_of_its_own_type(memory: Store
     assert edges() == []
 
 
+def test_a_message_leads_to_its_attachment_by_an_edge_of_its_own_type(memory: Store) -> None:
+    mail, plan, other = (
+        "file:///drive/a.mbox#x@tarn",
+        "file:///drive/a.mbox#x@tarn/1/plan.pdf",
+        "file:///drive/plan.pdf",
+    )
+    chat, before = "file:///drive/chat.json#kiln/2024-05-02", "file:///drive/chat.json#kiln/2024-05-01"
+    links = {mail: Link("#x@tarn/1/plan.pdf"), chat: Link("#kiln/2024-05-01")}
+    for uri, text in ((mail, "See the plan."), (other, "An old plan."), (chat, "Is it there?")):
+        commit(memory, {uri: (text, (links[uri],) if uri in links else ())})
+
+    def edges() -> list[tuple[str, str]]:
+        lines = map(json.loads, export_lines(memory.snapshot(), memory.document_snapshot()))
+        found = [(line["type"], line["target"]) for line in lines if line.get("kind") == "edge" and "type" in line]
+        return sorted(edge for edge in found if edge[0] in ("attachment", "link", "thread"))
+
+    assert edges() == [], "a link to a part of a file leads to no other file of that name"
+    commit(memory, {plan: ("The weir is new.", ()), before: ("The kiln is hot.", ())})
+    assert edges() == [
+        ("attachment", passage_id("", "The weir is new.")),
+        ("thread", passage_id("", "The kiln is hot.")),
+    ]
+
+
 PAGES = [f"file:///drive/{folder}{name}.md" for folder in ("", "a/") for name in ("one", "two", "three")]
 TARGETS = ["one", "two.md", "../one.md", "a/three.md", "three", "mid:two"]
 pages = st.dictionaries(

@@ -1,7 +1,7 @@
-"""E-mail (.eml): headers, body, and attachments that are text.
+"""E-mail (.eml): headers, body and attachments.
 
-Every text in the MIME structure (RFC 2046) is parsed, except versions of the body that another version makes redundant.
-Attachments that are not text are reported as omissions.
+Every text in the MIME structure (RFC 2046) is parsed, except versions of the body that another version makes redundant. A part
+with a file name, or with the disposition "attachment", is an attachment. A message inside the message belongs to its text.
 """
 
 import re
@@ -24,7 +24,7 @@ from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
-from consumers.splitting import ParsedText, TextBlock, paragraphs
+from consumers.splitting import Attachment, ParsedText, TextBlock, paragraphs
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _COUNT = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[A-Za-z])")
@@ -34,14 +34,24 @@ _RARE_HEADERS = ("Sender", "Reply-To", "Bcc", "Comments", "Keywords", "Organizat
 _DEEPEST = 5
 """Deepest level of headings; messages nested more deeply get this level."""
 _MOST_PARTS = 1000
+_MOST_NAMES = 100
+_SIGNATURES = frozenset(
+    (
+        "application/pgp-signature", "application/pgp-keys", "application/pgp-encrypted", "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+    )
+)  # fmt: skip
+"""MIME types of signatures and keys, which contain no text for readers."""
 
 
 def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     message = parse_message(_without_count(data))
     outline = Outline(limits.text_chars, omissions)
     attachments = read_message(message, outline, limits)
+    if not outline.blocks and attachments:
+        outline.text(header(message, "Subject"))
     blocks = outline.done()
-    if not blocks:
+    if not blocks and not attachments:
         raise Unreadable(
             "not an e-mail that can be read: neither headers nor a body; save it again as .eml", FailureCode.DAMAGED
         )
@@ -49,8 +59,8 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity
     if attachments:
-        metadata["attachments"] = attachments[:100]
-    return ParsedText(blocks, header(message, "Subject"), metadata)
+        metadata["attachments"] = [each.name for each in attachments[:_MOST_NAMES]]
+    return ParsedText(blocks, header(message, "Subject"), metadata, attachments)
 
 
 def _without_count(data: bytes) -> bytes:
@@ -64,11 +74,11 @@ def parse_message(data: bytes) -> EmailMessage:
     return BytesParser(policy=policy.default).parsebytes(data)
 
 
-def read_message(message: EmailMessage, outline: Outline, limits: Limits, depth: int = 0) -> list[str]:
-    """Add a message to `outline`, below headings of level `depth`. Returns the names of its attachments."""
+def read_message(message: EmailMessage, outline: Outline, limits: Limits) -> tuple[Attachment, ...]:
+    """Add a message to `outline` and return its attachments."""
     reader = _Reader(outline, limits)
-    reader.read(message, depth)
-    return reader.names
+    reader.read(message)
+    return tuple(reader.attachments)
 
 
 def header(message: EmailMessage, name: str) -> str:
@@ -95,15 +105,15 @@ class _Reader:
         self.outline = outline
         self.omissions = outline.omissions
         self.limits = limits
-        self.names: list[str] = []
+        self.attachments: list[Attachment] = []
         self.budget = _MOST_PARTS
         self.attached: set[EmailMessage] = set()
         """Messages that are attached to the message."""
         self.compared = 0
         """Number of characters of alternatives that were compared."""
 
-    def read(self, message: EmailMessage, depth: int) -> None:
-        stack = [(message, depth)]
+    def read(self, message: EmailMessage) -> None:
+        stack = [(message, 0)]
         self._head(message)
         while stack:
             part, depth = stack.pop()
@@ -124,7 +134,7 @@ class _Reader:
                 members = self._members(kind, cast("list[EmailMessage]", payload))
                 stack += [(member, depth) for member in reversed(members)]
             else:
-                self._leaf(part, depth)
+                self._leaf(part, is_body=part is message and part.get_content_maintype() == "text")
 
     def _head(self, message: EmailMessage) -> None:
         lines = [f"{name}: {value}" for name in _HEADERS if (value := header(message, name))]
@@ -159,31 +169,39 @@ class _Reader:
             if part is not chosen[0]:
                 report_version(text, chosen[1], self.omissions)
                 for leaf in _leaves(part):
-                    if leaf.get_content_maintype() != "text":
-                        self.omissions.add(OmissionKind.ATTACHMENT, _name(leaf) or leaf.get_content_type())
+                    if not _is_inline(leaf):
+                        self._leaf(leaf)
         return [chosen[0]]
 
     def _said(self, part: EmailMessage) -> str:
         """Return the text of one alternative."""
         outline = Outline(self.limits.text_chars, Omissions())
         for leaf in _leaves(part):
-            if leaf.get_content_maintype() == "text" and self.compared <= self.limits.text_chars:
+            if _is_inline(leaf) and self.compared <= self.limits.text_chars:
                 _text(leaf, outline, self.limits)
                 self.compared += len(str(leaf.get_payload()))
         return "\n".join(" ".join((*block.headings, block.text)) for block in outline.done())
 
-    def _leaf(self, part: EmailMessage, depth: int) -> None:
-        name = _name(part)
-        if name or part.is_attachment():
-            self.names.append(name or part.get_content_type())
-        if part.get_content_maintype() == "text" or _format_by_name(part) in (TEXT, MARKDOWN, CSV, HTML):
-            if name or part.is_attachment():
-                self.outline.heading(depth + 1, name or "Attachment")
+    def _leaf(self, part: EmailMessage, is_body: bool = False) -> None:
+        if is_body or _is_inline(part):
             _text(part, self.outline, self.limits)
-        else:
-            about = _one_line(str(part.get("Content-Description", "")))
-            named = name or part.get_content_type()
-            self.omissions.add(OmissionKind.ATTACHMENT, f"{named} ({about})" if about else named)
+            return
+        kind = part.get_content_type()
+        name = _name(part)
+        about = _one_line(str(part.get("Content-Description", "")))
+        if kind in _SIGNATURES:
+            self.omissions.add(OmissionKind.ATTACHMENT, f"{name or kind} ({about})" if about else name or kind)
+            return
+        payload = part.get_payload(decode=True)
+        format = BY_MIME_TYPE.get(kind)
+        if format not in (None, TEXT) and ending_of(name.encode("utf-8", "replace")) not in BY_ENDING:
+            name = f"{name or 'attachment'}.{format.endings[0]}"
+        self.attachments.append(Attachment(name or kind, payload if isinstance(payload, bytes) else b"", about))
+
+
+def _is_inline(part: EmailMessage) -> bool:
+    """Whether a part without parts is text of the message and not an attachment."""
+    return part.get_content_maintype() == "text" and not part.is_attachment() and not _name(part)
 
 
 def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
@@ -207,17 +225,12 @@ def _name(part: EmailMessage) -> str:
         return ""
 
 
-def _format_by_name(part: EmailMessage) -> DocumentFormat | None:
-    return BY_ENDING.get(ending_of(_name(part).encode("utf-8", "replace")))
-
-
 def _text(part: EmailMessage, outline: Outline, limits: Limits) -> None:
     """Add a part's text to the outline."""
     format = BY_MIME_TYPE.get(part.get_content_type())
-    by_name = _format_by_name(part)
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    if HTML in (format, by_name):
+    if format is HTML:
         from consumers.parsing.formats.markup.html_text import walk
         from consumers.parsing.formats.markup.html_tree import tree
 
@@ -230,17 +243,15 @@ def _text(part: EmailMessage, outline: Outline, limits: Limits) -> None:
     except NotADocument:
         outline.omissions.add(OmissionKind.ATTACHMENT, _name(part) or f"{part.get_content_type()} that is no text")
         return
-    for block in _blocks(content, format, by_name, outline, limits):
+    for block in _blocks(content, format, outline, limits):
         outline.text(block.text, block.joint, row=block.row)
 
 
-def _blocks(
-    content: str, format: DocumentFormat | None, by_name: DocumentFormat | None, outline: Outline, limits: Limits
-) -> Iterator[TextBlock]:
+def _blocks(content: str, format: DocumentFormat | None, outline: Outline, limits: Limits) -> Iterator[TextBlock]:
     data = content.encode("utf-8", "replace")
-    if CSV in (format, by_name):
+    if format is CSV:
         yield from parse_csv(data, limits, outline.omissions).blocks
-    elif MARKDOWN in (format, by_name):
+    elif format is MARKDOWN:
         yield from parse_markdown(data, limits, outline.omissions).blocks
     else:
         yield from paragraphs(content)

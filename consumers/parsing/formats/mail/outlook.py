@@ -1,4 +1,4 @@
-"""Outlook's .msg by olefile: subject, people, body, and the names of attachments ([MS-OXMSG])."""
+"""Outlook's .msg by olefile: subject, people, body and attachments ([MS-OXMSG]). An attached message belongs to the text."""
 
 import io
 import re
@@ -17,41 +17,56 @@ from consumers.parsing.formats.markup.html_text import walk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
-from consumers.splitting import ParsedText, paragraphs
+from consumers.splitting import Attachment, ParsedText, paragraphs
 
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = "0037", "0C1A", "0C1F", "5D01"
 _TO, _CC, _BCC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "0E02", "1000", "1013", "1009", "1035"
 _IN_REPLY_TO, _REFERENCES = "1042", "1039"
-_ATTACHMENT_NAME, _ATTACHMENT_SHORT_NAME = "3707", "3704"
+_ATTACHMENT_NAME, _ATTACHMENT_SHORT_NAME, _ATTACHED = "3707", "3704", "3701"
 _SENT, _RECEIVED, _CODE_PAGE = 0x0039, 0x0E06, 0x3FFD
 _PROPERTIES = "__properties_version1.0"
-_HEADER_BYTES = 32
+_HEADER_BYTES, _ATTACHED_HEADER_BYTES = 32, 24
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-_MOST_ATTACHMENTS = 100
+_MOST_ATTACHMENTS = 1000
+_MOST_NAMES = 100
+_DEEPEST = 5
+"""Maximum depth of attached messages; deeper ones are reported by name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
-            return _Message(file, limits, omissions).read()
+            outline = Outline(limits.text_chars, omissions)
+            message = _Message(file, limits, outline)
+            headers = message.read()
+            if not outline.blocks:
+                outline.text(message.subject)
+            return ParsedText(outline.done(), message.subject, headers, tuple(message.attachments))
     except OSError as error:
         raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 
 
 class _Message:
-    """A message. A property is a stream named by its number and type, or a 16-byte entry in one common stream."""
+    """A message: the file, or a message attached to it, whose storage is `storage`.
 
-    def __init__(self, file: Any, limits: Limits, omissions: Omissions) -> None:
-        self.omissions = omissions
+    A property is a stream named by its number and type, or a 16-byte entry in one common stream.
+    """
+
+    def __init__(self, file: Any, limits: Limits, outline: Outline, storage: tuple[str, ...] = ()) -> None:
+        self.omissions = outline.omissions
+        self.outline = outline
         self.file = file
         self.limits = limits
+        self.storage = storage
+        self.attachments: list[Attachment] = []
         self.fixed = self._fixed_properties()
         code_page = struct.unpack("<I", self.fixed[_CODE_PAGE][:4])[0] if _CODE_PAGE in self.fixed else 1252
         self.encoding = _encoding(code_page)
+        self.subject = _CONTROL.sub("", " ".join(self._text(_SUBJECT).split()))[:2000]
 
-    def read(self) -> ParsedText:
-        outline = Outline(self.limits.text_chars, self.omissions)
+    def read(self) -> dict[str, Any]:
+        """Add the message to the outline. Returns its metadata."""
         sender = self._text(_SENDER_SMTP) or self._text(_SENDER_ADDRESS)
         name = self._text(_SENDER)
         stated = {
@@ -65,16 +80,14 @@ class _Message:
             key: " ".join(value.split())[:2000] for key, value in stated.items() if value.strip()
         }
         answered = answered_message(self._text(_IN_REPLY_TO), self._text(_REFERENCES))
-        outline.text("\n".join(f"{key.capitalize()}: {value}" for key, value in headers.items()), links=answered)
-        self._body(outline)
+        self.outline.text("\n".join(f"{key.capitalize()}: {value}" for key, value in headers.items()), links=answered)
+        self._body(self.outline)
         if identity := self._text(_MESSAGE_ID):
             headers["message_id"] = identity[:1000]
-        if attached := self._attachments():
-            headers["attachments"] = attached
-        subject = _CONTROL.sub("", " ".join(self._text(_SUBJECT).split()))[:2000]
-        if not outline.blocks:
-            outline.text(subject)
-        return ParsedText(outline.done(), subject, headers)
+        self._attachments()
+        if self.attachments:
+            headers["attachments"] = [each.name for each in self.attachments[:_MOST_NAMES]]
+        return headers
 
     def _body(self, outline: Outline) -> None:
         plain = self._text(_BODY)
@@ -100,25 +113,39 @@ class _Message:
             for block in parse_rtf(compressed_rtf.decompress(packed), self.limits, self.omissions).blocks:
                 outline.text(block.text, block.joint)
 
-    def _attachments(self) -> list[str]:
-        found: list[str] = []
+    def _attachments(self) -> None:
+        depth = len(self.storage)
         for entry in self.file.listdir(streams=False, storages=True):
-            if len(entry) == 1 and entry[0].startswith("__attach_version1.0_") and len(found) < _MOST_ATTACHMENTS:
-                name = self._text(_ATTACHMENT_NAME, entry[0]) or self._text(_ATTACHMENT_SHORT_NAME, entry[0])
-                name = " ".join(name.split())[:300]
+            if entry[:-1] != [*self.storage] or not entry[-1].startswith("__attach_version1.0_"):
+                continue
+            storage = entry[-1]
+            name = self._text(_ATTACHMENT_NAME, storage) or self._text(_ATTACHMENT_SHORT_NAME, storage)
+            name = " ".join(name.split())[:300]
+            message = (*entry, f"__substg1.0_{_ATTACHED}000D")
+            is_message = self.file.exists([*message, _PROPERTIES])
+            if is_message and depth < 2 * _DEEPEST:
+                self._attached_message(message, name)
+            elif is_message or len(self.attachments) >= _MOST_ATTACHMENTS:
                 self.omissions.add(OmissionKind.ATTACHMENT, name or "without a name")
-                if name:
-                    found.append(name)
-        return found
+            else:
+                data = self._bytes(f"__substg1.0_{_ATTACHED}0102", storage)
+                self.attachments.append(Attachment(name or "attachment", data))
+
+    def _attached_message(self, storage: tuple[str, ...], name: str) -> None:
+        """Add a message that is attached to this one; its attachments belong to this one."""
+        message = _Message(self.file, self.limits, self.outline, storage)
+        self.outline.heading(len(storage) // 2, message.subject or name or "Attached message")
+        message.read()
+        self.attachments += message.attachments
 
     def _text(self, number: str, storage: str = "") -> str:
-        prefix = f"{storage}/" if storage else ""
-        if wide := self._bytes(f"{prefix}__substg1.0_{number}001F"):
+        if wide := self._bytes(f"__substg1.0_{number}001F", storage):
             return clean_text(wide.decode("utf-16-le", "replace").rstrip("\0"))
-        narrow = self._bytes(f"{prefix}__substg1.0_{number}001E")
+        narrow = self._bytes(f"__substg1.0_{number}001E", storage)
         return clean_text(narrow.decode(self.encoding, "replace").rstrip("\0"))
 
-    def _bytes(self, path: str) -> bytes:
+    def _bytes(self, name: str, storage: str = "") -> bytes:
+        path = [*self.storage, *([storage] if storage else ()), name]
         if not self.file.exists(path):
             return b""
         with self.file.openstream(path) as stream:
@@ -126,7 +153,7 @@ class _Message:
         return read
 
     def _fixed_properties(self) -> dict[int, bytes]:
-        entries = self._bytes(_PROPERTIES)[_HEADER_BYTES:]
+        entries = self._bytes(_PROPERTIES)[_ATTACHED_HEADER_BYTES if self.storage else _HEADER_BYTES :]
         return {
             struct.unpack_from("<H", entries, at + 2)[0]: entries[at + 8 : at + 16]
             for at in range(0, len(entries) - 15, 16)

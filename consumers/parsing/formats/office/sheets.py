@@ -85,7 +85,7 @@ class _Cells:
                 raise NotADocument(
                     f"more than {self.limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
                 )
-            row = [clean_text(_cell(value)) for value in values]
+            row = [clean_text(cell_text(value)) for value in values]
             for index, source in enumerate(sources):
                 if source is not None and values[index] is None:
                     row[index] = self._formula(source)
@@ -107,6 +107,17 @@ class _Cells:
 def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
     """Yield the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
     yield from _comments(part, package)
+    yield from drawing_texts(part, package, omissions)
+    seen: set[str] = set()
+    for text in _stated(package.data(part) or b"", omissions):
+        text = " ".join(clean_text(text).split())
+        if text and text not in seen:
+            seen.add(text)
+            yield text
+
+
+def drawing_texts(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
+    """Yield the texts of shapes and charts on a sheet; report pictures without a description."""
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
         if root is None:
@@ -117,12 +128,6 @@ def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator
         yield from linked_texts(root, drawing, package)
         if not described and next(root.iter("{*}blip"), None) is not None:
             omissions.add(OmissionKind.PICTURE)
-    seen: set[str] = set()
-    for text in _stated(package.data(part) or b"", omissions):
-        text = " ".join(clean_text(text).split())
-        if text and text not in seen:
-            seen.add(text)
-            yield text
 
 
 def _comments(part: str, package: OfficePackage) -> Iterator[str]:
@@ -131,7 +136,7 @@ def _comments(part: str, package: OfficePackage) -> Iterator[str]:
         root = package.tree(name)
         for node in () if root is None else root.iter("{*}threadedComment"):
             threaded = True
-            yield _comment(node.get("ref"), "", "".join(each.text or "" for each in node.iterchildren("{*}text")))
+            yield cell_comment(node.get("ref"), "", "".join(each.text or "" for each in node.iterchildren("{*}text")))
     for name in package.related(part, "comments"):
         root = package.tree(name)
         if root is None:
@@ -142,10 +147,10 @@ def _comments(part: str, package: OfficePackage) -> Iterator[str]:
             number = node.get("authorId") or ""
             author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
             if not (threaded and text.startswith(_THREADED)):
-                yield _comment(node.get("ref"), author, text.removeprefix(f"{author}:"))
+                yield cell_comment(node.get("ref"), author, text.removeprefix(f"{author}:"))
 
 
-def _comment(cell: str | None, author: str, text: str) -> str:
+def cell_comment(cell: str | None, author: str, text: str) -> str:
     author = "" if author.startswith("tc=") else clean_text(author).strip()
     return f"Comment on {cell}{f' by {author}' if author else ''}: {' '.join(clean_text(text).split())}"
 
@@ -159,11 +164,7 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
     for _, node in walk:
         if node.tag == f"{_S}headerFooter":
             for child in node:
-                text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", child.text or "").strip()
-                if _STATES_PLACE.search(child.text or "") and len(text.split()) <= 2:
-                    omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))
-                else:
-                    yield text
+                yield from margin_text(child.text or "", omissions)
         elif node.tag == f"{_S}dataValidation":
             yield from (node.get(name) or "" for name in _PROMPTS)
         elif node.tag == f"{_S}hyperlink":
@@ -171,7 +172,16 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
         node.clear()
 
 
-def _cell(value: object) -> str:
+def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
+    """Yield the text of a header or footer without its codes; report one with only a page's number or date."""
+    text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
+    if _STATES_PLACE.search(stated) and len(text.split()) <= 2:
+        omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))
+    else:
+        yield text
+
+
+def cell_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

@@ -9,6 +9,8 @@ import pypdfium2.raw as pdfium
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.limits import Limits
+from consumers.splitting import Attachment
 
 _MOST = 10_000
 """Maximum number of annotations, and of structure elements, that are visited on a page."""
@@ -17,6 +19,32 @@ _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUT
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
 _PASSWORD = 1 << 13
 _TAG = re.compile(r"<[^<>]*>")
+
+
+class Attachments:
+    """Collects the files in a document, in the order in which they are added, within a limit of size."""
+
+    def __init__(self, limits: Limits, omissions: Omissions) -> None:
+        self.found: list[Attachment] = []
+        self._room = limits.unpacked_bytes
+        self._omissions = omissions
+
+    def add_embedded(self, document: Any) -> None:
+        """Add the files that are embedded in the document (ISO 32000-1, 7.11.4)."""
+        for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
+            self.add(pdfium.FPDFDoc_GetAttachment(document.raw, at))
+
+    def add(self, attachment: Any, description: str = "") -> None:
+        name = _text(pdfium.FPDFAttachment_GetName, attachment) if attachment else ""
+        size = ctypes.c_ulong()
+        if not attachment or not pdfium.FPDFAttachment_GetFile(attachment, None, 0, size) or size.value > self._room:
+            about = f"{name} ({description})" if name and description else name or description or "without a name"
+            self._omissions.add(OmissionKind.ATTACHMENT, about)
+            return
+        self._room -= size.value
+        buffer = ctypes.create_string_buffer(size.value)
+        pdfium.FPDFAttachment_GetFile(attachment, buffer, size.value, size)
+        self.found.append(Attachment(name or "attachment", buffer.raw[: size.value], description))
 
 
 def field_values(page: Any, forms: Any) -> Iterator[str]:
@@ -41,13 +69,13 @@ def field_values(page: Any, forms: Any) -> Iterator[str]:
             yield f"{name}: {value}" if name else value
 
 
-def comments(page: Any, omissions: Omissions) -> Iterator[str]:
-    """Yield the comments that users added to a page (ISO 32000-1, 12.5). Attached files are reported as omissions."""
+def comments(page: Any, attachments: Attachments) -> Iterator[str]:
+    """Yield the comments that users added to a page (ISO 32000-1, 12.5). Collects the files that are attached to it."""
     for annotation in _annotations(page):
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         text = _string(annotation, b"Contents") or _TAG.sub(" ", _string(annotation, b"RC")).strip()
         if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
-            omissions.add(OmissionKind.ATTACHMENT, text or "a file attached to a page")
+            attachments.add(pdfium.FPDFAnnot_GetFileAttachment(annotation), text)
         elif text and kind != pdfium.FPDF_ANNOT_WIDGET and kind not in _WITHOUT_TEXT:
             author = _string(annotation, b"T")
             shown = kind == pdfium.FPDF_ANNOT_FREETEXT
@@ -76,11 +104,8 @@ def alternative_texts(page: Any) -> Iterator[str]:
         pdfium.FPDF_StructTree_Close(tree)
 
 
-def report_attachments(document: Any, omissions: Omissions) -> None:
-    """Report the attached files (ISO 32000-1, 7.11.4), and a form in XFA, which PDFium does not parse."""
-    for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
-        attachment = pdfium.FPDFDoc_GetAttachment(document.raw, at)
-        omissions.add(OmissionKind.ATTACHMENT, _text(pdfium.FPDFAttachment_GetName, attachment) or "without a name")
+def report_xfa_form(document: Any, omissions: Omissions) -> None:
+    """Report a form in XFA, which PDFium does not parse."""
     if pdfium.FPDF_GetXFAPacketCount(document.raw) > 0:
         omissions.add(OmissionKind.EMBEDDED, "a form in XFA")
 

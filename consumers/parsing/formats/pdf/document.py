@@ -12,11 +12,12 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.pdf.annotations import (
+    Attachments,
     alternative_texts,
     bookmarks,
     comments,
     field_values,
-    report_attachments,
+    report_xfa_form,
 )
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
@@ -62,8 +63,10 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             raise NotADocument(
                 f"{count:,} pages, more than the {limits.pages:,} read at most; split it up", FailureCode.TOO_LARGE
             )
-        pages = _read_pages(document, count, limits, omissions)
-        report_attachments(document, omissions)
+        attachments = Attachments(limits, omissions)
+        attachments.add_embedded(document)
+        pages = _read_pages(document, count, limits, omissions, attachments)
+        report_xfa_form(document, omissions)
         titles = list(bookmarks(document))
         stated = document.get_metadata_dict()
     finally:
@@ -85,10 +88,11 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     metadata["pages"] = count
     if pages.broken:
         metadata["unreadable_pages"] = pages.broken
-    return ParsedText(blocks, sensible_title(stated.get("Title") or "") or outline.first_heading, metadata)
+    title = sensible_title(stated.get("Title") or "") or outline.first_heading
+    return ParsedText(blocks, title, metadata, tuple(attachments.found))
 
 
-def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions) -> _Pages:
+def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions, attachments: Attachments) -> _Pages:
     has_forms = document.get_formtype() != pdfium.FORMTYPE_NONE
     if has_forms:
         document.init_forms()
@@ -102,7 +106,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions)
             pages.broken += 1
             continue
         found = page_lines(text_page, number, omissions)
-        notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, omissions)]
+        notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, attachments)]
         notes += [f"Picture: {text}" for text in alternative_texts(page)]
         read = sum(len(line.text) for line in found)
         # Visiting every object is slow on pages with drawings, so only pages with little or East Asian text are checked.

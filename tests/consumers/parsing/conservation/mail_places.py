@@ -164,6 +164,28 @@ PARTS = {
         "RFC 2231 4",
         lambda word: part("image/png", "x", f"Content-Disposition: attachment; filename*=utf-8''%C3%BC{word}.png"),
     ),
+    "text of a file in an attached message": (
+        "RFC 2046 5.2.1",
+        lambda word: message("Forwarded", part("text/csv", f"Name,Year\r\n{word},1980", ATTACHED.format("b.csv"))),
+    ),
+    "attached mail": (
+        "RFC 2046 4.5.1",
+        lambda word: part("application/octet-stream", f"Subject: {word}\r\n\r\nBelow.", ATTACHED.format("b.eml")),
+    ),
+    "file in an alternative": (
+        "RFC 2046 5.1.4",
+        lambda word: several(
+            "alternative",
+            part(PLAIN, "Two sacks of oil."),
+            several(
+                "mixed",
+                part(HTML, "<p>Two sacks of oil."),
+                part("text/csv", f"Name,Year\r\n{word},1980", ATTACHED.format("c.csv")),
+                boundary="a8",
+            ),
+            boundary="a7",
+        ),
+    ),
     "description of a part": (
         "RFC 2045 8",
         lambda word: part("image/png", "x", f"Content-Description: the {word}"),

@@ -1,7 +1,7 @@
 """Outlook's messages: properties of [MS-OXPROPS], cited by name and section."""
 
 from tests.consumers.parsing.conservation.places import FormatTable, Words
-from tests.consumers.parsing.office_samples import outlook
+from tests.consumers.parsing.office_samples import Storage, outlook
 
 PROPERTIES = {
     "subject": ("PidTagSubject, 2.1027", "0037001F", "{}"),
@@ -22,24 +22,51 @@ ATTACHED = {
         "{}.dwg",
     ),
 }
+MESSAGE = {
+    "subject of an attached message": ("PidTagSubject, 2.1027", "0037001F", "The {}"),
+    "body of an attached message": ("PidTagBody, 2.618", "1000001F", "The {} turns."),
+}
+FILES = {
+    "attached text": ("PidTagAttachDataBinary, 2.580", "a.txt"),
+    "attached page": ("PidTagAttachDataBinary, 2.580", "a.html"),
+}
+
+
+def utf16(text: str) -> bytes:
+    return text.encode("utf-16-le")
 
 
 def write(words: Words) -> bytes:
     streams = {"__properties_version1.0": bytes(32)}
     for place, (_, name, value) in PROPERTIES.items():
         if place in words:
-            streams[f"__substg1.0_{name}"] = value.format(words[place]).encode("utf-16-le")
-    storages = {
-        storage: {f"__substg1.0_{name}": value.format(words[place]).encode("utf-16-le")}
+            streams[f"__substg1.0_{name}"] = utf16(value.format(words[place]))
+    storages: dict[str, Storage] = {
+        storage: {f"__substg1.0_{name}": utf16(value.format(words[place]))}
         for place, (_, storage, name, value) in ATTACHED.items()
         if place in words
     }
+    for number, (place, (_, name)) in enumerate(FILES.items(), 2):
+        if place in words:
+            content = {
+                "__substg1.0_3707001F": utf16(name),
+                "__substg1.0_37010102": f"<p>{words[place]}</p>".ljust(4096).encode(),
+            }
+            storages[f"__attach_version1.0_#{number:08}"] = content
+    inner: dict[str, bytes] = {
+        f"__substg1.0_{name}": utf16(value.format(words[place]))
+        for place, (_, name, value) in MESSAGE.items()
+        if place in words
+    }
+    if inner:
+        message = {"__properties_version1.0": bytes(24), **inner}
+        storages["__attach_version1.0_#00000009"] = {"__substg1.0_3701000D": message}
     return outlook(streams, storages)
 
 
 TABLE = FormatTable(
     "letter.msg",
     "[MS-OXMSG] and [MS-OXPROPS]",
-    {place: section for table in (PROPERTIES, ATTACHED) for place, (section, *_) in table.items()},
+    {place: section for table in (PROPERTIES, ATTACHED, MESSAGE, FILES) for place, (section, *_) in table.items()},
     write,
 )

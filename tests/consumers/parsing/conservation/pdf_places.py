@@ -45,6 +45,7 @@ OTHER = {
     "bookmark": ("12.3.3", ""),
     "alternative text": ("14.9.3", ""),
     "embedded file": ("7.11.4", ""),
+    "text of an embedded file": ("7.11.4", ""),
 }
 
 
@@ -142,10 +143,18 @@ def write(words: Words) -> bytes:
         file.add(f"<< /Type /Outlines /First {outline + 1} 0 R /Last {outline + 1} 0 R /Count 1 >>")
         file.add(f"<< /Title (The {word}) /Parent {outline} 0 R /Dest [{pages[0]} /Fit] >>")
         catalog.append(f"/Outlines {outline} 0 R")
-    if word := words.get("embedded file"):
-        stream = file.add(file.stream("x", "/Type /EmbeddedFile"))
-        spec = file.add(f"<< /Type /Filespec /F ({word}.dwg) /UF ({word}.dwg) /EF << /F {stream} 0 R >> >>")
-        catalog.append(f"/Names << /EmbeddedFiles << /Names [({word}.dwg) {spec} 0 R] >> >>")
+    embedded = ""
+    for place, name, content in (
+        ("embedded file", "{}.dwg", "x"),
+        ("text of an embedded file", "a.txt", "The {} turns."),
+    ):
+        if word := words.get(place):
+            name = name.format(word)
+            stream = file.add(file.stream(content.format(word), "/Type /EmbeddedFile"))
+            spec = file.add(f"<< /Type /Filespec /F ({name}) /UF ({name}) /EF << /F {stream} 0 R >> >>")
+            embedded += f"({name}) {spec} 0 R "
+    if embedded:
+        catalog.append(f"/Names << /EmbeddedFiles << /Names [{embedded}] >> >>")
     file.objects[0] = f"<< /Type /Catalog /Pages 2 0 R {' '.join(catalog)} >>"
     entries = " ".join(f"/{key} ({words[place]})" for place, (_, key) in INFO.items() if place in words)
     return file.done(file.add(f"<< {entries} >>"))

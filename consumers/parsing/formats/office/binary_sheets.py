@@ -1,0 +1,258 @@
+"""Binary Excel files, .xls ([MS-XLS]) and .xlsb ([MS-XLSB]): cells by python-calamine, other texts from the records.
+
+python-calamine is not used for .xlsx: it returns neither errors in cells nor formulas without a stored result, and it allocates
+the whole rectangle of a sheet before a limit can be checked. Here, the rectangle is computed from the records first.
+"""
+
+import io
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import olefile
+import python_calamine
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.package import OfficePackage
+from consumers.parsing.formats.office.sheets import cell_comment, cell_text, drawing_texts, margin_text
+from consumers.parsing.formats.office.tables import is_made_up
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.office_properties import document_properties, sensible_title
+from consumers.parsing.outline import Outline
+from consumers.parsing.table_rows import named_rows
+from consumers.parsing.zip_archive import check_members, open_package
+from consumers.splitting import ParsedText, TextBlock
+
+_BOF, _EOF, _SHEET, _CONTINUE = 0x809, 0x0A, 0x85, 0x3C
+_MARGINS, _OBJECT, _OBJECT_TEXT, _NOTE, _CHART_TEXT, _VALIDATION = (0x14, 0x15), 0x5D, 0x1B6, 0x1C, 0x100D, 0x1BE
+"""Types of records in .xls ([MS-XLS] 2.3)."""
+_XLSB_SHEET, _XLSB_AUTHOR, _XLSB_COMMENT, _XLSB_COMMENT_TEXT, _XLSB_MARGINS = 156, 632, 635, 637, 479
+"""Types of records in .xlsb ([MS-XLSB] 2.3)."""
+_CELLS = frozenset((0x06, 0x7E, 0xBD, 0xBE, 0xD6, 0xFD, 0x201, 0x203, 0x204, 0x205, 0x27E))
+_XLSB_ROW, _XLSB_LAST_CELL = 0, 11
+_PROPERTIES = ("subject", "author", "keywords", "comments", "manager", "company")
+
+Record = tuple[int, bytes]
+SheetTexts = dict[str, list[str]]
+"""The texts of each sheet outside its cells."""
+
+
+class _Extent:
+    """The smallest rectangle that contains all cells of a sheet. Raises NotADocument if it has too many cells."""
+
+    def __init__(self, cells: int) -> None:
+        self.most = cells
+        self.first_row = self.first_column = 1 << 32
+        self.last_row = self.last_column = -1
+
+    def add(self, row: int, column: int) -> None:
+        self.first_row, self.last_row = min(row, self.first_row), max(row, self.last_row)
+        self.first_column, self.last_column = min(column, self.first_column), max(column, self.last_column)
+        if (self.last_row - self.first_row + 1) * (self.last_column - self.first_column + 1) > self.most:
+            raise NotADocument(f"more than {self.most:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE)
+
+
+def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    try:
+        if data.startswith(b"PK"):
+            with open_package(data, limits) as archive:
+                check_members(archive)
+                package = OfficePackage(archive)
+                metadata, title = document_properties(archive)
+                texts = _xlsb_texts(package, limits, omissions)
+                package.report_unread(omissions)
+        else:
+            with olefile.OleFileIO(io.BytesIO(data)) as file:
+                title, metadata = _ole_properties(file)
+                texts = _xls_texts(file.openstream("Workbook").read(), limits, omissions)
+        return ParsedText(_blocks(data, texts, limits, omissions), title, metadata)
+    except python_calamine.PasswordError as error:
+        raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
+    except (struct.error, OSError) as error:
+        raise Unreadable(f"damaged: {error}; open it in Excel and save it again", FailureCode.DAMAGED) from error
+
+
+def _blocks(data: bytes, texts: SheetTexts, limits: Limits, omissions: Omissions) -> tuple[TextBlock, ...]:
+    outline = Outline(limits.text_chars, omissions)
+    room = limits.cells
+    with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
+        for name in book.sheet_names:
+            if len(book.sheet_names) > 1 or not is_made_up(name):
+                outline.heading(1, clean_text(name), sheet=name)
+            sheet = book.get_sheet_by_name(name)
+            room -= sheet.total_height * sheet.total_width
+            if room < 0:
+                raise NotADocument(
+                    f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
+                )
+            rows = ([clean_text(cell_text(value)) for value in row] for row in sheet.iter_rows())
+            for number, text in named_rows(enumerate(rows, 1)):
+                outline.text(text, "\n", sheet=name, row=number)
+            for text in texts.get(name, ()):
+                outline.text(clean_text(text), "\n", sheet=name)
+    return outline.done()
+
+
+def _ole_properties(file: Any) -> tuple[str, dict[str, str]]:
+    """Return the title and the other properties of a file's summary ([MS-OLEPS])."""
+    stated = file.get_metadata()
+    encoding = f"cp{stated.codepage}" if isinstance(stated.codepage, int) and stated.codepage > 0 else "utf-8"
+
+    def value(name: str) -> str:
+        found = getattr(stated, name, None)
+        try:
+            text = found.decode(encoding, "replace") if isinstance(found, bytes) else ""
+        except LookupError:
+            text = found.decode("cp1252", "replace") if isinstance(found, bytes) else ""
+        return " ".join(clean_text(text.rstrip("\0")).split())[:1000]
+
+    metadata = {name: text for name in _PROPERTIES if (text := value(name))}
+    title = value("title")
+    believed = sensible_title(title)
+    return believed, ({"stated_title": title} if title and not believed else {}) | metadata
+
+
+def _xls_texts(stream: bytes, limits: Limits, omissions: Omissions) -> SheetTexts:
+    texts: SheetTexts = {}
+    for kind, data in _xls_records(stream, 0):
+        if kind == _SHEET:
+            name, _ = _short_string(data, 6)
+            texts[name] = list(_sheet_texts(stream, struct.unpack_from("<I", data)[0], limits, omissions))
+    return texts
+
+
+def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
+    """Yield the records of the substream at `at` and of the charts in it."""
+    depth = 0
+    while at + 4 <= len(stream):
+        kind, size = struct.unpack_from("<HH", stream, at)
+        yield kind, stream[at + 4 : at + 4 + size]
+        at += 4 + size
+        depth += (kind == _BOF) - (kind == _EOF)
+        if depth <= 0:
+            return
+
+
+def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -> Iterator[str]:
+    """Yield header and footer, comments, text boxes, names in charts and prompts of the sheet at `at`."""
+    boxes: dict[int, str] = {}
+    extent = _Extent(limits.cells)
+    number, left = 0, 0
+    for kind, data in _xls_records(stream, at):
+        if kind in _CELLS:
+            extent.add(*struct.unpack_from("<HH", data))
+        elif kind in _MARGINS and data:
+            yield from margin_text(_string(data, 0)[0], omissions)
+        elif kind == _OBJECT and len(data) >= 8:
+            number = struct.unpack_from("<H", data, 6)[0]
+        elif kind == _OBJECT_TEXT:
+            boxes[number], left = "", struct.unpack_from("<H", data, 10)[0]
+        elif kind == _CONTINUE and left and data:
+            text = _characters(data[0], data[1:], left)
+            boxes[number] += text
+            left -= len(text)
+        elif kind == _CHART_TEXT:
+            yield _short_string(data, 2)[0]
+        elif kind == _VALIDATION:
+            place = 4
+            for _ in range(4):
+                text, place = _string(data, place)
+                yield text.strip("\0")
+        elif kind == _NOTE:
+            row, column, _, box = struct.unpack_from("<HHHH", data)
+            yield cell_comment(_cell_name(row, column), _string(data, 8)[0], boxes.pop(box, ""))
+    yield from boxes.values()
+
+
+def _string(data: bytes, at: int) -> tuple[str, int]:
+    """Return the string with a 16-bit length at `at`, and the position after it."""
+    count, flags = struct.unpack_from("<HB", data, at)
+    return _characters(flags, data[at + 3 :], count), at + 3 + count * (1 + (flags & 1))
+
+
+def _short_string(data: bytes, at: int) -> tuple[str, int]:
+    """Return the string with an 8-bit length at `at`, and the position after it."""
+    count, flags = struct.unpack_from("<BB", data, at)
+    return _characters(flags, data[at + 2 :], count), at + 2 + count * (1 + (flags & 1))
+
+
+def _characters(flags: int, data: bytes, count: int) -> str:
+    return data[: 2 * count].decode("utf-16-le", "replace") if flags & 1 else data[:count].decode("latin-1")
+
+
+def _xlsb_texts(package: OfficePackage, limits: Limits, omissions: Omissions) -> SheetTexts:
+    texts: SheetTexts = {}
+    main = package.main_part()
+    for kind, data in _xlsb_records(package.data(main) or b""):
+        if kind == _XLSB_SHEET:
+            relation_id, at = _wide_string(data, 8)
+            name, _ = _wide_string(data, at)
+            relation = package.relations(main).get(relation_id)
+            if relation is not None and not relation.external:
+                texts[name] = list(_xlsb_sheet_texts(package, relation.target, limits, omissions))
+    return texts
+
+
+def _xlsb_sheet_texts(package: OfficePackage, part: str, limits: Limits, omissions: Omissions) -> Iterator[str]:
+    extent, row = _Extent(limits.cells), 0
+    for kind, data in _xlsb_records(package.data(part) or b""):
+        if kind == _XLSB_ROW:
+            row = struct.unpack_from("<I", data)[0]
+        elif kind <= _XLSB_LAST_CELL:
+            extent.add(row, struct.unpack_from("<I", data)[0])
+        elif kind == _XLSB_MARGINS:
+            at = 2
+            for _ in range(6):
+                text, at = _wide_string(data, at)
+                yield from margin_text(text, omissions)
+    for comments in package.related(part, "comments"):
+        authors: list[str] = []
+        place, author = "", 0
+        for kind, data in _xlsb_records(package.data(comments) or b""):
+            if kind == _XLSB_AUTHOR:
+                authors.append(_wide_string(data, 0)[0])
+            elif kind == _XLSB_COMMENT:
+                author, row, _, column = struct.unpack_from("<IIII", data)
+                place = _cell_name(row, column)
+            elif kind == _XLSB_COMMENT_TEXT:
+                name = authors[author] if author < len(authors) else ""
+                yield cell_comment(place, name, _wide_string(data, 1)[0])
+    yield from drawing_texts(part, package, omissions)
+
+
+def _xlsb_records(data: bytes) -> Iterator[Record]:
+    at = 0
+    while at < len(data):
+        kind, at = _variable_number(data, at, 2)
+        size, at = _variable_number(data, at, 4)
+        yield kind, data[at : at + size]
+        at += size
+
+
+def _variable_number(data: bytes, at: int, most: int) -> tuple[int, int]:
+    """Return the number in groups of 7 bits at `at`, and the position after it."""
+    number = 0
+    for place in range(most):
+        byte = data[at + place] if at + place < len(data) else 0
+        number |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            return number, at + place + 1
+    return number, at + most
+
+
+def _wide_string(data: bytes, at: int) -> tuple[str, int]:
+    (count,) = struct.unpack_from("<I", data, at)
+    if count == 0xFFFFFFFF:
+        return "", at + 4
+    return data[at + 4 : at + 4 + 2 * count].decode("utf-16-le", "replace"), at + 4 + 2 * count
+
+
+def _cell_name(row: int, column: int) -> str:
+    letters = ""
+    column += 1
+    while column:
+        column, digit = divmod(column - 1, 26)
+        letters = chr(ord("A") + digit) + letters
+    return f"{letters}{row + 1}"
