@@ -213,6 +213,15 @@ class EncoderIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """What depends on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak match;
+    None if nothing is known about that."""
+
+    synonym_threshold: float
+    weak_below: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SynonymRule:
     """`[graph]`: pairs with cosine >= `threshold`, an edge for each phrase's nearest `cap`."""
 

@@ -1,5 +1,6 @@
 """`/v1/status`, `/v1/wait`, `/v1/events`, `/v1/extraction` and `/healthz`: what the memory holds and what the daemon does."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -76,14 +77,10 @@ class SynonymRecall(Response):
 SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
 """Phrases that an encoder cannot tell apart, beyond both of which it is the wrong one for what is read."""
 
-OTHER_ENCODER = (
-    "set [encoder] model to one for many languages (sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, "
-    'intfloat/multilingual-e5-small) and [store] path to a new store: docs/how-to/models.md, "Other languages"'
-)
-
-
 ENGLISH_ENCODER = "all-MiniLM-L6-v2"
 """The packaged encoder, which was trained on English: of most other languages in Latin letters it knows pieces of words."""
+
+MULTILINGUAL_ENCODER = "multilingual-e5-small-4bit"
 
 FOREIGN_SHARE = 0.2
 """Passages in other languages from which on an encoder for English is the wrong one."""
@@ -100,6 +97,29 @@ class IndistinctPhrases(Response):
     def is_serious(self, phrases: int) -> bool:
         """Whether these are so many of `phrases` that another encoder is wanted."""
         return self.unknown + self.crowded > max(SERIOUS_LEAST, SERIOUS_SHARE * phrases)
+
+
+def foreign_languages(encoder: str, languages: Mapping[str, float]) -> dict[str, float]:
+    """The shares of the languages that the encoder was not made for, if they are `FOREIGN_SHARE` or more together."""
+    foreign = {code: share for code, share in languages.items() if code != "en"}
+    return foreign if ENGLISH_ENCODER in encoder and sum(foreign.values()) >= FOREIGN_SHARE else {}
+
+
+def encoder_advice(
+    encoder: str, phrases: int, indistinct: IndistinctPhrases | None, languages: Mapping[str, float]
+) -> str | None:
+    """What to set if the documents need another encoder; else None."""
+    indistinguishable = indistinct is not None and indistinct.is_serious(phrases)
+    if not indistinguishable and not foreign_languages(encoder, languages):
+        return None
+    if encoder == MULTILINGUAL_ENCODER:
+        first = "set [encoder] model to one that knows the languages of the documents"
+    else:
+        first = (
+            "install the multilingual encoder (`make install EXTRAS=multilingual` in a checkout, or pip install "
+            f"'hippod[multilingual]'), set [encoder] model to \"{MULTILINGUAL_ENCODER}\""
+        )
+    return f'{first}, and [store] path to a new store: docs/how-to/models.md, "Other languages"'
 
 
 class Progress(Response):
@@ -140,8 +160,9 @@ class Status(Response):
     reason; `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
     one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
-    `languages`: shares of passages by ISO 639 code, in a sample. A client that sees only some documents gets the counts of
-    these, without `progress`, `extraction`, `memory` and `languages`; its `rss_bytes` is 0.
+    `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
+    encoder. A client that sees only some documents gets the counts of these, without `progress`, `extraction`, `memory`,
+    `languages` and `encoder_advice`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -168,6 +189,7 @@ class Status(Response):
     synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=is_empty)
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
     languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    encoder_advice: str | None = Field(default=None, exclude_if=is_empty)
 
 
 class EventName(StrEnum):

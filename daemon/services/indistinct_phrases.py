@@ -2,11 +2,15 @@
 
 import structlog
 
-from daemon.contract.status import OTHER_ENCODER, IndistinctPhrases
+from daemon.contract.status import IndistinctPhrases, encoder_advice
+from daemon.services.passage_languages import PassageLanguages
 from store.snapshot import Snapshot
 
 GROWN = 1.5
 """How much more phrases than at the last look make another worth while."""
+
+LEAST_PASSAGES = 100
+"""Fewer say little of the languages of a memory that grows."""
 
 log = structlog.get_logger()
 
@@ -20,10 +24,11 @@ def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
 
 
 class LanguageWatch:
-    """Looks as the memory grows, and logs once in its life that the encoder is the wrong one. For one thread."""
+    """Looks as the memory grows, and logs once in its life that the documents need another encoder. For one thread."""
 
     def __init__(self, encoder: str) -> None:
         self._encoder = encoder
+        self._languages = PassageLanguages()
         self._next = 0.0
         self._said = False
 
@@ -33,13 +38,17 @@ class LanguageWatch:
             return
         self._next = GROWN * snapshot.living_phrases
         found = indistinct_phrases(snapshot)
-        if found is not None and found.is_serious(snapshot.living_phrases):
+        enough = snapshot.living_passages >= LEAST_PASSAGES
+        languages = self._languages.shares(snapshot) if enough else {}
+        advice = encoder_advice(self._encoder, snapshot.living_phrases, found, languages)
+        if advice is not None:
             self._said = True
             log.warning(
                 "encoder_knows_little",
                 encoder=self._encoder,
                 phrases=snapshot.living_phrases,
-                unknown=found.unknown,
-                crowded=found.crowded,
-                hint=OTHER_ENCODER,
+                unknown=0 if found is None else found.unknown,
+                crowded=0 if found is None else found.crowded,
+                languages=languages,
+                hint=advice,
             )

@@ -98,8 +98,10 @@ class QueryService:
         unread: Unread = nothing_unread,
         entities: ModelEntities | None = None,
         fresh: Callable[[QueryRequest], Awaitable[None]] = _as_it_is,
+        weak_below: float | None = None,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
+        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope. `weak_below`: the cosine of
+        the encoder's weak matches."""
         self._store = store
         self._encoder = encoder
         self._settings = settings
@@ -109,6 +111,7 @@ class QueryService:
         self._filtering = filtering
         self._unread = unread
         self._fresh = fresh
+        self._weak_below = weak_below
         self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model holds a thread, and lends its share of the processor.
         self._threads = ThreadPoolExecutor(
@@ -190,7 +193,7 @@ class QueryService:
         explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
-        weak = is_weak(terms.encoder.identity, found.best_cosine)
+        weak = is_weak(self._weak_below, found.best_cosine)
         return _response(found, passages, explained, weak, _cost(terms.entities, terms.recognition), took * 1000)
 
     @property

