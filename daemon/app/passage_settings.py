@@ -27,4 +27,4 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
         if isinstance(position, Mapping) and "reader" in position
     }
     store.commit(Batch(positions={**files, KEY: wanted}))
-    log.info("passages_cut_anew", files=len(files), **wanted)
+    log.info("passages_cut_anew", files=len(files), max_tokens=split.max_tokens, min_tokens=split.min_tokens)

@@ -1,0 +1,28 @@
+"""After a change of `[passages]`, followed files are read again."""
+
+from pathlib import Path
+
+from consumers.splitting import SplitSettings
+from consumers.types import Fingerprint
+from daemon.app.passage_settings import cut_files_anew
+from memory.encoder.hashing import HashEncoder
+from store.store import Store
+from store.types import Batch
+
+FILE, READ = "file:///drive/a.txt", Fingerprint(5, 6, 7, "digest")
+
+
+def test_a_change_marks_files_as_not_read_and_nothing_else(tmp_path: Path) -> None:
+    with Store(tmp_path, HashEncoder(8).identity) as store:
+        store.commit(Batch(positions={FILE: READ.to_json(), "kafka:topic/0": 5}))
+        commit = store.snapshot().commit
+        cut_files_anew(store, SplitSettings())
+        assert store.snapshot().commit == commit
+        for split in (SplitSettings(100, 40), SplitSettings(100, 20), SplitSettings()):
+            store.commit(Batch(positions={FILE: READ.to_json()}))
+            cut_files_anew(store, split)
+            assert Fingerprint.from_json(store.positions[FILE]).digest is None
+            assert store.positions["kafka:topic/0"] == 5
+            commit = store.snapshot().commit
+            cut_files_anew(store, split)
+            assert store.snapshot().commit == commit
