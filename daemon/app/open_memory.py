@@ -15,7 +15,7 @@ from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
-from daemon.app.passage_settings import cut_files_anew
+from daemon.app.index_settings import check_passage_prefix, cut_files_anew
 from daemon.config import Config
 from daemon.model_factory import Models, calibration_for, load_encoder, synonym_rule
 from daemon.observe.memory_use import anonymous_bytes
@@ -173,6 +173,7 @@ async def open_memory(
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
     await asyncio.to_thread(cut_files_anew, store, split)
+    await asyncio.to_thread(check_passage_prefix, store, encoder)
     pipeline = Pipeline(
         store,
         encoder,
