@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import structlog
 
@@ -15,6 +16,7 @@ from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.workers.pool import WorkerPool
+from memory.encoder.calibration import calibrate, known_calibration
 from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
 from memory.llm.client import ModelClient
 from memory.llm.limiter import Limiter
@@ -30,9 +32,9 @@ from memory.openie.registry import (
 from memory.retrieval.linking.model_entities import ModelEntities
 from memory.retrieval.linking.recognition_memory import ModelFilter
 from memory.types import Encoder
-from store.log.log_summary import encoder_of_store
+from store.log.log_summary import encoder_of_store, summary_of_store
 from store.store import Store
-from store.types import Extraction, PassageText
+from store.types import Calibration, Extraction, PassageText
 
 log = structlog.get_logger()
 
@@ -176,12 +178,30 @@ def load_encoder(config: Config) -> Encoder:
             section.batch_size,
             section.device,
             triple_query_prefix=section.triple_query_prefix,
+            made_by=encoder_of_store(config.store.path),
         )
     server = _embedding_server(config)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
     if (reason := getattr(encoder, "away", None)) is not None:
         log.warning("encoder_away", encoder=encoder.identity.name, dim=encoder.identity.dim, error=reason)
     return encoder
+
+
+def calibration_for(encoder: Encoder, folder: Path) -> Calibration:
+    """The encoder's constants for the store in `folder`: measured ones, else those that the store keeps. For a new store they
+    are found with the encoder, which takes seconds."""
+    if (known := known_calibration(encoder.identity)) is not None:
+        return known
+    if (made := summary_of_store(folder)) is not None:
+        return made.calibration
+    found = calibrate(encoder)
+    log.info(
+        "encoder_calibrated",
+        encoder=encoder.identity.name,
+        synonym_threshold=found.synonym_threshold,
+        weak_below=found.weak_below,
+    )
+    return found
 
 
 def _embedding_server(config: Config) -> EmbeddingServer:

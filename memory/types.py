@@ -84,6 +84,19 @@ def known_words(encoder: Encoder, text: str) -> float:
     return encoder.known_words(text) if isinstance(encoder, WordKnowledge) else 1.0
 
 
+@runtime_checkable
+class PrefixedEncoder(Protocol):
+    """An encoder that puts a configured prefix before texts to be indexed."""
+
+    @property
+    def passage_prefix(self) -> str: ...
+
+
+def passage_prefix(encoder: Encoder) -> str | None:
+    """The configured prefix of texts to be indexed; None of an encoder that has no such setting."""
+    return encoder.passage_prefix if isinstance(encoder, PrefixedEncoder) else None
+
+
 class Extractor(Protocol):
     """OpenIE. `name` identifies model and prompt; the store keeps extractions under it."""
 

@@ -26,7 +26,7 @@ from store.index.load import Rest, load_index, no_rest
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.tables import Tables
-from store.log.commits import SETTLE, Commit, CommitLog
+from store.log.commits import SETTLE, Commit, CommitLog, rule_facts
 from store.log.extraction_costs import add_costs
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
@@ -40,7 +40,7 @@ from store.reader import StoreReader
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import Snapshot
-from store.types import Batch, Document, EncoderIdentity, ExtractionCosts, SynonymRule
+from store.types import Batch, Calibration, Document, EncoderIdentity, ExtractionCosts, SynonymRule
 
 log = structlog.get_logger(__name__)
 
@@ -71,11 +71,17 @@ class Store(StoreReader):
     """One store, open in one process. `commit` is for one thread at a time; all other methods are thread-safe."""
 
     def __init__(
-        self, folder: Path, encoder: EncoderIdentity, rule: SynonymRule | None = None, lock: StoreLock | None = None
+        self,
+        folder: Path,
+        encoder: EncoderIdentity,
+        rule: SynonymRule | None = None,
+        lock: StoreLock | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         """Opens `folder` and creates it if necessary. Raises StoreLocked, EncoderMismatch, NewerFormat or StoreDamaged.
 
-        `lock`: the folder's lock, if the caller has taken it already (for example before loading a model).
+        If another rule than `rule` made the synonym edges, they are recomputed before this returns. `lock`: the folder's lock,
+        if the caller has taken it already (for example before loading a model). `calibration` is stored with a new store.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
@@ -87,7 +93,7 @@ class Store(StoreReader):
             self._tables = Tables(folder, encoder.dim)
             for name in TABLES:
                 self._lock.hold(table_folder(folder, name))
-            self._log = CommitLog(self._tables, encoder)
+            self._log = CommitLog(self._tables, encoder, self.rule, calibration)
             self._tables.assume_synced()
             self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
             """Tables from which opening removed rows of unfinished commits."""
@@ -128,7 +134,8 @@ class Store(StoreReader):
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )
-        if self._log.synonym_rule < SynonymRule.VERSION or self._log.synonyms_stale:
+        by_other_rule = self._log.synonym_rule < SynonymRule.VERSION or self._log.edges_rule != self.rule
+        if by_other_rule or self._log.synonyms_stale:
             self._settle_synonyms()
 
     def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
@@ -144,13 +151,19 @@ class Store(StoreReader):
         return index, f"checkpoint of commit {commit}, and the commits after it", commit
 
     def _settle_synonyms(self) -> None:
-        """Recomputes all synonym edges in a separate commit, if an earlier release's rules or triples made them."""
-        log.info("synonyms_settling", phrases=self._index.living_phrases)
+        """Recomputes all synonym edges in a separate commit, if an earlier release's rules or triples, or other `[graph]`
+        settings, made them."""
+        log.info(
+            "synonyms_settling",
+            phrases=self._index.living_phrases,
+            synonym_threshold=self.rule.threshold,
+            synonym_max=self.rule.cap,
+        )
         delta = settle_synonyms(self._index, self.rule)
         with self._write_lock.hold("commit"):
             try:
                 write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
-                commit = self._log.append(SETTLE, {}, {"synonym_rule": SynonymRule.VERSION})
+                commit = self._log.append(SETTLE, {}, rule_facts(self.rule))
             except BaseException:
                 self._undo()
                 raise

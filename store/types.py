@@ -220,6 +220,15 @@ class EncoderIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """What depends on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak match;
+    None if nothing is known about that."""
+
+    synonym_threshold: float
+    weak_below: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SynonymRule:
     """The rule of `[graph]`: an edge for pairs with cosine >= `threshold`, limited to each phrase's nearest `cap`."""
 

@@ -5,14 +5,15 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from memory.encoder.packaged_model import MINILM
 from tests.e2e.real_hippod import Daemon, clean_environment
 
 BULK_S = 3_600.0
 
 
-def bulk_daemon(home: Path, **sections: Any) -> Daemon:
-    """Returns a daemon with the packaged encoder, whose requests may take as long as a corpus does."""
-    daemon = Daemon(home, encoder={"backend": "sentence-transformers"}, **sections)
+def bulk_daemon(home: Path, model: str = MINILM.names[0], **sections: Any) -> Daemon:
+    """Returns a daemon with a packaged encoder, whose requests may take as long as a corpus does."""
+    daemon = Daemon(home, encoder={"backend": "sentence-transformers", "model": model}, **sections)
     daemon.http.timeout = BULK_S
     return daemon
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from memory.encoder.packaged_model import model_dir
+from memory.encoder.packaged_model import MINILM, verified_weights
 from memory.openie.hipporag_file import read_hipporag_file
 from store.passage_id import passage_id
 from store.types import PassageText, Triple, is_statement
@@ -58,7 +58,7 @@ class CachedEncoder:
         from sentence_transformers import SentenceTransformer
 
         if self.model is None:
-            self.model = SentenceTransformer(str(model_dir()), device="cpu")
+            self.model = SentenceTransformer(str(verified_weights(MINILM).parent), device="cpu")
         bf16 = "avx512_bf16" in Path("/proc/cpuinfo").read_text()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
             rows = self.model.encode(texts, batch_size=128, convert_to_numpy=True, show_progress_bar=False)

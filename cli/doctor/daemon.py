@@ -18,12 +18,11 @@ from daemon.contract.finding import ASK_ROOT, Finding, guarded
 from daemon.contract.http.routes import Route
 from daemon.contract.status import (
     BAD_SOURCE_STATES,
-    ENGLISH_ENCODER,
-    FOREIGN_SHARE,
-    OTHER_ENCODER,
     DaemonState,
     SourceStatus,
     Status,
+    encoder_advice,
+    foreign_languages,
 )
 
 SOON_FULL_S = 86_400.0
@@ -128,18 +127,19 @@ def encoder(status: Status) -> Finding:
 def languages(status: Status) -> Iterator[Finding]:
     """Whether the encoder can tell apart what was read."""
     found = status.indistinct_phrases
+    advice = encoder_advice(status.encoder, status.phrases, found, status.languages)
+    if advice is None:
+        return
     if found is not None and found.is_serious(status.phrases):
         detail = (
             f"{status.encoder} cannot tell apart {found.unknown + found.crowded:,} of {count(status.phrases, 'phrase')}: of "
             f"{found.unknown:,} it knows nothing, {found.crowded:,} have nearly one vector"
         )
-        yield Finding("languages", "warn", detail, OTHER_ENCODER)
-        return
-    foreign = {code: share for code, share in status.languages.items() if code != "en"}
-    if ENGLISH_ENCODER in status.encoder and sum(foreign.values()) >= FOREIGN_SHARE:
-        listed = ", ".join(f"{share:.0%} {one_line(code)}" for code, share in list(foreign.items())[:MOST_LANGUAGES])
+    else:
+        foreign = list(foreign_languages(status.encoder, status.languages).items())[:MOST_LANGUAGES]
+        listed = ", ".join(f"{share:.0%} {one_line(code)}" for code, share in foreign)
         detail = f"{status.encoder} was trained on English; about {listed} of the passages are found by words more than meaning"
-        yield Finding("languages", "warn", detail, OTHER_ENCODER)
+    yield Finding("languages", "warn", detail, advice)
 
 
 def memory(status: Status) -> Iterator[Finding]:

@@ -15,8 +15,10 @@ from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
+from daemon.app.index_settings import check_passage_prefix, cut_files_anew
 from daemon.config import Config
-from daemon.model_factory import Models, load_encoder
+from daemon.config.synonym_rule import synonym_rule
+from daemon.model_factory import Models, calibration_for, load_encoder
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.extraction.queue import ExtractionQueue
@@ -57,7 +59,6 @@ from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
 from store.log.store_lock import StoreLock
 from store.store import Store
-from store.types import SynonymRule
 
 PIPELINE_STOP_SHARE, SNAPSHOT_STOP_SHARE, SCHEDULE_STOP_SHARE = 0.6, 0.6, 0.2
 """Maximum shares of `[daemon] stop_timeout_s` for each part; a part rarely takes its full share."""
@@ -144,7 +145,7 @@ async def open_memory(
     stack.push_async_callback(pool.close)
     pool.start()
     clock = StopClock(active)
-    encoder, store, before = await _open_store(stack, config, lock, opening, clock)
+    encoder, store, weak_below, before = await _open_store(stack, config, lock, opening, clock)
     models = Models(config)
     stack.push_async_callback(models.close)
     scopes = ScopeService(store, active.labels)
@@ -159,6 +160,7 @@ async def open_memory(
         scopes=scopes,
         unread=lambda scope: unread.note(scope),
         fresh=lambda request: freshness.wait(request),
+        weak_below=weak_below,
     )
     stack.callback(queries.close)
 
@@ -176,6 +178,8 @@ async def open_memory(
 
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+    await asyncio.to_thread(cut_files_anew, store, split)
+    await asyncio.to_thread(check_passage_prefix, store, encoder)
     reader = DocumentReader(pool, split)
     pipeline = Pipeline(
         store,
@@ -283,8 +287,9 @@ async def open_memory(
 
 async def _open_store(
     stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock
-) -> tuple[Encoder, Store, int]:
-    """Returns the encoder, the store, and the bytes in use after loading the encoder and before opening the store.
+) -> tuple[Encoder, Store, float | None, int]:
+    """Returns the encoder, the store, the cosine below which a match is weak, and the bytes in use after loading the encoder
+    and before opening the store.
 
     Runs in a thread, because loading a model and reading a store take seconds to minutes.
     """
@@ -295,10 +300,12 @@ async def _open_store(
         encoder = await loop.run_in_executor(opener, load_encoder, config)
         log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
         before = anonymous_bytes()
-        rule = SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max)
+        calibration = await loop.run_in_executor(opener, calibration_for, encoder, config.store.path)
         opening.at(f"opening the store {config.store.path}")
         with frozen_objects():
-            store = await loop.run_in_executor(opener, Store, config.store.path, encoder.identity, rule, lock)
+            rule = synonym_rule(config, calibration)
+            place = config.store.path, encoder.identity
+            store = await loop.run_in_executor(opener, Store, *place, rule, lock, calibration)
     finally:
         opener.shutdown(wait=False)
     stack.callback(store.close)
@@ -313,7 +320,7 @@ async def _open_store(
         found_format=store.found_format,
         started_from=store.opened_from,
     )
-    return encoder, store, before
+    return encoder, store, calibration.weak_below, before
 
 
 def leave_snapshot(store: Store, until: float) -> None:

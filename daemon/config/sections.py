@@ -257,8 +257,8 @@ class Encoder(Section):
 
 
 class Graph(Section):
-    synonym_threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
-    """Cosine similarity from which two phrases are synonyms."""
+    synonym_threshold: Literal["auto"] | Annotated[float, Field(gt=0, le=1)] = "auto"
+    """Cosine similarity from which two phrases are synonyms; auto: the encoder's (`memory.encoder.calibration`)."""
     synonym_max: Count = 100
     """Most synonyms that one phrase keeps, the nearest."""
 

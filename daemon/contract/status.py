@@ -1,5 +1,6 @@
 """`/v1/status`, `/v1/wait`, `/v1/events`, `/v1/extraction` and `/healthz`: the content of the memory, and the daemon's work."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -77,14 +78,10 @@ class SynonymRecall(Response):
 SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
 """An encoder is unsuitable if the phrases that it cannot distinguish exceed both this share of all phrases and this number."""
 
-OTHER_ENCODER = (
-    "set [encoder] model to one for many languages (sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, "
-    'intfloat/multilingual-e5-small) and [store] path to a new store: docs/how-to/models.md, "Other languages"'
-)
-
-
 ENGLISH_ENCODER = "all-MiniLM-L6-v2"
 """The packaged encoder. It was trained on English, and splits most words of other languages with Latin letters into pieces."""
+
+MULTILINGUAL_ENCODER = "multilingual-e5-small-4bit"
 
 FOREIGN_SHARE = 0.2
 """Share of passages in other languages from which an English encoder is unsuitable."""
@@ -101,6 +98,29 @@ class IndistinctPhrases(Response):
     def is_serious(self, phrases: int) -> bool:
         """Returns whether there are so many of them, among `phrases` phrases, that another encoder should be used."""
         return self.unknown + self.crowded > max(SERIOUS_LEAST, SERIOUS_SHARE * phrases)
+
+
+def foreign_languages(encoder: str, languages: Mapping[str, float]) -> dict[str, float]:
+    """The shares of the languages that the encoder was not made for, if they are `FOREIGN_SHARE` or more together."""
+    foreign = {code: share for code, share in languages.items() if code != "en"}
+    return foreign if ENGLISH_ENCODER in encoder and sum(foreign.values()) >= FOREIGN_SHARE else {}
+
+
+def encoder_advice(
+    encoder: str, phrases: int, indistinct: IndistinctPhrases | None, languages: Mapping[str, float]
+) -> str | None:
+    """What to set if the documents need another encoder; else None."""
+    indistinguishable = indistinct is not None and indistinct.is_serious(phrases)
+    if not indistinguishable and not foreign_languages(encoder, languages):
+        return None
+    if encoder == MULTILINGUAL_ENCODER:
+        first = "set [encoder] model to one that knows the languages of the documents"
+    else:
+        first = (
+            "install the multilingual encoder (`make install EXTRAS=multilingual` in a checkout, or pip install "
+            f"'hippod[multilingual]'), set [encoder] model to \"{MULTILINGUAL_ENCODER}\""
+        )
+    return f'{first}, and [store] path to a new store: docs/how-to/models.md, "Other languages"'
 
 
 class Progress(Response):
@@ -159,9 +179,10 @@ class Status(Response):
     `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
     one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
-    `languages`: shares of passages by ISO 639 code, in a sample. `extractors`, `readers` and `encoders`: what made the
-    stored data. A client that sees only some documents gets the counts of these, without `progress`, `extraction`, `memory`,
-    `languages`, `extractors`, `readers` and `encoders`; its `rss_bytes` is 0.
+    `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
+    encoder. `extractors`, `readers` and `encoders`: what made the stored data. A client that sees only some documents gets the
+    counts of these, without `progress`, `extraction`, `memory`, `languages`, `encoder_advice`, `extractors`, `readers` and
+    `encoders`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -188,6 +209,7 @@ class Status(Response):
     synonym_recall: SynonymRecall | None = Field(default=None, exclude_if=is_empty)
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
     languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    encoder_advice: str | None = Field(default=None, exclude_if=is_empty)
     extractors: list[PassageShare] = Field(default_factory=list)
     readers: list[ReaderShare] = Field(default_factory=list)
     encoders: list[PassageShare] = Field(default_factory=list)

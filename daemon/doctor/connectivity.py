@@ -11,7 +11,8 @@ from daemon.config import Config, model_key
 from daemon.contract.finding import Finding, not_visible
 from daemon.doctor.permissions import closed
 from daemon.model_settings import model_settings
-from memory.encoder import EncoderUnavailable, packaged_model
+from memory.encoder import EncoderUnavailable
+from memory.encoder.packaged_model import packaged_model, verified_weights
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.llm.client import ModelClient
 from memory.llm.errors import ModelError
@@ -27,9 +28,9 @@ def encoder(config: Config) -> Iterator[Finding]:
         yield embedding_server(config)
     if not backend.loads_model_files:
         return
-    if packaged_model.is_packaged(section.model):
+    if (packaged := packaged_model(section.model)) is not None:
         try:
-            yield Finding("encoder model", "ok", f"{section.model}, in {packaged_model.model_dir()}")
+            yield Finding("encoder model", "ok", f"{section.model}, in {verified_weights(packaged).parent}")
         except EncoderUnavailable as error:
             yield Finding(
                 "encoder model", "fail", str(error), "install hippod again: `make install`, or the package again"

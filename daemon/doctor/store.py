@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from daemon.config import Config
+from daemon.config.synonym_rule import synonym_rule
 from daemon.config_types.mounts import MOUNTS
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
 from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
 from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder import identity_before_loading
+from memory.encoder.calibration import known_calibration
+from memory.encoder.packaged_model import PACKAGED_MODELS
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
 from store.errors import refusal
@@ -118,14 +121,18 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
     yield encoder_of_store(config, log.encoder)
-    yield checkpoint(config, folder, log.commit, log.encoder.dim)
+    rule = synonym_rule(config, known_calibration(log.encoder) or log.calibration)
+    yield graph_settings(rule, log.edges_rule)
+    yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 
 
 def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
     said = f"{encoder.name} ({encoder.dim} dimensions)"
-    wanted = identity_before_loading(config.encoder.backend, config.encoder.model)
+    wanted = identity_before_loading(config.encoder.backend, config.encoder.model, encoder)
     name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
     if (name, dim) == (encoder.name, encoder.dim):
+        if any(encoder == model.beginnings_only for model in PACKAGED_MODELS):
+            said += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage; a new store has it"
         return Finding("store encoder", "ok", said)
     hint = "restore the earlier [encoder], or start a new store with another [store] path"
     return Finding(
@@ -133,7 +140,15 @@ def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
     )
 
 
-def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
+def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:
+    said = f"synonym_threshold {made.threshold:g}, synonym_max {made.cap}"
+    if wanted == made:
+        return Finding("store graph", "ok", said)
+    detail = f"the synonym edges were made with {said}; [graph] has {wanted.threshold:g} and {wanted.cap}"
+    return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
+
+
+def checkpoint(folder: Path, seq: int, dim: int, rule: SynonymRule) -> Finding:
     place = newest(folder)
     if place is None:
         status = "ok" if seq < OLD_CHECKPOINT_COMMITS else "warn"
@@ -144,7 +159,7 @@ def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
         )
         return Finding("checkpoint", status, "none yet", hint)  # type: ignore[arg-type]
     try:
-        SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
+        SavedCheckpoint(place, dim, rule)
     except CheckpointUnusable as error:
         hint = (
             f"nothing is lost: the next start is slow and writes a new checkpoint; remove {place} if this finding stays"

@@ -2,11 +2,15 @@
 
 import structlog
 
-from daemon.contract.status import OTHER_ENCODER, IndistinctPhrases
+from daemon.contract.status import IndistinctPhrases, encoder_advice
+from daemon.services.passage_languages import PassageLanguages
 from store.snapshot import Snapshot
 
 GROWN = 1.5
 """Growth of the number of phrases after which the memory is checked again."""
+
+LEAST_PASSAGES = 100
+"""Fewer say little of the languages of a memory that grows."""
 
 log = structlog.get_logger()
 
@@ -24,6 +28,7 @@ class LanguageWatch:
 
     def __init__(self, encoder: str) -> None:
         self._encoder = encoder
+        self._languages = PassageLanguages()
         self._next = 0.0
         self._said = False
 
@@ -33,13 +38,17 @@ class LanguageWatch:
             return
         self._next = GROWN * snapshot.living_phrases
         found = indistinct_phrases(snapshot)
-        if found is not None and found.is_serious(snapshot.living_phrases):
+        enough = snapshot.living_passages >= LEAST_PASSAGES
+        languages = self._languages.shares(snapshot) if enough else {}
+        advice = encoder_advice(self._encoder, snapshot.living_phrases, found, languages)
+        if advice is not None:
             self._said = True
             log.warning(
                 "encoder_knows_little",
                 encoder=self._encoder,
                 phrases=snapshot.living_phrases,
-                unknown=found.unknown,
-                crowded=found.crowded,
-                hint=OTHER_ENCODER,
+                unknown=0 if found is None else found.unknown,
+                crowded=0 if found is None else found.crowded,
+                languages=languages,
+                hint=advice,
             )

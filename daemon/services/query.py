@@ -101,8 +101,12 @@ class QueryService:
         unread: Unread = nothing_unread,
         entities: ModelEntities | None = None,
         fresh: Callable[[QueryRequest], Awaitable[None]] = _as_it_is,
+        weak_below: float | None = None,
     ) -> None:
-        """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop."""
+        """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop.
+
+        `weak_below` is the cosine below which the encoder's matches are weak.
+        """
         self._store = store
         self._encoder = encoder
         self._settings = settings
@@ -112,6 +116,7 @@ class QueryService:
         self._filtering = filtering
         self._unread = unread
         self._fresh = fresh
+        self._weak_below = weak_below
         self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model keeps its thread, but releases its share of the processors.
         self._threads = ThreadPoolExecutor(
@@ -193,7 +198,7 @@ class QueryService:
         explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
-        weak = is_weak(terms.encoder.identity, found.best_cosine)
+        weak = is_weak(self._weak_below, found.best_cosine)
         return _response(found, passages, explained, weak, _cost(terms.entities, terms.recognition), took * 1000)
 
     @property

@@ -16,6 +16,7 @@ from daemon.contract.status import (
     SourceStatus,
     Status,
     SynonymRecall,
+    encoder_advice,
 )
 from daemon.contract.status import MemoryUse as MemoryUseStatus
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
@@ -160,6 +161,7 @@ class StatusService:
         snapshot = memory.store.snapshot()
         trouble = await asyncio.to_thread(memory.trouble)
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
+        languages = await asyncio.to_thread(self._languages.shares, snapshot)
         await asyncio.to_thread(memory.provenance.count)
         return counted.model_copy(
             update={
@@ -169,7 +171,10 @@ class StatusService:
                 "extraction": extraction_status(memory.extraction_queue),
                 "trouble": trouble,
                 "synonym_recall": _synonym_recall(memory.store.synonym_recall),
-                "languages": await asyncio.to_thread(self._languages.shares, snapshot),
+                "languages": languages,
+                "encoder_advice": encoder_advice(
+                    memory.encoder, snapshot.living_phrases, counted.indistinct_phrases, languages
+                ),
                 "extractors": memory.provenance.extractors,
                 "readers": memory.provenance.readers,
                 "encoders": [PassageShare(name=memory.encoder, passages=snapshot.living_passages)],

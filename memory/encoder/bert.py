@@ -1,7 +1,7 @@
 """BERT's forward pass (Devlin et al. 2019; the encoder of Vaswani et al. 2017, section 3.1) as an OpenVINO graph.
 
-The graph is built from the published safetensors file when the encoder is loaded, so no second model file exists. Why
-OpenVINO: docs/decisions/0001-encoder-engine.md.
+The graph is built from the published weights when the encoder is loaded, so no second model file exists. Why OpenVINO:
+docs/decisions/0001-encoder-engine.md.
 """
 
 import queue
@@ -9,12 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
 
 from memory.types import Matrix
 
@@ -31,12 +29,22 @@ Tokens = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """The parts of the model's `config.json` that the forward pass needs."""
+    """The parts of the model's configuration that the forward pass needs."""
 
     layers: int
     heads: int
     hidden: int
     norm_epsilon: float
+
+
+class BertWeights(Protocol):
+    """The weights of one model, by the names that the tensors of `BertModel` have."""
+
+    def tensor(self, name: str) -> NDArray[np.float32]: ...
+
+    def word_vectors(self, tokens: Any) -> Any:
+        """The graph's node that turns token ids, shape (n, length), into word embeddings, shape (n, length, hidden)."""
+        ...
 
 
 def has_bfloat16() -> bool:
@@ -87,18 +95,19 @@ class Bert:
             self._idle.put(request)
 
 
-def bert_graph(weights: Path, shape: BertShape) -> Any:
-    """The model as an OpenVINO graph: token ids, shape (n, length), to embeddings, shape (n, hidden).
+def bert_graph(weights: BertWeights, shape: BertShape) -> Any:
+    """The model as an OpenVINO graph: token ids, shape (n, length), to embeddings, shape (n, hidden)."""
+    return _Graph(weights, shape).model()
 
-    `weights`: a safetensors file with the tensor names of `BertModel`.
-    """
-    with safe_open(str(weights), framework="numpy") as file:
-        return _Graph(file, shape).model()
+
+def looked_up(table: NDArray[Any], rows: Any) -> Any:
+    """The graph's node that takes rows of a table."""
+    return op.gather(_constant(table), rows, _constant(0))
 
 
 class _Graph:
-    def __init__(self, file: Any, shape: BertShape) -> None:
-        self._file = file
+    def __init__(self, weights: BertWeights, shape: BertShape) -> None:
+        self._weights = weights
         self._shape = shape
 
     def model(self) -> Any:
@@ -115,12 +124,11 @@ class _Graph:
 
     def _embeddings(self, tokens: Any) -> Any:
         """The sum of word, position and segment embeddings. All tokens are in the first segment."""
-        words = _constant(self._tensor("embeddings.word_embeddings.weight"))
         segment = self._tensor("embeddings.token_type_embeddings.weight")[0]
-        positions = _constant(self._tensor("embeddings.position_embeddings.weight") + segment)
+        positions = self._tensor("embeddings.position_embeddings.weight") + segment
         length = op.gather(op.shape_of(tokens), _constant(1), _constant(0))
-        places = op.gather(positions, op.range(_constant(0), length, _constant(1), "i64"), _constant(0))
-        return op.add(op.gather(words, tokens, _constant(0)), places)
+        places = looked_up(positions, op.range(_constant(0), length, _constant(1), "i64"))
+        return op.add(self._weights.word_vectors(tokens), places)
 
     def _attention(self, x: Any, name: str) -> Any:
         """softmax(QKᵀ/√d)V of each sequence over itself."""
@@ -145,9 +153,8 @@ class _Graph:
         return op.add(scaled, _constant(self._tensor(f"{name}.bias")))
 
     def _tensor(self, name: str) -> NDArray[np.float32]:
-        tensor: NDArray[np.float32] = self._file.get_tensor(name)
-        return tensor
+        return self._weights.tensor(name)
 
 
-def _constant(value: NDArray[np.float32] | Sequence[int] | int) -> Any:
+def _constant(value: NDArray[Any] | Sequence[int] | int) -> Any:
     return op.constant(value if isinstance(value, np.ndarray) else np.array(value, np.int64))

@@ -55,7 +55,7 @@ class OpenAIEncoder:
         """Why the server did not answer when it was asked for the vectors' length, where `known_dim` took its place."""
         query_prefix, passage_prefix = prefixes_of(model)
         self._query_prefix = query_prefix if server.query_prefix is None else server.query_prefix
-        self._passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
+        self.passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
         given = server.query_prefix if server.triple_query_prefix is None else server.triple_query_prefix
         self._triple_query_prefix = triple_query_prefix_of(model) if given is None else given
         self._phrase_query_prefixes = {}
@@ -67,7 +67,7 @@ class OpenAIEncoder:
 
     def _dim(self, known: int | None) -> int:
         try:
-            return len(self._request([self._passage_prefix + PROBE_TEXT], 0 if known else self._retries)[0])
+            return len(self._request([self.passage_prefix + PROBE_TEXT], 0 if known else self._retries)[0])
         except EncoderServerDown as error:
             if known is None:
                 raise
@@ -78,7 +78,7 @@ class OpenAIEncoder:
         vectors = np.empty((len(texts), self.identity.dim), dtype=np.float32)
         for start in range(0, len(texts), self._batch_size):
             batch = [
-                self._passage_prefix + tokenizable(text, MAX_TEXT_CHARS)
+                self.passage_prefix + tokenizable(text, MAX_TEXT_CHARS)
                 for text in texts[start : start + self._batch_size]
             ]
             vectors[start : start + len(batch)] = self._normalised(self._request_for_indexing(batch))
@@ -115,7 +115,7 @@ class OpenAIEncoder:
             if error.status is None or (error.status < 500 and error.status not in REFUSED_TEXT_STATUSES):
                 raise
             try:
-                self._request([self._passage_prefix + PROBE_TEXT], 0)
+                self._request([self.passage_prefix + PROBE_TEXT], 0)
             except EncoderServerDown:
                 raise error from None
             raise EncoderRefused(str(error), error.loggable, error.status) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from memory.encoder import packaged_model
+from memory.encoder import packaged_model as packaged_models
 from memory.encoder.errors import EncoderUnavailable
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class EncoderSettings:
     server: EmbeddingServer | None = None
     triple_query_prefix: str | None = None
     """For a model that runs here: put before a query that is compared with triples."""
+    made_by: "EncoderIdentity | None" = None
+    """What made the store that the encoder is for; None for a new store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +62,8 @@ class EncoderBackend:
     summary: str
     """One sentence for docs and `doctor`."""
     make: "Callable[[EncoderSettings], Encoder]"
-    identity: "Callable[[str], EncoderIdentity | None]" = lambda _model: None
-    """The identity that an encoder of this model will have, None where only loading it tells."""
+    identity: "Callable[[str, EncoderIdentity | None], EncoderIdentity | None]" = lambda _model, _made_by: None
+    """The identity that this model's encoder will have for a store that an encoder made; None where only loading it tells."""
     check_model: Callable[[str], object] = lambda _model: None
     """Raises `ValueError`, which says what is allowed, for a model that cannot be. Loads nothing."""
     needs_server: bool = False
@@ -80,7 +82,7 @@ def _hash(settings: EncoderSettings) -> "Encoder":
     return HashEncoder() if dim is None else HashEncoder(dim)
 
 
-def _hash_identity(model: str) -> "EncoderIdentity":
+def _hash_identity(model: str, _made_by: "EncoderIdentity | None") -> "EncoderIdentity":
     from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
     from store.types import EncoderIdentity
 
@@ -101,41 +103,52 @@ def _hash_dim(model: str) -> int | None:
 
 def _sentence_transformers(settings: EncoderSettings) -> "Encoder":
     model, batch_size = settings.model, settings.batch_size
-    if missing := _missing_torch(model, settings.device):
+    if missing := _missing_package(model, settings.device):
         raise EncoderUnavailable(f"The encoder {model} cannot be loaded: {missing}.")
-    device = _torch_device(settings.device)
-    if not packaged_model.is_packaged(model):
+    packaged = packaged_models.packaged_model(model)
+    device = "cpu" if packaged is not None and packaged.only_on_cpu else _torch_device(settings.device)
+    if packaged is None:
         from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
         return SentenceTransformerEncoder(model, model, batch_size, device, settings.triple_query_prefix)
-    folder = packaged_model.model_dir()
-    if device == "cpu":
-        from memory.encoder.minilm import MiniLMEncoder
+    weights = packaged_models.verified_weights(packaged)
+    identity = packaged_models.identity_for(packaged, settings.made_by)
+    if packaged is packaged_models.E5:
+        from memory.encoder.e5 import load_e5
 
-        return MiniLMEncoder(folder, batch_size)
+        return load_e5(weights, identity, batch_size)
+    if device == "cpu":
+        from memory.encoder.minilm import load_minilm
+
+        return load_minilm(weights, identity, batch_size, windows=identity == packaged.identity)
     from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
-    return SentenceTransformerEncoder(str(folder), packaged_model.PACKAGED_MODEL, batch_size, device)
+    return SentenceTransformerEncoder(
+        str(weights.parent), identity.name, batch_size, device, windows=identity == packaged.identity
+    )
 
 
-def _missing_torch(model: str, device: str) -> str | None:
-    """The packaged model runs on the CPU without torch; other models and devices need the extra."""
-    if packaged_model.is_packaged(model) and device in ("cpu", "auto"):
+def _missing_package(model: str, device: str) -> str | None:
+    packaged = packaged_models.packaged_model(model)
+    if packaged is not None and packaged.only_on_cpu and device not in ("cpu", "auto"):
+        return f'{model} runs on the CPU only; set [encoder] device to "auto" or "cpu"'
+    if packaged is not None and device in ("cpu", "auto"):
+        try:
+            packaged.find_weights()
+        except FileNotFoundError as error:
+            return str(error)
         return None
     if find_spec("sentence_transformers") is not None:
         return None
     return (
-        "models other than the packaged all-MiniLM-L6-v2, and devices other than the CPU, need the extra hippod[torch]; "
-        "install it with `make install EXTRAS=torch` in a checkout, or with pip install 'hippod[torch]'"
+        "models other than the packaged ones, and devices other than the CPU, need the extra hippod[torch]; "
+        f"{packaged_models.install_command('torch')}"
     )
 
 
-def _sentence_transformers_identity(model: str) -> "EncoderIdentity | None":
-    from store.types import EncoderIdentity
-
-    if not packaged_model.is_packaged(model):
-        return None
-    return EncoderIdentity(packaged_model.PACKAGED_MODEL, packaged_model.PACKAGED_MODEL_DIM)
+def _sentence_transformers_identity(model: str, made_by: "EncoderIdentity | None") -> "EncoderIdentity | None":
+    packaged = packaged_models.packaged_model(model)
+    return None if packaged is None else packaged_models.identity_for(packaged, made_by)
 
 
 def _torch_device(device: str) -> str:
@@ -162,10 +175,10 @@ ENCODER_BACKENDS = {
     for backend in (
         EncoderBackend(
             name="sentence-transformers",
-            summary="A sentence-transformers model runs here. all-MiniLM-L6-v2 comes with hippod; others need the extra torch.",
+            summary="A sentence-transformers model runs here. all-MiniLM-L6-v2 comes with hippod; others need an extra.",
             make=_sentence_transformers,
             identity=_sentence_transformers_identity,
-            missing_package=_missing_torch,
+            missing_package=_missing_package,
             loads_model_files=True,
             memory_bytes=GIB * 8 // 10,
         ),
@@ -196,13 +209,15 @@ def make_encoder(
     device: str,
     server: EmbeddingServer | None = None,
     triple_query_prefix: str | None = None,
+    made_by: "EncoderIdentity | None" = None,
 ) -> "Encoder":
     """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
 
-    `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder ("all-MiniLM-L6-v2"
-    is installed with hippod and never touches the network); for "hash" the dimension in digits (to 8192), else it is 256.
+    `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder (the models of
+    `packaged_model` never touch the network); for "hash" the dimension in digits (to 8192), else it is 256.
     `batch_size`: most texts that go through a model at once. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
-    best there is; "hash" and "openai" have none. `triple_query_prefix`: of a sentence-transformers model by name.
+    best there is; "hash" and "openai" have none. `triple_query_prefix`: of a sentence-transformers model by name. `made_by`:
+    what made the store that the encoder is for.
 
     Raises `ValueError` for a backend, batch size or dimension that cannot be, `EncoderUnavailable` when the model cannot be
     loaded.
@@ -212,9 +227,14 @@ def make_encoder(
     if backend not in ENCODER_BACKENDS:
         *names, last = (f'"{name}"' for name in ENCODER_BACKENDS)
         raise ValueError(f'[encoder] backend is "{backend}"; it must be {", ".join(names)} or {last}.')
-    return ENCODER_BACKENDS[backend].make(EncoderSettings(model, batch_size, device, server, triple_query_prefix))
+    return ENCODER_BACKENDS[backend].make(
+        EncoderSettings(model, batch_size, device, server, triple_query_prefix, made_by)
+    )
 
 
-def identity_before_loading(backend: str, model: str) -> "EncoderIdentity | None":
-    """The identity that the encoder will have, where it is known without loading a model; else `None`."""
-    return ENCODER_BACKENDS[backend].identity(model) if backend in ENCODER_BACKENDS else None
+def identity_before_loading(
+    backend: str, model: str, made_by: "EncoderIdentity | None" = None
+) -> "EncoderIdentity | None":
+    """The identity that the encoder will have for a store that `made_by` made, where it is known without loading a model; else
+    `None`."""
+    return ENCODER_BACKENDS[backend].identity(model, made_by) if backend in ENCODER_BACKENDS else None

@@ -1,7 +1,7 @@
 """Any other model that sentence-transformers can load, and the packaged one on an accelerator."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.priority import QueryPriority
-from memory.encoder.text_preparation import tokenizable
+from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, tokenizable
+from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Matrix
 from store.types import EncoderIdentity
@@ -18,7 +19,7 @@ from store.types import EncoderIdentity
 CACHED_QUERIES = 64
 _CHARACTERS_A_TOKEN = 32
 """A text is cut to this many characters for each token the model takes, before it is tokenised."""
-_WINDOW_TEXTS = 1024
+_TEXTS_AT_ONCE = 1024
 
 
 class SentenceTransformerEncoder:
@@ -26,15 +27,27 @@ class SentenceTransformerEncoder:
 
     Texts of one token length go through the model together, so nothing is padded. What the processor's or accelerator's
     kernels do with other batch sizes is theirs: a text's vector repeats to some 1e-6. Texts beyond the model's maximum
-    are cut there. A text of which the tokeniser knows nothing (`memory.encoder.unknown_text`) has the zero vector.
+    are cut there, or encoded in windows (`text_windows`). A text of which the tokeniser knows nothing
+    (`memory.encoder.unknown_text`) has the zero vector.
     """
 
     def __init__(
-        self, model: str, name: str, batch_size: int, device: str | None, triple_query_prefix: str | None = None
+        self,
+        model: str,
+        name: str,
+        batch_size: int,
+        device: str | None,
+        triple_query_prefix: str | None = None,
+        *,
+        windows: bool = False,
     ) -> None:
-        """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache); seconds, may run in any thread."""
+        """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache); seconds, may run in any thread.
+
+        `windows`: for a model without prefixes whose tokeniser tells where its tokens stand.
+        """
         self._model = _load(model, name, device)
-        self._limit = _CHARACTERS_A_TOKEN * (self._model.max_seq_length or 512)
+        self._windows = windows
+        self._limit = MAX_INDEXED_CHARS if windows else _CHARACTERS_A_TOKEN * (self._model.max_seq_length or 512)
         tokenizer = self._model.tokenizer
         self._vocabulary = Vocabulary(tokenizer.get_vocab(), tokenizer.unk_token, tokenizer.all_special_ids)
         self._batch_size = batch_size
@@ -47,39 +60,61 @@ class SentenceTransformerEncoder:
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         vectors = np.zeros((len(texts), self.identity.dim), dtype=np.float32)
-        for start in range(0, len(texts), _WINDOW_TEXTS):
-            window = [tokenizable(text, self._limit) for text in texts[start : start + _WINDOW_TEXTS]]
-            for rows in self._batches(window):
-                self._priority.yield_to_queries()
-                with self._one_at_a_time:
-                    found = self._model.encode_document(
-                        [window[row] for row in rows],
-                        batch_size=len(rows),
-                        normalize_embeddings=True,
-                        show_progress_bar=False,
-                    )
-                vectors[[start + row for row in rows]] = found
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            part = [tokenizable(text, self._limit) for text in texts[start : start + _TEXTS_AT_ONCE]]
+            vectors[start : start + len(part)] = self._pooled(part, self._encode_windows)
+        return vectors
+
+    def _pooled(self, texts: list[str], encode: Callable[[list[str]], Matrix]) -> Matrix:
+        windows = [self._cut(text) for text in texts]
+        every = [window for each in windows for window in each]
+        found, counts = encode(every), iter([len(tokens or ()) for tokens in self._tokens(every)])
+        known = [[next(counts) for _ in each] for each in windows]
+        kept = np.array([count > 0 for each in known for count in each], np.bool_)
+        return pooled(found[kept], [[count for count in each if count] for each in known])
+
+    def _cut(self, text: str) -> list[str]:
+        if not self._windows:
+            return [text]
+        with self._one_at_a_time:
+            spans = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+            room = self._model.max_seq_length - self._model.tokenizer.num_special_tokens_to_add()
+        return text_windows(text, spans, room)
+
+    def _encode_windows(self, windows: list[str]) -> Matrix:
+        vectors = np.zeros((len(windows), self.identity.dim), dtype=np.float32)
+        for rows in self._batches(windows):
+            self._priority.yield_to_queries()
+            with self._one_at_a_time:
+                vectors[rows] = self._model.encode_document(
+                    [windows[row] for row in rows],
+                    batch_size=len(rows),
+                    normalize_embeddings=True,
+                    show_progress_bar=False,
+                )
         return vectors
 
     def encode_roughly(self, texts: Sequence[str]) -> Matrix:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        return self._remembered(tokenizable(text, self._limit), None)
+        return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), None)
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
         """As `encode_query`, with the configured prefix for triples in the place of the model's own prompt."""
-        return self._remembered(tokenizable(text, self._limit), self._triple_query_prefix)
+        return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), self._triple_query_prefix)
 
     def _encode_query(self, text: str, prompt: str | None) -> NDArray[np.float32]:
-        if self._tokens([text])[0] is None:
-            vector = np.zeros(self.identity.dim, np.float32)
-        else:
-            with self._priority.query_under_way(), self._one_at_a_time:
+        def encode(windows: list[str]) -> Matrix:
+            with self._one_at_a_time:
                 found = self._model.encode_query(
-                    text, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+                    windows, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
                 )
-            vector = np.asarray(found, dtype=np.float32)
+            vectors: Matrix = np.asarray(found, dtype=np.float32)
+            return vectors
+
+        with self._priority.query_under_way():
+            vector: NDArray[np.float32] = self._pooled([text], encode)[0]
         vector.setflags(write=False)
         return vector
 

@@ -1,5 +1,10 @@
 """A text before it is encoded: cut and made valid Unicode, and the prefix that its model asks for."""
 
+MAX_QUERY_CHARS = 8192
+"""Of a query, before tokenising by a model that runs here."""
+MAX_INDEXED_CHARS = 1 << 18
+"""Of a text to be indexed, likewise: as many as 8,192 tokens of 32 characters; `[passages] max_tokens` allows no longer one."""
+
 _TASK = "Given a question, retrieve passages that answer it"
 _TRIPLE_TASK = "Given a question, retrieve facts that match it"
 _PHRASE_TASK = "Given a question, retrieve phrases that it mentions or that matter to it"

@@ -29,9 +29,10 @@ class Vocabulary:
     def __init__(self, pieces: Mapping[str, int], unknown: str | None, special: Iterable[int]) -> None:
         """`pieces`: the vocabulary with its numbers; `unknown`: the piece that stands for what is in none of them; `special`:
         numbers that stand for no text."""
-        scripts = {piece: _script(piece) for piece in pieces}
+        letters = {piece: _letters(piece) for piece in pieces}
+        scripts = {piece: _script_of(found[0]) if found else None for piece, found in letters.items()}
         every = Counter(script for script in scripts.values() if script is not None)
-        words = Counter(script for piece, script in scripts.items() if script is not None and len(_letters(piece)) > 1)
+        words = Counter(scripts[piece] for piece, found in letters.items() if len(found) > 1)
         self._says = bytearray([_NOT_COUNTED]) * (max(pieces.values(), default=0) + 1)
         for piece, number in pieces.items():
             script = scripts[piece]
@@ -73,12 +74,6 @@ class Vocabulary:
 
 def _letters(piece: str) -> str:
     return "".join(filter(str.isalpha, piece))
-
-
-def _script(piece: str) -> str | None:
-    """The script of a piece's first letter, None where it has no letter."""
-    letters = _letters(piece)
-    return _script_of(letters[0]) if letters else None
 
 
 @cache

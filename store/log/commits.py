@@ -8,7 +8,7 @@ because the process ended before it wrote the row.
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ from store.lance.tables import Tables
 from store.log import migrations
 from store.log.extraction_costs import add_costs
 from store.log.migrated import Migrated
-from store.types import EncoderIdentity, ExtractionCosts, SynonymRule
+from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
 HEAD = "head"
 """File with the last commit's number, written after the commit's row. If the log ends before that number, it has lost
@@ -33,6 +33,21 @@ STALE = "synonyms_stale"
 
 PERMANENT_KINDS = ("create", "migrate", SETTLE)
 """Kinds of commits whose rows describe the store itself; these rows are never trimmed."""
+
+
+def rule_facts(rule: SynonymRule) -> dict[str, Any]:
+    """The facts of a commit that makes all synonym edges by `rule`."""
+    return {
+        "synonym_rule": SynonymRule.VERSION,
+        "synonym_threshold": rule.threshold,
+        "synonym_max": rule.cap,
+    }
+
+
+def edges_rule(all_facts: Sequence[Mapping[str, Any]]) -> SynonymRule:
+    """What the last of such commits says; the defaults if none does, as in a log of an earlier release."""
+    made = [facts for facts in all_facts if "synonym_threshold" in facts]
+    return SynonymRule(made[-1]["synonym_threshold"], made[-1]["synonym_max"]) if made else SynonymRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +67,14 @@ class Commit:
 class CommitLog:
     """Reads the log at opening and appends to it."""
 
-    def __init__(self, tables: Tables, encoder: EncoderIdentity) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        encoder: EncoderIdentity,
+        rule: SynonymRule | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
+        """`rule` and `calibration` are written into a new log."""
         self._tables = tables
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
@@ -65,6 +87,8 @@ class CommitLog:
         """Format of the store when it was opened; opening migrates it to this version's format."""
         self.synonym_rule = SynonymRule.VERSION
         """Version of the rule that made the synonym edges (`SynonymRule.VERSION`)."""
+        self.edges_rule = SynonymRule()
+        """The `[graph]` settings with which the synonym edges were made; the defaults in a log of an earlier release."""
         self.synonyms_stale = False
         """Whether the synonym edges must be recomputed because a migration has changed triples."""
         rows = commits.from_table(tables.read("commits"))
@@ -82,6 +106,7 @@ class CommitLog:
         if rows:
             self.format = migrations.format_of(all_facts)
             self.synonym_rule = max(facts.get("synonym_rule", 1) for facts in all_facts)
+            self.edges_rule = edges_rule(all_facts)
             self._check_identity(all_facts[0], encoder)
             last = rows[-1]
             rowless_costs: Mapping[str, Any] = next(
@@ -103,7 +128,10 @@ class CommitLog:
         else:
             self.rolled_back = []
             self.last = Commit(0, time.time())
-            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim, "synonym_rule": SynonymRule.VERSION}
+            self.edges_rule = rule or SynonymRule()
+            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim} | rule_facts(self.edges_rule)
+            if calibration is not None:
+                facts["calibration"] = [calibration.synonym_threshold, calibration.weak_below]
             self.append("create", {}, facts)
 
     def _check_identity(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:

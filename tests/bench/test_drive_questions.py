@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bench.support.questions.drives import DEVELOPMENT_CONVERSATIONS, write_conversations
+from bench.support.questions.drives import DEVELOPMENT_CONVERSATIONS, cross_lingual_questions, write_conversations
 
 
 def conversation(number: int) -> dict[str, Any]:
@@ -32,3 +32,16 @@ def test_questions_with_evidence_find_the_turns_of_their_conversation(tmp_path: 
     half, whole = (SimpleNamespace(text=part) for part in (text.partition("Then")[0], text))
     assert several.found([half]) == 1
     assert several.found([whole]) == several.found([half, whole]) == 2
+
+
+def test_english_questions_are_asked_of_the_pages_in_another_language(tmp_path: Path) -> None:
+    asked = [
+        {"id": 1, "language": "en", "question": "Where is it?", "gold": ["en/a.md"]},
+        {"id": 1, "language": "de", "question": "Wo ist es?", "gold": ["de/ä.md"]},
+        {"id": 2, "language": "de", "question": "Wer?", "gold": ["de/b.md"]},
+    ]
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps(asked))
+    [question] = cross_lingual_questions(file, "de")
+    assert (question.text, question.scope, question.gold) == ("Where is it?", "de", 1)
+    assert question.inner.documents == {"de/ä.md"}

@@ -26,7 +26,7 @@ PINS = ROOT / "constraints.txt"
 VLLM_PINS = ROOT / "constraints-vllm.txt"
 """What the extra `vllm` is installed with in place of the others; it is not installed here, and asked about all the same."""
 TABLE = ROOT / "docs" / "reference" / "dependencies.md"
-EXTRAS = {"ray", "torch", "vllm"}
+EXTRAS = {"multilingual", "ray", "torch", "vllm"}
 OWN = {"hippod", "pip", "setuptools", "wheel"}
 """What is there by itself."""
 ROOMS = ("consumers", "memory", "store", "daemon", "cli")
@@ -78,10 +78,12 @@ ELSEWHERE = {
 
 
 def direct() -> dict[str, str]:
-    """The dependencies that pyproject.toml names, and under which extra ("" for hippod itself)."""
+    """The dependencies that pyproject.toml names, and under which extra ("" for hippod itself). One that the extra `test`
+    shares with another is the other's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     groups = {"": project["dependencies"], **project["optional-dependencies"]}
-    return {canonicalize_name(Requirement(text).name): extra for extra, texts in groups.items() for text in texts}
+    in_order = sorted(groups.items(), key=lambda group: group[0] != "test")
+    return {canonicalize_name(Requirement(text).name): extra for extra, texts in in_order for text in texts}
 
 
 def table() -> list[Row]:

@@ -183,6 +183,23 @@ def test_a_store_made_by_another_encoder_is_refused_and_both_are_named(hippo: Hi
     assert daemon.start().wait()["documents"] == 1
 
 
+def test_changed_settings_of_the_index_are_applied_at_the_next_start(hippo: Hippo) -> None:
+    daemon = hippo()
+    daemon.write(
+        "a.txt", "\n\n".join(f"Brig {n} sails to harbour {n} with cargo {n * n}, and returns." for n in range(20))
+    )
+    daemon.start().wait()
+    assert daemon.status()["passages"] == 1
+    daemon.sections |= {"passages": {"max_tokens": 40, "min_tokens": 16}, "graph": {"synonym_threshold": 0.5}}
+    write_config(daemon.config, daemon.sections)
+    daemon.restart().wait()
+    assert daemon.status()["passages"] > 3
+    assert daemon.ctl("verify").code == CLEAN
+    daemon.restart().wait()
+    [cut], [settled] = daemon.events("passages_cut_anew"), daemon.events("synonyms_settling")
+    assert (cut["files"], cut["max_tokens"], settled["synonym_threshold"]) == (1, 40, 0.5)
+
+
 def test_a_store_of_a_newer_format_is_refused(hippo: Hippo) -> None:
     daemon = hippo().start()
     daemon.stop()

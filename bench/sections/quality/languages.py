@@ -4,29 +4,43 @@
 questions in `bench/support/questions/manual_questions.json`; what answers one is a passage that its regular expression
 finds: a command, a path or a name that the question does not have. Here are BM25 by itself, in the language's own drive and
 among all, and what the rules read. `python -m bench manuals` measures whole daemons.
+
+Then, with each installed packaged encoder, a daemon on the vault (`HIPPOD_BENCH_VAULT`), help pages in nine languages: each
+language's questions on its own pages, and English questions on the pages in another language.
 """
 
 import json
 import os
 import random
 import re
+import shutil
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.sections.quality.manuals import DATA
+from bench.support.bulk_daemon import BULK_S, bulk_daemon
+from bench.support.questions.drives import DriveQuestion, cross_lingual_questions, place, vault_questions
+from bench.support.questions.mode_comparison import KS, markdown_table, recalls
 from consumers.parsing.parse_file import parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
+from memory.encoder.packaged_model import PACKAGED_MODELS
 from memory.openie.rules.extractor import RulesExtractor
+from memory.retrieval.modes import DEFAULT_MODE
 from store.index.bm25 import Postings
 from store.types import MENTION, PassageText
+from tests.e2e.real_hippod import Daemon
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "questions" / "manual_questions.json"
 EXTRACTED_PASSAGES = 300
 """Passages a language that the rules read."""
+VAULT_MODES = (DEFAULT_MODE, "dense", "bm25")
+CROSSED_LANGUAGES = ("de", "zh", "ru")
 STRUCTURE = "also known as"
 """The predicate between a title and its other forms, which no sentence states."""
 Questions = list[dict[str, Any]]
@@ -34,6 +48,10 @@ Questions = list[dict[str, Any]]
 
 def run(results: dict[str, Any]) -> str:
     """Markdown; all figures in `results`."""
+    return "\n\n".join([_manuals(results), _vault(results.setdefault("vault", {}))])
+
+
+def _manuals(results: dict[str, Any]) -> str:
     folder = Path(os.environ.get("HIPPOD_BENCH_MANUALS", DATA / "drive"))
     if not folder.is_dir():
         return f"Skipped: the manuals are read from {folder}, which is not there (HIPPOD_BENCH_MANUALS names another place)."
@@ -50,6 +68,51 @@ def run(results: dict[str, Any]) -> str:
             found["mixed"] = _asked(questions, together, mixed)
         results["languages"][code] = found
     return _table(results["languages"])
+
+
+def _vault(results: dict[str, Any]) -> str:
+    source, asked = place("vault", DATA.parent / "vault" / "drive"), DATA.parent / "vault" / "questions.json"
+    if not source.is_dir() or not asked.exists():
+        return f"Skipped: the vault is read from {source}, which is not there (HIPPOD_BENCH_VAULT names another place)."
+    languages = sorted(each.name for each in source.iterdir() if vault_questions(asked, each.name))
+    columns: dict[str, dict[str, float]] = {}
+    for model in PACKAGED_MODELS:
+        with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as home:
+            model.find_weights()
+            daemon = bulk_daemon(Path(home), model.names[0])
+            shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
+            with daemon:
+                daemon.wait(BULK_S)
+                for mode in VAULT_MODES:
+                    columns[f"`{mode}`, {model.names[0]}"] = _vault_shares(daemon, asked, languages, mode)
+    results.update(columns)
+    rows = [(row, *(f"{column[row]:.2f}" for column in columns.values())) for row in next(iter(columns.values()))]
+    return markdown_table(("vault: all pages among five passages", *columns), rows)
+
+
+def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) -> dict[str, float]:
+    """The share of questions of which all pages are among the first five passages, by row of the table."""
+
+    def answered(questions: list[DriveQuestion]) -> list[bool]:
+        return [bool(share == 1) for share in recalls(daemon, questions, mode)[:, KS.index(5)]]
+
+    own = {language: vault_questions(asked, language) for language in languages}
+    found = {language: answered(questions) for language, questions in own.items()}
+    of_two = [
+        right
+        for language, questions in own.items()
+        for question, right in zip(questions, found[language], strict=True)
+        if question.gold > 1
+    ]
+    rows = {language: float(np.mean(each)) for language, each in found.items()}
+    rows["mean of the languages"] = float(np.mean(list(rows.values())))
+    rows["questions of two pages"] = float(np.mean(of_two)) if of_two else 0.0
+    crossed = {
+        f"English questions, pages in {language}": answered(cross_lingual_questions(asked, language))
+        for language in CROSSED_LANGUAGES
+        if language in languages
+    }
+    return rows | {name: float(np.mean(each)) for name, each in crossed.items()}
 
 
 def _passages(folder: Path) -> list[Passage]:

@@ -24,7 +24,7 @@ from consumers.parsing.parse_file import parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from memory.encoder import make_encoder
-from memory.retrieval.weak_match import WEAK_BELOW
+from memory.encoder.packaged_model import MINILM
 from store.types import PassageText
 from tests.e2e.real_hippod import ROOT
 
@@ -60,7 +60,8 @@ def run(results: dict[str, Any]) -> str:
     vectors = {name: encoder.encode_roughly([passage.full for passage in each.passages]) for name, each in sets.items()}
     asked = {name: np.stack([encoder.encode_query(text) for text in each.questions]) for name, each in sets.items()}
     halves = {name: _halves(asked[name] @ vectors[name].T, each.gold) for name, each in sets.items()}
-    own = WEAK_BELOW[encoder.identity.name]
+    own = MINILM.calibration.weak_below
+    assert own is not None
     rows = []
     for name, pair in halves.items():
         results[name] = {"passages": len(sets[name].passages), "questions": len(sets[name].questions), "halves": []}

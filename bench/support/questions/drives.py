@@ -89,6 +89,21 @@ def vault_questions(path: Path, language: str) -> list[DriveQuestion]:
     ]
 
 
+def cross_lingual_questions(path: Path, language: str) -> list[DriveQuestion]:
+    """The vault's questions in English, asked of the pages in another language. A question has one `id` in all languages."""
+    entries = json.loads(path.read_text("utf-8"))
+    english = {each["id"]: each["question"] for each in entries if each["language"] == "en"}
+    return [
+        DriveQuestion(
+            EvalQuestion(english[each["id"]], documents=frozenset(each["gold"])),
+            "one page" if len(each["gold"]) == 1 else "two pages",
+            language,
+        )
+        for each in entries
+        if each["language"] == language and each["id"] in english
+    ]
+
+
 def write_conversations(path: Path, drive: Path) -> list[TurnQuestion]:
     """Writes LoCoMo's development conversations as one document a session; returns the questions that have evidence."""
     questions = []

@@ -51,6 +51,7 @@ function show(now) {
     now.state === "ready" ? `commit ${number.format(now.commit)}, following ${sources} ${sources === 1 ? "source" : "sources"}${waits}` : now.state,
   );
   showTrouble(now.trouble ? `Commits fail now: ${now.trouble}` : "");
+  showAdvice(now.encoder_advice ? `${now.encoder} does not know these documents well: ${now.encoder_advice}` : "");
   if (growth.add(now)) timeSlider.set(growth.points);
 }
 
@@ -67,6 +68,11 @@ function showDisconnected(text) {
 function showTrouble(text) {
   byId("trouble").textContent = text;
   byId("trouble").hidden = !text;
+}
+
+function showAdvice(text) {
+  byId("encoder-advice").textContent = text;
+  byId("encoder-advice").hidden = !text;
 }
 
 // All that may have been missed.

@@ -99,7 +99,8 @@ def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(he
         if check is not None:
             assert check["status"] == "warn"
             assert STATUS["encoder"] in check["detail"]
-            assert "paraphrase-multilingual-MiniLM-L12-v2" in check["hint"]
+            assert "make install EXTRAS=multilingual" in check["hint"]
+            assert "multilingual-e5-small-4bit" in check["hint"]
     scripted.answers["GET /v1/status"] = STATUS
     assert "languages" not in by_name(here("--json", "doctor"))
 
@@ -110,7 +111,7 @@ def test_an_english_encoder_beside_other_languages_is_named(here: Here, scripted
         (STATUS["encoder"], {"en": 0.7, "de": 0.2, "zh": 0.1}, True),
         (STATUS["encoder"], {"de": 1.0}, True),
         (STATUS["encoder"], {"en": 0.9, "de": 0.1}, False),
-        ("intfloat/multilingual-e5-small", {"de": 1.0}, False),
+        ("multilingual-e5-small-4bit", {"de": 1.0}, False),
     ):
         scripted.answers["GET /v1/status"] = STATUS | {"encoder": encoder, "languages": languages}
         check = by_name(here("--json", "doctor")).get("languages")

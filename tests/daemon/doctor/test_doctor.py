@@ -93,6 +93,20 @@ def test_a_store_of_another_encoder(configured: Configured, tmp_path: Path) -> N
     bad(store(configured()), "store encoder", "someone/else (768 dimensions)", HASH_ENCODER_NAME, "[encoder]")
 
 
+def test_a_store_whose_synonym_edges_have_other_settings(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    assert named(store(configured()), "store graph").status == "ok"
+    changed = configured(graph={"synonym_threshold": 0.9, "synonym_max": 7})
+    bad(store(changed), "store graph", "synonym_threshold 0.8", "0.9 and 7", "restart", status="warn")
+
+
+def test_a_store_of_an_earlier_release_keeps_its_encoder(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store", EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2", 384))
+    found = named(store(configured(encoder={"backend": "sentence-transformers"})), "store encoder")
+    assert found.status == "ok"
+    assert "first 256 tokens" in found.detail
+
+
 def test_a_store_of_a_newer_format(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commits, "FORMAT", 999)
     make(tmp_path / "store")

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from memory.encoder import identity_before_loading, make_encoder
-from memory.encoder.minilm import MiniLMEncoder
-from memory.types import Encoder
+from memory.encoder.bert_encoder import BertEncoder
 from store.types import EncoderIdentity
 
 WORDS = [
@@ -50,7 +49,7 @@ def prose(words: int, seed: int) -> str:
 
 
 TEXTS = [
-    *(prose(length, seed) for seed, length in enumerate([1, 2, 2, 3, 3, 3, 5, 8, 8, 13, 21, 34, 55, 89, 144, 180])),
+    *(prose(length, seed) for seed, length in enumerate([1, 2, 2, 3, 3, 5, 8, 13, 21, 34, 55, 120])),
     "('mira ørsted', 'founded', 'harrow observatory')",
     "Harrow Observatory\nIt stands on Mount Harrow. It was founded by Mira Ørsted in 1911.",
     "emoji 👩‍🔬 and tabs\t\tand\nlines",
@@ -79,7 +78,7 @@ HOSTILE = [
     "\ud800",
     "\udfff\ud800 swapped surrogates",
     "a" * 1_000_000,
-    "word " * 200_000,
+    "word " * 500,
     " " * 1_000_000 + "end",
     "\ud83d" * 1_000_000,
     "\u202e\ufeff\ufffe",
@@ -107,23 +106,23 @@ GOLDEN = [
 """The first components of the text's vector."""
 
 
-@pytest.fixture(scope="module")
-def encoder() -> Encoder:
-    return make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
+@pytest.fixture
+def encoder(minilm: BertEncoder) -> BertEncoder:
+    return minilm
 
 
 def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a * b).sum(axis=1)
 
 
-def test_vectors_are_those_of_the_models_authors(encoder: Encoder) -> None:
+def test_vectors_are_those_of_the_models_authors(encoder: BertEncoder) -> None:
     """The expected numbers were computed by sentence-transformers 6.2 with torch 2.13 in float32."""
     for vector in (encoder.encode([GOLDEN_TEXT])[0], encoder.encode_query(GOLDEN_TEXT)):
         np.testing.assert_allclose(vector[: len(GOLDEN)], GOLDEN, atol=2e-6)
 
 
 @pytest.mark.slow
-def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder: Encoder) -> None:
+def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder: BertEncoder) -> None:
     among = [*UNKNOWN, *TEXTS, *PARTLY_KNOWN]
     for vectors in (
         encoder.encode(among),
@@ -136,19 +135,19 @@ def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder
 
 
 @pytest.mark.slow
-def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: Encoder) -> None:
-    texts = [prose(1 + n % 90, n) for n in range(120)] + TEXTS
+def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: BertEncoder) -> None:
+    texts = [prose(1 + n % 40, n) for n in range(12)] + TEXTS
     rough = encoder.encode_roughly(texts)
     assert (rough.dtype, rough.shape) == (np.float32, (len(texts), 384))
     np.testing.assert_allclose(np.linalg.norm(rough, axis=1), 1.0, atol=1e-6)
     assert cosines(rough, encoder.encode(texts)).min() >= 0.9999
     np.testing.assert_allclose(encoder.encode_roughly(texts[::-1])[::-1], rough, atol=1e-6)
-    for row in range(0, len(texts), 29):
+    for row in range(0, len(texts), 19):
         np.testing.assert_allclose(encoder.encode_roughly([texts[row]])[0], rough[row], atol=1e-6)
 
 
 @pytest.mark.slow
-def test_rows_are_float32_of_length_one_in_the_order_given(encoder: Encoder) -> None:
+def test_rows_are_float32_of_length_one_in_the_order_given(encoder: BertEncoder) -> None:
     vectors = encoder.encode(TEXTS)
     assert vectors.dtype == np.float32
     assert vectors.flags.c_contiguous
@@ -158,16 +157,16 @@ def test_rows_are_float32_of_length_one_in_the_order_given(encoder: Encoder) -> 
     np.testing.assert_allclose(backwards[::-1], vectors, atol=1e-6)
 
 
-def test_no_texts(encoder: Encoder) -> None:
+def test_no_texts(encoder: BertEncoder) -> None:
     assert encoder.encode([]).shape == (0, 384)
 
 
 @pytest.mark.slow
-def test_a_vector_does_not_depend_on_the_texts_beside_it(encoder: Encoder) -> None:
+def test_a_vector_does_not_depend_on_the_texts_beside_it(encoder: BertEncoder) -> None:
     alone = np.stack([encoder.encode([text])[0] for text in TEXTS])
     shuffled = random.Random(1)
-    for others in (0, 3, 40, 200):
-        crowd = TEXTS + [prose(shuffled.randint(1, 60), seed) for seed in range(others)]
+    for others in (3, 30):
+        crowd = TEXTS + [prose(shuffled.randint(1, 20), seed) for seed in range(others)]
         order = shuffled.sample(range(len(crowd)), len(crowd))
         found = np.empty((len(crowd), 384), dtype=np.float32)
         found[order] = encoder.encode([crowd[row] for row in order])
@@ -175,25 +174,26 @@ def test_a_vector_does_not_depend_on_the_texts_beside_it(encoder: Encoder) -> No
 
 
 @pytest.mark.slow
-def test_a_vector_does_not_depend_on_the_batch_size(encoder: Encoder) -> None:
-    one_by_one = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 1, "cpu")
-    np.testing.assert_allclose(one_by_one.encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
+def test_a_vector_does_not_depend_on_the_batch_size(encoder: BertEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = encoder.encode(TEXTS)
+    monkeypatch.setattr(encoder, "_batch_size", 1)
+    np.testing.assert_allclose(encoder.encode(TEXTS), together, atol=1e-6)
 
 
 @pytest.mark.slow
-def test_a_query_has_the_vector_of_the_same_text_when_indexed(encoder: Encoder) -> None:
+def test_a_query_has_the_vector_of_the_same_text_when_indexed(encoder: BertEncoder) -> None:
     queries = np.stack([encoder.encode_query(text) for text in TEXTS])
     np.testing.assert_allclose(queries, encoder.encode(TEXTS), atol=1e-6)
 
 
-def test_a_repeated_query_cannot_be_spoilt_by_whoever_got_it_first(encoder: Encoder) -> None:
+def test_a_repeated_query_cannot_be_spoilt_by_whoever_got_it_first(encoder: BertEncoder) -> None:
     first = encoder.encode_query("who founded it?")
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 7.0
     assert np.array_equal(encoder.encode_query("who founded it?"), first)
 
 
-def test_any_string_has_a_vector(encoder: Encoder) -> None:
+def test_any_string_has_a_vector(encoder: BertEncoder) -> None:
     """Of length one, or zero where no word of it is known."""
     vectors = encoder.encode(HOSTILE)
     assert set(np.linalg.norm(vectors, axis=1).round(5).tolist()) == {0.0, 1.0}
@@ -201,18 +201,20 @@ def test_any_string_has_a_vector(encoder: Encoder) -> None:
         np.testing.assert_allclose(encoder.encode_query(text), vector, atol=1e-6)
 
 
-def test_a_surrogate_pair_is_the_character_it_means(encoder: Encoder) -> None:
+def test_a_surrogate_pair_is_the_character_it_means(encoder: BertEncoder) -> None:
     np.testing.assert_allclose(encoder.encode_query("fun \ud83d\ude00"), encoder.encode_query("fun 😀"), atol=1e-6)
 
 
-def test_what_stands_beyond_the_models_maximum_is_not_read(encoder: Encoder) -> None:
+def test_the_last_word_of_a_text_longer_than_the_model_reads_changes_its_vector(encoder: BertEncoder) -> None:
     long = prose(300, 7)
-    np.testing.assert_allclose(encoder.encode_query(long), encoder.encode_query(long + " and more of it"), atol=1e-6)
+    one, other = encoder.encode([f"{long} glacier", f"{long} senate"])
+    assert 0.9 < one @ other < 0.99999
+    np.testing.assert_allclose(encoder.encode_query(f"{long} glacier"), one, atol=1e-6)
 
 
 @pytest.mark.slow
-def test_threads_get_the_vectors_they_asked_for(encoder: Encoder) -> None:
-    parts: list[Sequence[str]] = [[prose(1 + (i + j) % 17, 100 * i + j) for j in range(120)] for i in range(4)]
+def test_threads_get_the_vectors_they_asked_for(encoder: BertEncoder) -> None:
+    parts: list[Sequence[str]] = [[prose(1 + (i + j) % 17, 100 * i + j) for j in range(16)] for i in range(4)]
     expected = [encoder.encode(part) for part in parts]
     found: dict[int, np.ndarray] = {}
 
@@ -231,8 +233,8 @@ def test_threads_get_the_vectors_they_asked_for(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
-def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
-    indexing = threading.Thread(target=encoder.encode, args=([prose(150, seed) for seed in range(120)],))
+def test_queries_are_answered_while_indexing_goes_on(encoder: BertEncoder) -> None:
+    indexing = threading.Thread(target=encoder.encode, args=([prose(150, seed) for seed in range(24)],))
     indexing.start()
     for i in range(5):
         encoder.encode_query(f"a question that nobody asked before, number {i}")
@@ -241,9 +243,9 @@ def test_queries_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
 
 
 @pytest.mark.slow
-def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: Encoder) -> None:
+def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: BertEncoder) -> None:
     """The engine's own `infer` deadlocked when many threads called it once each and ended."""
-    indexing = threading.Thread(target=encoder.encode, args=([prose(40, seed) for seed in range(30)],))
+    indexing = threading.Thread(target=encoder.encode, args=([prose(40, seed) for seed in range(20)],))
     indexing.start()
     answered: list[int] = []
 
@@ -262,32 +264,38 @@ def test_short_lived_threads_are_answered_while_indexing_goes_on(encoder: Encode
     assert sorted(answered) == list(range(80))
 
 
-@pytest.mark.slow
-def test_it_loads_in_a_background_thread() -> None:
-    made: list[Encoder] = []
-    loading = threading.Thread(
-        target=lambda: made.append(make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 8, "cpu"))
-    )
-    loading.start()
-    loading.join()
-    assert made[0].encode_query("hello").shape == (384,)
-
-
-def test_the_identity_is_known_before_loading(encoder: Encoder) -> None:
-    expected = EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2", 384)
+def test_the_identity_is_known_before_loading(encoder: BertEncoder) -> None:
+    expected = EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2+windows", 384)
     assert encoder.identity == expected
     assert identity_before_loading("sentence-transformers", "all-MiniLM-L6-v2") == expected
     assert identity_before_loading("sentence-transformers", "sentence-transformers/all-MiniLM-L6-v2") == expected
 
 
+def test_a_store_of_an_earlier_release_keeps_vectors_of_the_first_256_tokens(encoder: BertEncoder) -> None:
+    earlier = EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2", 384)
+    assert identity_before_loading("sentence-transformers", "all-MiniLM-L6-v2", earlier) == earlier
+    made = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu", made_by=earlier)
+    assert made.identity == earlier
+    long = prose(300, 7)
+    found = made.encode([long, f"{long} glacier", "Harrow Observatory"])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    now = encoder.encode([long, "Harrow Observatory"])
+    np.testing.assert_allclose(found[2], now[1], atol=1e-6)
+    assert found[0] @ now[0] < 0.9999
+
+
 @pytest.mark.process
-def test_it_needs_no_network_no_torch_and_no_telemetry() -> None:
+def test_it_loads_in_a_background_thread_without_network_torch_and_telemetry() -> None:
     code = """
-import socket, sys
+import socket, sys, threading
 def refuse(*_): raise AssertionError("the network was touched")
 socket.socket.connect = socket.getaddrinfo = refuse
 from memory.encoder import make_encoder
-encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")
+made = []
+loading = threading.Thread(target=lambda: made.append(make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")))
+loading.start()
+loading.join()
+[encoder] = made
 assert encoder.encode(["hello"]).shape == (1, 384)
 unwanted = {"torch", "sentence_transformers", "transformers", "sklearn", "openvino_telemetry", "openvino.tools.ovc"}
 assert not {name for name in unwanted if sys.modules.get(name)}
@@ -302,7 +310,7 @@ assert not {name for name in unwanted if sys.modules.get(name)}
     assert run.returncode == 0, run.stderr
 
 
-def test_it_says_how_many_words_of_a_query_it_knows(encoder: MiniLMEncoder) -> None:
+def test_it_says_how_many_words_of_a_query_it_knows(encoder: BertEncoder) -> None:
     assert encoder.known_words("Which command lists the files of a package?") == 1.0
     assert encoder.known_words("Wie vergrößert man die Auslagerungsdatei?") < 0.5
     assert encoder.known_words("怎样检测电脑内存") == 0.0

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memory.encoder import EncoderUnavailable, identity_before_loading, make_encoder, packaged_model
-from memory.encoder.minilm import MiniLMEncoder
 from memory.encoder.priority import QueryPriority
+from memory.encoder.registry import ENCODER_BACKENDS
 from memory.encoder.unknown_text import Vocabulary
 
 
@@ -42,26 +42,38 @@ def test_what_needs_the_extra_torch_names_it_and_the_command(
 
 def test_the_packaged_model_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory.encoder.registry.find_spec", lambda _name: None)
-    encoder = make_encoder("sentence-transformers", "sentence-transformers/all-MiniLM-L6-v2", 64, "auto")
-    assert isinstance(encoder, MiniLMEncoder)
+    missing_package = ENCODER_BACKENDS["sentence-transformers"].missing_package
+    for name in packaged_model.MINILM.names:
+        assert missing_package(name, "auto") is missing_package(name, "cpu") is None
+
+
+def test_the_multilingual_model_names_its_extra_and_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.encoder.packaged_model.find_spec", lambda _name: None)
+    with pytest.raises(EncoderUnavailable, match=r"hippod\[multilingual\].*make install EXTRAS=multilingual"):
+        make_encoder("sentence-transformers", "multilingual-e5-small-4bit", 64, "auto")
+
+
+def test_the_multilingual_model_runs_on_the_cpu_only() -> None:
+    with pytest.raises(EncoderUnavailable, match=r'\[encoder\] device to "auto" or "cpu"'):
+        make_encoder("sentence-transformers", "multilingual-e5-small-4bit", 64, "cuda")
 
 
 def test_a_missing_model_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory.packaged_data.FOLDER", "nowhere_to_be_found")
     with pytest.raises(EncoderUnavailable, match=r"nowhere_to_be_found.*make install"):
-        packaged_model.model_dir()
+        packaged_model.verified_weights(packaged_model.MINILM)
 
 
 def test_weights_other_than_the_published_ones_are_refused(tmp_path: Path) -> None:
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(b"not a model")
     with pytest.raises(EncoderUnavailable, match=r"model\.safetensors.*SHA-256.*reinstall"):
-        packaged_model.verify_checksum(weights, "0" * 64)
+        packaged_model.verify_checksum(weights, "0" * 64, "reinstall hippod")
 
 
 def test_weights_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(EncoderUnavailable, match=r"model\.safetensors.*No such file.*reinstall"):
-        packaged_model.verify_checksum(tmp_path / "model.safetensors", "0" * 64)
+        packaged_model.verify_checksum(tmp_path / "model.safetensors", "0" * 64, "reinstall hippod")
 
 
 def test_an_unknown_backend_and_an_impossible_batch_size_are_refused() -> None:

@@ -26,7 +26,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    return packaged_model.model_dir()
+    return packaged_model.verified_weights(packaged_model.MINILM).parent
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,66 @@
+"""A text that is longer than its model reads at once, cut into windows. Together they are the whole text.
+
+The text's vector is the mean of its windows' vectors, each weighted by its number of tokens
+(docs/decisions/0005-passages-longer-than-the-encoder-reads.md).
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from memory.types import Matrix
+
+SLACK = 0.25
+"""Share of a window by which it may be shorter to end between two words."""
+
+Span = tuple[int, int]
+"""Where a token stands in its text: the first character, and the first one after it."""
+
+
+def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
+    """`text` in windows of nearly equal length, of at most `room` tokens each; itself where it has no more.
+
+    `spans`: of the text's tokens, in order. A window ends before a word where there is one to end before.
+    """
+    if len(spans) <= room:
+        return [text]
+    starts = [0, *_starts(text, spans, room), len(text)]
+    return [text[start:end] for start, end in pairwise(starts)]
+
+
+def _starts(text: str, spans: Sequence[Span], room: int) -> Iterator[int]:
+    """The first characters of all windows except the first."""
+    at = 0
+    while len(spans) - at > room:
+        left = len(spans) - at
+        wanted = -(-left // -(-left // room))
+        end = at + wanted
+        while end > at + wanted * (1 - SLACK) and not _begins_word(text, spans[end]):
+            end -= 1
+        if not _begins_word(text, spans[end]):
+            end = at + wanted
+        yield spans[end][0]
+        at = end
+
+
+def _begins_word(text: str, span: Span) -> bool:
+    start = span[0]
+    return text[start : start + 1].isspace() or text[start - 1 : start].isspace()
+
+
+def pooled(vectors: Matrix, counts: Sequence[Sequence[int]]) -> Matrix:
+    """The vector of each text, of length one; zero for a text without windows.
+
+    `vectors`: of all windows, text by text. `counts`: the tokens of each window of each text.
+    """
+    of_texts = np.zeros((len(counts), vectors.shape[1]), np.float32)
+    at = 0
+    for row, each in enumerate(counts):
+        if len(each) == 1:
+            of_texts[row] = vectors[at]
+        elif each:
+            mean = np.array(each, np.float32) @ vectors[at : at + len(each)]
+            of_texts[row] = mean / np.linalg.norm(mean)
+        at += len(each)
+    return of_texts
