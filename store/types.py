@@ -218,8 +218,11 @@ class SynonymRule:
 
     threshold: float = 0.8
     cap: int = 100
+    variants: bool = True
+    """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). Without, cosines alone
+    decide, as in HippoRAG."""
 
-    VERSION: ClassVar[int] = 5
+    VERSION: ClassVar[int] = 6
     """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
     smaller number are made anew (`store.change.settle_synonyms`)."""
 

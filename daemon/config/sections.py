@@ -244,6 +244,8 @@ class Graph(Section):
     """Cosine similarity from which two phrases are synonyms."""
     synonym_max: Count = 100
     """Most synonyms that one phrase keeps, the nearest."""
+    synonym_variants: bool = True
+    """Whether synonyms must also be variants of one wording; false: the cosine alone decides, as in HippoRAG."""
 
 
 if TYPE_CHECKING:

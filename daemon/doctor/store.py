@@ -143,7 +143,11 @@ def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
         )
         return Finding("checkpoint", status, "none yet", hint)  # type: ignore[arg-type]
     try:
-        SavedCheckpoint(place, dim, SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max))
+        SavedCheckpoint(
+            place,
+            dim,
+            SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max, config.graph.synonym_variants),
+        )
     except CheckpointUnusable as error:
         hint = (
             f"nothing is lost: the next start is slow and writes a new checkpoint; remove {place} if this finding stays"

@@ -14,7 +14,8 @@ from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOt
 from store.index.synonyms.edge_maintenance import SynonymPlanner
 from store.index.synonyms.lsh import sketch
 from store.index.synonyms.nearest_pairs import Rows, Scored
-from store.index.synonyms.search import Wanted, linkable, similar, wordings
+from store.index.synonyms.phrase_variants import pair_rule
+from store.index.synonyms.search import Wanted, linkable, similar
 from store.types import SynonymRule
 
 
@@ -67,12 +68,7 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
     def text(row: int) -> str:
         return index.phrases[row] if row < known else new_text[row]
 
-    new_wordings = wordings(delta.phrases)
-
-    def wording(rows: Rows) -> Rows:
-        out, old = np.empty(len(rows), np.int64), rows < known
-        out[old], out[~old] = index.wordings.view()[rows[old]], new_wordings[rows[~old] - known]
-        return out
+    by_texts = pair_rule(rule, text)
 
     def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
         return similar(
@@ -84,7 +80,7 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
             index.sketches,
             wanted=wanted,
             through_bands=index.uses_bands,
-            wording=wording,
+            pair_rule=by_texts,
             extra_sketches=delta.phrase_sketches,
         )
 

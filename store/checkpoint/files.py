@@ -9,13 +9,13 @@ from typing import Any
 
 from store.durable_files import checksum_of
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
-from store.index.synonyms.search import linkable, wordings
+from store.index.synonyms.search import linkable
 from store.links.names import names_text
 from store.text.terms import passage_terms
 from store.types import Document
 from store.untrusted_names import inside
 
-FORMAT = 15
+FORMAT = 16
 PREFIX = "snapshot-"
 """Begins the name of a checkpoint's folder; the number of its commit follows."""
 
@@ -50,7 +50,7 @@ NAMES_PROBE = (
 """The same for the names of documents."""
 
 PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext4")
-"""The same for which phrases can have synonyms, and which differ in numbers alone."""
+"""The same for which phrases can have synonyms."""
 
 
 def terms_of_probe() -> list[Any]:
@@ -60,7 +60,6 @@ def terms_of_probe() -> list[Any]:
         *terms,
         names,
         list(map(linkable, PHRASES_PROBE)),
-        wordings(PHRASES_PROBE).tolist(),
         [CELL_PHRASES, FULL_CELLS],
     ]
 

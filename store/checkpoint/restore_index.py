@@ -75,7 +75,6 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
         texts.adopt(saved.texts(name))
     index.next_id = dict(saved.next_id)
     index.linkable.load(saved.array("phrases-linkable"))
-    index.wordings.load(saved.array("phrases-wordings"))
     index.synonym_needs.load(saved.array("phrases-needs"))
     index.crowding.restore(saved.array("crowding-counts"), saved.array("phrases-crowded"))
     index.triple_ends.load(saved.array("triples-ends"))

@@ -24,7 +24,7 @@ from store.index.live_link_targets import LiveLinkTargets
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.nearest_pairs import Nearest, needed
-from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
+from store.index.synonyms.search import EXACT_BELOW, linkable
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
@@ -76,8 +76,6 @@ class LiveIndex:
         self.sketches = SketchIndex(rule.threshold, storage)
         """Where to look for a phrase's near ones: up to date with `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, storage=storage)
-        self.wordings = GrowableArray(np.int64, storage=storage)
-        """By phrase: `store.index.synonyms.search.wordings`."""
         self.triple_vectors = Vectors(dim, storage)
 
         self._present: GrowableArray[np.bool_] | None = None
@@ -215,7 +213,6 @@ class LiveIndex:
             self.phrase_rows[phrase] = len(self.phrases)
             self.phrases.append(phrase)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
-        self.wordings.extend(wordings(phrases))
         self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
@@ -393,7 +390,7 @@ class LiveIndex:
         then.triple_ends, then.statements = self.triple_ends.frozen(), self.statements.frozen()
         for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(then, vectors, getattr(self, vectors).frozen())
-        then.linkable, then.wordings = self.linkable.frozen(), self.wordings.frozen()
+        then.linkable = self.linkable.frozen()
         then.sketches = self.sketches.frozen()
         n = len(then.passages)
         then.holders.extend({} for _ in range(n))

@@ -6,8 +6,9 @@ import numpy as np
 
 from store.fixed_point import no_vectors
 from store.index.synonyms.lsh import meet, sketch
-from store.index.synonyms.nearest_pairs import Nearest, Rows
-from store.index.synonyms.search import linkable, similar, wordings
+from store.index.synonyms.nearest_pairs import Nearest
+from store.index.synonyms.phrase_variants import pair_rule
+from store.index.synonyms.search import linkable, similar
 from store.snapshot import Snapshot
 from store.types import SynonymRule
 
@@ -41,10 +42,8 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     vectors = snapshot.phrase_vectors
     true, due = Nearest(rule.cap, snapshot.phrase), Nearest(rule.cap, snapshot.phrase)
 
-    def wording(some: Rows) -> Rows:
-        return wordings(map(snapshot.phrase, some.tolist()))
-
-    for a, b, scores in similar(vectors, none, alive, rows, rule.threshold, by_rule=False, wording=wording):
+    by_texts = pair_rule(rule, snapshot.phrase)
+    for a, b, scores in similar(vectors, none, alive, rows, rule.threshold, by_rule=False, pair_rule=by_texts):
         long_enough = np.array([linkable(snapshot.phrase(other)) for other in b.tolist()], np.bool_)
         met = long_enough & meet(sketch(vectors.rows(a)), sketch(vectors.rows(b)), rule.threshold)
         true.add(a[long_enough], b[long_enough], scores[long_enough])

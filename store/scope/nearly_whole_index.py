@@ -85,7 +85,7 @@ class NearlyWholeIndex(LiveIndex):
         self.next_id = dict(whole.next_id)
         for name in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(self, name, getattr(whole, name).frozen())
-        for name in ("triple_ends", "statements", "linkable", "wordings"):
+        for name in ("triple_ends", "statements", "linkable"):
             setattr(self, name, getattr(whole, name).frozen())
         self.sketches = SharedSketches(whole.sketches)
         self.postings = whole.postings

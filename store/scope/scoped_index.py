@@ -105,7 +105,6 @@ def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64],
     index.phrases = TakenTexts(whole.index.phrases, rows)
     index.phrase_rows = ScopedRows(whole.index.phrase_rows, places)
     index.linkable.extend(whole.linkable[rows])
-    index.wordings.extend(whole.wordings[rows])
     index.synonym_needs.extend(np.zeros(len(rows)))
     index.crowding.rows.grow(len(rows))
     index.sketches = ScopedSketches(whole.index.sketches, whole.sketches, rows, places)

@@ -25,7 +25,7 @@ from tests.e2e.real_hippod import ROOT
 from tests.store.oracle import rounded_vectors
 
 DIM = 64
-RULE = SynonymRule(0.8, 4)
+RULE = SynonymRule(0.8, 4, variants=False)
 CELL_PHRASES = 12
 UNIT = np.eye(1, DIM, dtype=np.float32)[0]
 

@@ -183,7 +183,7 @@ def phrases_of(vectors):
 def filled(folder, vectors, order, size, save=False):
     """What a store exports that got a document for every two phrases, so many at a time, in this order."""
     names = list(vectors)
-    with Store(folder, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+    with Store(folder, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4, variants=False)) as memory:
         for start in range(0, len(order), size):
             documents, passages, triples = [], [], []
             for i in order[start : start + size]:
@@ -231,11 +231,11 @@ def test_edges_that_another_rule_made_are_made_anew_as_a_store_is_opened(tmp_pat
         few_bands(earlier)
         assert filled(tmp_path / "old", vectors, order, 300) != expected
     for _ in range(2):
-        with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+        with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4, variants=False)) as memory:
             assert list(export_lines(memory.snapshot())) == expected
             memory.write_checkpoint()
             commit = memory.snapshot().commit
-    with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+    with Store(tmp_path / "old", EncoderIdentity("clustered", 48), SynonymRule(0.8, 4, variants=False)) as memory:
         assert memory.snapshot().commit == commit
 
 
@@ -246,7 +246,7 @@ def test_sorted_bands_are_saved_and_found_again(tmp_path, monkeypatch):
     monkeypatch.setattr(store.index.synonyms.sorted_bands, "JOINED_SHARE", 0)
     vectors, order = phrases_of(clustered(3_000, 48, 0.46, seed=5)), np.arange(1_500)
     expected = filled(tmp_path, vectors, order[:1_200], 300, save=True)
-    with Store(tmp_path, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4)) as memory:
+    with Store(tmp_path, EncoderIdentity("clustered", 48), SynonymRule(0.8, 4, variants=False)) as memory:
         assert memory.opened_from.startswith("checkpoint")
         sketches = memory._index.sketches
         assert len(sketches.runs) > 1
