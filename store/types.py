@@ -214,10 +214,9 @@ class EncoderIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SynonymRule:
-    """`[graph]`: pairs with cosine >= `threshold`, an edge for each phrase's nearest `cap`."""
+    """`[graph]`: pairs with cosine >= `threshold` are synonyms if their texts allow it."""
 
     threshold: float = 0.8
-    cap: int = 100
     variants: bool = True
     """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). Without, cosines alone
     decide, as in HippoRAG."""

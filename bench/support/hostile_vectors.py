@@ -68,7 +68,7 @@ def _open(folder: Path) -> Store:
 
 
 def in_letters(number: int | str) -> str:
-    """Its digits as letters: phrases that differ in numbers alone are no synonyms."""
+    """Its digits as letters."""
     return str(number).translate(LETTERS)
 
 

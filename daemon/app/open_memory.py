@@ -260,7 +260,7 @@ async def _open_store(
         encoder = await loop.run_in_executor(opener, load_encoder, config)
         log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
         before = anonymous_bytes()
-        rule = SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max, config.graph.synonym_variants)
+        rule = SynonymRule(config.graph.synonym_threshold, config.graph.synonym_variants)
         opening.at(f"opening the store {config.store.path}")
         with frozen_objects():
             store = await loop.run_in_executor(opener, Store, config.store.path, encoder.identity, rule, lock)

@@ -243,7 +243,7 @@ class Graph(Section):
     synonym_threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
     """Cosine similarity from which two phrases are synonyms."""
     synonym_max: Count = 100
-    """Most synonyms that one phrase keeps, the nearest."""
+    """Accepted from older configurations; it has no effect."""
     synonym_variants: bool = True
     """Whether synonyms must also be variants of one wording; false: the cosine alone decides, as in HippoRAG."""
 

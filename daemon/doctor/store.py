@@ -146,7 +146,7 @@ def checkpoint(config: Config, folder: Path, seq: int, dim: int) -> Finding:
         SavedCheckpoint(
             place,
             dim,
-            SynonymRule(config.graph.synonym_threshold, config.graph.synonym_max, config.graph.synonym_variants),
+            SynonymRule(config.graph.synonym_threshold, config.graph.synonym_variants),
         )
     except CheckpointUnusable as error:
         hint = (

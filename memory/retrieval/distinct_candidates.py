@@ -2,7 +2,7 @@
 
 Otherwise a few hundred copies of one passage take all places among the nearest passages and among those with the query's words,
 make words and phrases look common, and draw the walk to themselves. The other passages score as if the copies were not in the
-memory, except that synonym edges which `synonym_max` cut off stay cut off. A copy that is left out stays in the ranking: its
+memory. A copy that is left out stays in the ranking: its
 score is that of the leader divided by the number of passages in the group.
 """
 

@@ -1,21 +1,19 @@
 """Which synonym edges a commit makes and takes away, and which phrases become crowded."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from store.change.row_numbers import RowNumbers
 from store.fixed_point import floats, not_zero
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOther, among, unchanged
-from store.index.synonyms.edge_maintenance import SynonymPlanner
+from store.index.synonyms.edge_maintenance import plan_edges
 from store.index.synonyms.lsh import sketch
-from store.index.synonyms.nearest_pairs import Rows, Scored
+from store.index.synonyms.pairs import Rows, Scored
 from store.index.synonyms.phrase_variants import pair_rule
-from store.index.synonyms.search import Wanted, linkable, similar
+from store.index.synonyms.search import linkable, similar
 from store.types import SynonymRule
 
 
@@ -70,7 +68,7 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
 
     by_texts = pair_rule(rule, text)
 
-    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
+    def search(rows: Rows) -> Iterator[Scored]:
         return similar(
             index.phrase_vectors.view(),
             delta.phrase_vectors,
@@ -78,28 +76,12 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
             rows,
             rule.threshold,
             index.sketches,
-            wanted=wanted,
             through_bands=index.uses_bands,
             pair_rule=by_texts,
             extra_sketches=delta.phrase_sketches,
         )
 
-    needs = _NeedsAfter(index.synonym_needs.view())
-    planner = SynonymPlanner(rule.cap, total, text, lambda rows: synonym_edges(index, rows), search, needs)
-    delta.synonyms = planner.plan(died, born)
-
-
-@dataclass(frozen=True, slots=True)
-class _NeedsAfter:
-    """`store.index.synonyms.edge_maintenance.SynonymPlanner.needs` of known phrases, and 0 for the new ones behind them."""
-
-    known: NDArray[np.float32]
-
-    def __getitem__(self, part: slice, /) -> NDArray[np.float32]:
-        out = np.zeros(part.stop - part.start, np.float32)
-        known = self.known[part]
-        out[: len(known)] = known
-        return out
+    delta.synonyms = plan_edges(died, born, total, lambda rows: synonym_edges(index, rows), search)
 
 
 def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:

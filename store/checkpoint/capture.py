@@ -68,7 +68,6 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
     arrays: dict[str, NDArray[Any]] = {f"{name}-ids": index.ids[name].view() for name in KINDS}
     arrays["phrases-signs"], arrays["phrases-sketches"] = index.sketches.signs(), index.sketches.tail.rows.view()
     arrays["phrases-linkable"] = index.linkable.view()
-    arrays["phrases-needs"] = index.synonym_needs.view().copy()  # changes in place
     arrays["phrases-crowded"] = index.crowding.rows.view().array()
     arrays["crowding-counts"] = index.crowding.counts.copy()
     arrays["triples-ends"], arrays["triples-statements"] = index.triple_ends.view(), index.statements.view()

@@ -23,7 +23,6 @@ from store.index.index_delta import IndexDelta, TripleKey
 from store.index.live_link_targets import LiveLinkTargets
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
-from store.index.synonyms.nearest_pairs import Nearest, needed
 from store.index.synonyms.search import EXACT_BELOW, linkable
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
@@ -35,9 +34,6 @@ SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "
 
 GROWING_ATTRIBUTES = ("passages", "phrases", "predicates")
 """Facts about texts that would grow under a reader."""
-
-PREPARED_PHRASES = 4_096
-"""Phrases with many synonyms whose edges are read at a time."""
 
 
 class _InternedTexts(dict[str, str]):
@@ -83,8 +79,6 @@ class LiveIndex:
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
         self.crowding = Crowding()
-        self.synonym_needs = GrowableArray(np.float32, storage=storage)
-        """By phrase: the cosine that another needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
         self.mention = LiveMatrix()
@@ -213,7 +207,6 @@ class LiveIndex:
             self.phrase_rows[phrase] = len(self.phrases)
             self.phrases.append(phrase)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
-        self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
         if self._present is not None:
@@ -323,34 +316,11 @@ class LiveIndex:
         if self.sketches.due:
             self.sketches.sort(self.phrase_vectors, self.storage)
 
-    def prepare_synonyms(self, cap: int) -> None:
-        """Works out, at opening, what planning a commit's synonyms takes and queries do not. O(phrases and edges)."""
-        self.count_crowds()
-        self.find_needs(cap)
-
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
         """Finds out which phrases are crowded; only among `maybe`, shape (phrases,), where that is known."""
         self.crowding.load(self.sketches.signs(), self.synonym_candidates(), maybe)
 
-    def find_needs(self, cap: int) -> None:
-        """Works out `synonym_needs` from the edges."""
-        self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
-        view = self.synonym.view(self.shape("synonym"))
-        degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
-        self.find_needs_of(np.flatnonzero(degrees >= cap), cap)
-
-    def find_needs_of(self, phrases: NDArray[np.int64], cap: int) -> None:
-        """The same for some rows, of which the edges have changed."""
-        self.synonym_needs.put(phrases, np.zeros(len(phrases)))
-        view = self.synonym.view(self.shape("synonym"))
-        for start in range(0, len(phrases), PREPARED_PHRASES):
-            rows, others, weights = view.entries(phrases[start : start + PREPARED_PHRASES])
-            nearest = Nearest(cap, self.phrases.__getitem__)
-            nearest.add(rows.astype(np.int64), others.astype(np.int64), weights)
-            self.synonym_needs.put(*needed(nearest.pairs(), cap))
-
     def change_synonyms(self, change: SynonymChange) -> None:
-        self.synonym_needs.put(change.rows, change.needs)
         if len(change.a):
             moved = change.weights - change.before
             ends = np.concatenate([change.a, change.b]), np.concatenate([change.b, change.a])

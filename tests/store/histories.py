@@ -42,7 +42,7 @@ from tests.store.small_store import complete
 DIM = 32
 """Enough for phrases of different worlds to be far from each other."""
 
-RULE = SynonymRule(oracle.THRESHOLD, oracle.CAP, variants=False)
+RULE = SynonymRule(oracle.THRESHOLD, variants=False)
 MEMORY_FOLDER = Path("/dev/shm")
 """Where files cost least: nothing here is about what survives a power loss."""
 

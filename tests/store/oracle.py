@@ -11,7 +11,6 @@ from hashlib import blake2b
 import numpy as np
 
 DIM = 8
-CAP = 3
 THRESHOLD = 0.8
 CELL_PHRASES, FULL_CELLS = 200, 4
 """A phrase with more phrases than that in so many cells of its sketch is crowded."""
@@ -106,7 +105,7 @@ def synonyms(phrases, vector=vector, by_texts=True):
                 )
             ):
                 pairs.append((-cosine, b))
-        near[a] = sorted(pairs)[:CAP]
+        near[a] = pairs
     return {(min(a, b), max(a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
 
 

@@ -20,7 +20,7 @@ NUMBERED += ["1942", "1943", "march 9", "march 12 2015"]
 
 
 def open_store(folder, rule=None):
-    rule = rule or SynonymRule(oracle.THRESHOLD, oracle.CAP)
+    rule = rule or SynonymRule(oracle.THRESHOLD)
     return Store(folder, EncoderIdentity("oracle", oracle.DIM), rule)
 
 

@@ -6,7 +6,7 @@ candidates may differ in its last bits with the shape of the block, the value th
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches, bands, meet, sketch
-from store.index.synonyms.nearest_pairs import Rows, Scored
 from store.index.synonyms.numbers import is_number
+from store.index.synonyms.pairs import Rows, Scored
 from store.index.synonyms.phrase_variants import PairRule
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.vectors.matrix import VectorsView
@@ -62,24 +62,6 @@ Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
 """(row, other row, whether they are known to meet) of pairs, three arrays of one length."""
 
 
-class Needs(Protocol):
-    """By row, the cosine that a pair needs to be among the row's nearest: an array, or what gives a part of one."""
-
-    def __getitem__(self, part: slice, /) -> NDArray[np.float32]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which pairs a search may leave out: those that are among the nearest `cap` of neither end.
-
-    `hears`: by candidate row, the cosine that a pair needs to be among that row's nearest; infinity for a row that does not
-    want to know. What a query needs, the search finds out as it goes.
-    """
-
-    cap: int
-    hears: Needs
-
-
 def similar(
     vectors: VectorsView,
     extra: Fixed,
@@ -88,7 +70,6 @@ def similar(
     threshold: float,
     sketches: SketchIndex | None = None,
     by_rule: bool = True,
-    wanted: Wanted | None = None,
     through_bands: bool = True,
     pair_rule: PairRule | None = None,
     extra_sketches: Sketches | None = None,
@@ -98,7 +79,7 @@ def similar(
 
     `extra` are vectors of rows that follow those in `vectors`, as they are kept; `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
-    them if `through_bands`. Without `wanted` all pairs come. `pair_rule` rejects pairs by their texts. `extra_sketches`: those
+    them if `through_bands`. `pair_rule` rejects pairs by their texts. `extra_sketches`: those
     of `extra`, where they are known.
     """
 
@@ -123,7 +104,7 @@ def similar(
         out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
-    comparison = _Comparison(take, vectors, sketches_of, candidates, threshold, by_rule, wanted, pair_rule)
+    comparison = _Comparison(take, vectors, sketches_of, candidates, threshold, by_rule, pair_rule)
     found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
     for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
@@ -188,7 +169,6 @@ class _Comparison:
     candidates: Flags
     threshold: float
     by_rule: bool
-    wanted: Wanted | None
     pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -238,7 +218,7 @@ class _Comparison:
         """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
-            asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
+            asked = self.take(part)
 
             def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
                 # The vectors of a batch are compared with each of its parts, so they come as float32.
@@ -254,15 +234,8 @@ class _Comparison:
                     compared = in_parallel(compare, [block[first : first + TILE[1]] for first in several])
                     for first, (cosines, some) in zip(several, compared, strict=True):
                         if len(some):
-                            q, c = self._hits(cosines[some], some, needs, part, start + first)
+                            q, c = self._hits(cosines[some], start + first)
                             yield part[some[q]], c + (start + first), np.zeros(len(q), np.bool_)
-
-    def _can_be_pairs(self, rows: Rows, others: Rows, cosines: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Whether rows[i] and others[i, j], with these cosines, are two and may be a pair; shape of `others`."""
-        ones, twos = np.repeat(rows, others.shape[1]), others.ravel()
-        can = (ones != twos) & self._can_pair(ones, twos, cosines.ravel(), np.zeros(len(ones), np.bool_))
-        shaped: NDArray[np.bool_] = can.reshape(others.shape)
-        return shaped
 
     def _can_pair(
         self, ones: Rows, twos: Rows, cosines: NDArray[np.float32], met: NDArray[np.bool_]
@@ -277,31 +250,9 @@ class _Comparison:
                 can[place] = self.pair_rule(int(ones[place]), int(twos[place]), float(cosines[place]))
         return can
 
-    def _hits(
-        self, cosines: NDArray[np.float32], some: Rows, needs: NDArray[np.float32], part: Rows, first: int
-    ) -> tuple[Rows, Rows]:
-        """Which (query of `some`, column) to look at exactly. `needs`: by query of `part`, the cosine that a pair needs to be
-        among its nearest as far as is known; raised where one has many pairs here."""
+    def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows, Rows]:
+        """(row, column) of the cosines of candidates from `first` on that may reach the threshold."""
         hits = cosines >= self.threshold - SLACK
         hits &= self.candidates[first : first + cosines.shape[1]]
-        if self.wanted is None:
-            return _places(hits)
-        cap, hears = self.wanted.cap, self.wanted.hears[first : first + cosines.shape[1]]
-        hits &= (cosines >= (needs[some] - SLACK)[:, None]) | (cosines >= hears - SLACK)
-        many = np.flatnonzero(np.count_nonzero(hits, axis=1) > 2 * cap)
-        if len(many):
-            # Of the nearest here some are no pairs; where `cap` are left, what is farther away need not come.
-            best = np.where(hits[many], cosines[many], np.float32(-1))
-            columns = np.argpartition(best, -2 * cap, axis=1)[:, -2 * cap :]
-            cosine = np.take_along_axis(best, columns, axis=1)
-            cosine[~self._can_be_pairs(part[some[many]], columns + first, cosine)] = 0.0
-            needed = np.partition(cosine, cap, axis=1)[:, cap] - SLACK
-            needs[some[many]] = np.maximum(needs[some[many]], needed)
-            hits[many] &= (cosines[many] >= (needs[some[many]] - SLACK)[:, None]) | (cosines[many] >= hears - SLACK)
-        return _places(hits)
-
-
-def _places(hits: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-    """(row, column) of what is true."""
-    rows, columns = np.nonzero(hits)
-    return rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)
+        rows, columns = np.nonzero(hits)
+        return rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)

@@ -79,7 +79,6 @@ class Reference:
         vector,
         query_vector,
         threshold=0.8,
-        cap=100,
         variants=True,
         passage_terms=None,
         query_terms=None,
@@ -90,7 +89,6 @@ class Reference:
             vector,
             query_vector,
             threshold,
-            cap,
             variants,
             passage_terms,
             query_terms,
@@ -123,7 +121,7 @@ class Reference:
             [rounded_vectors(vector(f"('{s}', '{p}', '{o}')")) for s, p, o in self.triples], float
         )
         self.edges = self._relations()
-        self.synonyms = self._synonyms(threshold, cap, variants)
+        self.synonyms = self._synonyms(threshold, variants)
 
     # The graph.
 
@@ -136,9 +134,8 @@ class Reference:
                     counts[frozenset((s, o))] += 1
         return counts
 
-    def _synonyms(self, threshold, cap, variants):
-        """Cosines at or above the threshold, among the `cap` nearest of either phrase; with `variants` only of phrases
-        whose texts allow it."""
+    def _synonyms(self, threshold, variants):
+        """Cosines at or above the threshold; with `variants` only of phrases whose texts allow it."""
         # The rules for texts have tests of their own (tests/store/index/synonyms).
         long = [
             i for i, phrase in enumerate(self.phrases) if sum(c.isalnum() for c in phrase) > 2 and not is_number(phrase)
@@ -151,7 +148,7 @@ class Reference:
                 for j, c in zip(long, cosines, strict=True)
                 if j != i and (not variants or can_be_synonyms(self.phrases[i], self.phrases[j], c, threshold))
             ]
-            near[self.phrases[i]] = sorted(pair for pair in found if -pair[0] >= np.float32(threshold))[:cap]
+            near[self.phrases[i]] = [pair for pair in found if -pair[0] >= np.float32(threshold)]
         return {frozenset((a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
 
     def _occurrences(self, passage, phrase):

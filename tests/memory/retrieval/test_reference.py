@@ -124,7 +124,7 @@ def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
 ) -> None:
     monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
     chance = random.Random(seed)
-    rule = SynonymRule(0.6, 3)
+    rule = SynonymRule(0.6)
     documents = {}
     memory = Store(tmp_path / "store", ENCODER.identity, rule)
     for step in range(12):
@@ -135,7 +135,7 @@ def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
         if step == 7:
             memory.close()
             memory = Store(tmp_path / "store", ENCODER.identity, rule)
-    expected = reference(documents, threshold=0.6, cap=3)
+    expected = reference(documents, threshold=0.6)
     with memory:
         for mode in MODES:
             for query in QUERIES:

@@ -169,7 +169,7 @@ def test_a_store_of_an_earlier_release_loses_false_synonyms_as_it_is_opened(tmp_
 
 
 def test_without_variants_the_cosine_alone_decides(tmp_path):
-    with open_store(tmp_path, SynonymRule(oracle.THRESHOLD, oracle.CAP, variants=False)) as memory:
+    with open_store(tmp_path, SynonymRule(oracle.THRESHOLD, variants=False)) as memory:
         memory.commit(complete(memory, documents(), []))
         expected = oracle.export(documents(), lambda *_: [], by_texts=False)
         assert oracle.same(export_lines(memory.snapshot()), expected) is None
