@@ -157,7 +157,7 @@ class Store(StoreReader):
             "synonyms_settling",
             phrases=self._index.living_phrases,
             synonym_threshold=self.rule.threshold,
-            synonym_max=self.rule.cap,
+            synonym_variants=self.rule.variants,
         )
         delta = settle_synonyms(self._index, self.rule)
         with self._write_lock.hold("commit"):
@@ -343,7 +343,7 @@ class Store(StoreReader):
                 tables = Tables(self.folder, self._index.dim, repair=False)
             index = load_fresh(tables, self._index.dim, self.rule)
             with self._write_lock.hold("rebuild"):
-                catch_up(index, self._index, self._tables, self.rule, commit.seq)
+                catch_up(index, self._index, self._tables, commit.seq)
                 self._applying = True
                 try:
                     with self._apply_lock:

@@ -233,13 +233,13 @@ class SynonymRule:
     """The rule of `[graph]`: an edge for pairs with cosine >= `threshold`, limited to each phrase's nearest `cap`."""
 
     threshold: float = 0.8
-    cap: int = 100
+    variants: bool = True
+    """Whether the texts must also be variants of one wording (`store.index.synonyms.phrase_variants`). Without, cosines alone
+    decide, as in HippoRAG."""
 
-    VERSION: ClassVar[int] = 5
-    """Increase it if a change to `store.index.synonyms` makes other pairs edges.
-
-    The edges of a store with a smaller number are recomputed (`store.change.settle_synonyms`).
-    """
+    VERSION: ClassVar[int] = 6
+    """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
+    smaller number are made anew (`store.change.settle_synonyms`)."""
 
 
 DEFAULT_SYNONYM_RULE = SynonymRule()

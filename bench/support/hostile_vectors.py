@@ -64,7 +64,7 @@ def _bend(found: NDArray[np.float32], axis: NDArray[np.float64], cosine: float) 
 
 
 def _open(folder: Path) -> Store:
-    return Store(folder, EncoderIdentity("hostile", DIM), SynonymRule())
+    return Store(folder, EncoderIdentity("hostile", DIM), SynonymRule(variants=False))
 
 
 def in_letters(number: int | str) -> str:

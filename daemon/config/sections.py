@@ -260,7 +260,9 @@ class Graph(Section):
     synonym_threshold: Literal["auto"] | Annotated[float, Field(gt=0, le=1)] = "auto"
     """Cosine similarity from which two phrases are synonyms; auto: the encoder's (`memory.encoder.calibration`)."""
     synonym_max: Count = 100
-    """Most synonyms that one phrase keeps, the nearest."""
+    """Accepted from older configurations; it has no effect."""
+    synonym_variants: bool = True
+    """Whether synonyms must also be variants of one wording; false: the cosine alone decides, as in HippoRAG."""
 
 
 if TYPE_CHECKING:

@@ -141,11 +141,15 @@ def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
 
 
 def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:
-    said = f"synonym_threshold {made.threshold:g}, synonym_max {made.cap}"
+    said = _graph_text(made)
     if wanted == made:
         return Finding("store graph", "ok", said)
-    detail = f"the synonym edges were made with {said}; [graph] has {wanted.threshold:g} and {wanted.cap}"
+    detail = f"the synonym edges were made with {said}; [graph] has {_graph_text(wanted)}"
     return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
+
+
+def _graph_text(rule: SynonymRule) -> str:
+    return f"synonym_threshold {rule.threshold:g}, synonym_variants {str(rule.variants).lower()}"
 
 
 def checkpoint(folder: Path, seq: int, dim: int, rule: SynonymRule) -> Finding:

@@ -1,9 +1,9 @@
 """Groups near-duplicates among the candidates of a query; only the leader of each group takes part in linking.
 
-Without groups, a few hundred copies of one passage would fill the lists of nearest passages and of passages with the query's
-words, make words and phrases look common, and attract the walk. The other passages get the scores that they would have without
-the copies, except that synonym edges which `synonym_max` removed stay removed. A copy that is left out remains in the ranking;
-its score is the leader's score divided by the number of passages in the group.
+Otherwise a few hundred copies of one passage take all places among the nearest passages and among those with the query's words,
+make words and phrases look common, and draw the walk to themselves. The other passages score as if the copies were not in the
+memory. A copy that is left out stays in the ranking: its
+score is that of the leader divided by the number of passages in the group.
 """
 
 from collections import Counter

@@ -1,20 +1,19 @@
 """The synonym edges that a commit adds and removes, and the phrases that become crowded."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from store.change.row_numbers import RowNumbers
 from store.fixed_point import floats, not_zero
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOther, among, unchanged
-from store.index.synonyms.edge_maintenance import SynonymPlanner
+from store.index.synonyms.edge_maintenance import plan_edges
 from store.index.synonyms.lsh import sketch
-from store.index.synonyms.nearest_pairs import Rows, Scored
-from store.index.synonyms.search import Wanted, linkable, similar, wordings
+from store.index.synonyms.pairs import Rows, Scored
+from store.index.synonyms.phrase_variants import pair_rule
+from store.index.synonyms.search import linkable, similar
 from store.types import SynonymRule
 
 
@@ -58,10 +57,7 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
 
 
 def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule: SynonymRule) -> None:
-    """Adds the changed synonym edges to `delta`, for phrases that gain or lose synonyms and for their neighbours.
-
-    A neighbour changes because its number of nearest phrases is limited by `rule.cap`.
-    """
+    """Adds the changed synonym edges to `delta`: those of phrases that gain or lose the ability to have synonyms."""
     can, died, born = plan_crowding(index, delta)
     if not len(died) and not len(born):
         return
@@ -71,14 +67,9 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
     def text(row: int) -> str:
         return index.phrases[row] if row < known else new_text[row]
 
-    new_wordings = wordings(delta.phrases)
+    by_texts = pair_rule(rule, text)
 
-    def wording(rows: Rows) -> Rows:
-        out, old = np.empty(len(rows), np.int64), rows < known
-        out[old], out[~old] = index.wordings.view()[rows[old]], new_wordings[rows[~old] - known]
-        return out
-
-    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
+    def search(rows: Rows) -> Iterator[Scored]:
         return similar(
             index.phrase_vectors.view(),
             delta.phrase_vectors,
@@ -86,28 +77,12 @@ def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule
             rows,
             rule.threshold,
             index.sketches,
-            wanted=wanted,
             through_bands=index.uses_bands,
-            wording=wording,
+            pair_rule=by_texts,
             extra_sketches=delta.phrase_sketches,
         )
 
-    needs = _NeedsAfter(index.synonym_needs.view())
-    planner = SynonymPlanner(rule.cap, total, text, lambda rows: synonym_edges(index, rows), search, needs)
-    delta.synonyms = planner.plan(died, born)
-
-
-@dataclass(frozen=True, slots=True)
-class _NeedsAfter:
-    """`SynonymPlanner.needs` (`store.index.synonyms.edge_maintenance`) of known phrases, and 0 for new phrases after them."""
-
-    known: NDArray[np.float32]
-
-    def __getitem__(self, part: slice, /) -> NDArray[np.float32]:
-        out = np.zeros(part.stop - part.start, np.float32)
-        known = self.known[part]
-        out[: len(known)] = known
-        return out
+    delta.synonyms = plan_edges(died, born, total, lambda rows: synonym_edges(index, rows), search)
 
 
 def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:

@@ -7,16 +7,17 @@ from numpy.typing import NDArray
 
 from store.fixed_point import no_vectors
 from store.index.live_index import LiveIndex
-from store.index.synonyms.nearest_pairs import Rows, Scored
-from store.index.synonyms.search import Wanted, similar
+from store.index.synonyms.pairs import Rows, Scored
+from store.index.synonyms.phrase_variants import pair_rule
+from store.index.synonyms.search import similar
 from store.types import SynonymRule
 
 
-def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Callable[[Rows, Wanted], Iterator[Scored]]:
+def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Callable[[Rows], Iterator[Scored]]:
     """Returns the `search` of a `SynonymPlanner`. `can`: the phrases that can have synonyms."""
-    wordings, nothing = index.wordings.view(), no_vectors(index.dim)
+    nothing, by_texts = no_vectors(index.dim), pair_rule(rule, index.phrases.__getitem__)
 
-    def search(rows: Rows, wanted: Wanted) -> Iterator[Scored]:
+    def search(rows: Rows) -> Iterator[Scored]:
         return similar(
             index.phrase_vectors.view(),
             nothing,
@@ -24,9 +25,8 @@ def searcher(index: LiveIndex, can: NDArray[np.bool_], rule: SynonymRule) -> Cal
             rows,
             rule.threshold,
             index.sketches,
-            wanted=wanted,
             through_bands=index.uses_bands,
-            wording=wordings.__getitem__,
+            pair_rule=by_texts,
         )
 
     return search

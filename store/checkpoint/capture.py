@@ -69,8 +69,7 @@ def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | N
         return None
     arrays: dict[str, NDArray[Any]] = {f"{name}-ids": index.ids[name].view() for name in KINDS}
     arrays["phrases-signs"], arrays["phrases-sketches"] = index.sketches.signs(), index.sketches.tail.rows.view()
-    arrays["phrases-linkable"], arrays["phrases-wordings"] = index.linkable.view(), index.wordings.view()
-    arrays["phrases-needs"] = index.synonym_needs.view().copy()  # changed in place by commits
+    arrays["phrases-linkable"] = index.linkable.view()
     arrays["phrases-crowded"] = index.crowding.rows.view().array()
     arrays["crowding-counts"] = index.crowding.counts.copy()
     arrays["triples-ends"], arrays["triples-statements"] = index.triple_ends.view(), index.statements.view()

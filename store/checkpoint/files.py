@@ -9,13 +9,13 @@ from typing import Any
 
 from store.durable_files import checksum_of
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
-from store.index.synonyms.search import linkable, wordings
+from store.index.synonyms.search import linkable
 from store.links.names import names_text
 from store.text.terms import passage_terms
 from store.types import Document
 from store.untrusted_names import inside
 
-FORMAT = 15
+FORMAT = 16
 PREFIX = "snapshot-"
 """Prefix of a checkpoint's folder name; the number of its commit follows."""
 
@@ -60,7 +60,6 @@ def terms_of_probe() -> list[Any]:
         *terms,
         names,
         list(map(linkable, PHRASES_PROBE)),
-        wordings(PHRASES_PROBE).tolist(),
         [CELL_PHRASES, FULL_CELLS],
     ]
 

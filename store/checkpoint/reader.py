@@ -42,7 +42,7 @@ class SavedCheckpoint:
         self._place = place
         try:
             manifest = json.loads((place / MANIFEST).read_text())
-            expected = (FORMAT, dim, BLOCK_VECTORS, [rule.threshold, rule.cap], terms_of_probe())
+            expected = (FORMAT, dim, BLOCK_VECTORS, [rule.threshold, rule.variants], terms_of_probe())
             found = tuple(manifest[key] for key in ("format", "dim", "block", "rule", "terms"))
             if found != expected:
                 raise CheckpointUnusable(f"{place.name} was made by another version or with other settings")

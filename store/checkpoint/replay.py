@@ -11,14 +11,14 @@ from store.index.live_index import LiveIndex
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.lance import schema
 from store.lance.tables import Tables
-from store.types import Batch, SynonymRule
+from store.types import Batch
 
 INTERN_MIN_ROWS = 1_000
 """Minimum rows of `documents` for which interning their texts pays."""
 
 
-def replay(index: LiveIndex, commit: int, tables: Tables, rule: SynonymRule, later: list[Mapping[str, Any]]) -> None:
-    """Applies the commits after `commit`, whose rows of `documents` are `later`, as one change.
+def replay(index: LiveIndex, commit: int, tables: Tables, later: list[Mapping[str, Any]]) -> None:
+    """Applies the commits after `commit`, whose rows of `documents` are `later`.
 
     One change suffices because the end state depends on the documents alone. The caller holds the write lock or is opening the
     store.
@@ -38,14 +38,12 @@ def replay(index: LiveIndex, commit: int, tables: Tables, rule: SynonymRule, lat
         # Keep the times of the original commits.
         delta.documents = list(documents)
         index.apply(delta)
-    _change_synonyms(index, rule, tables.read_where("synonyms", None, after).sort_by("commit"))
+    _change_synonyms(index, tables.read_where("synonyms", None, after).sort_by("commit"))
 
 
-def _change_synonyms(index: LiveIndex, rule: SynonymRule, edges: Any) -> None:
-    """Sets the edges that the commits found, because a new search would take as long as theirs did.
-
-    `edges`: rows of `synonyms` in commit order.
-    """
+def _change_synonyms(index: LiveIndex, edges: Any) -> None:
+    """Makes the edges those that the commits found: searching again would take as long as they did. `edges`: rows of
+    `synonyms` in the order of their commits."""
     a, b, scores = schema.synonyms.from_table(edges, index.ids["phrases"].view())
     if not len(a):
         return
@@ -59,4 +57,3 @@ def _change_synonyms(index: LiveIndex, rule: SynonymRule, edges: Any) -> None:
     before = np.where(there[places] == keys, np.append(weights, 0.0)[places], 0.0)
     moved = np.flatnonzero(scores != before)
     index.change_synonyms(SynonymChange(a[moved], b[moved], scores[moved], before[moved]))
-    index.find_needs_of(np.union1d(a, b), rule.cap)

@@ -49,7 +49,7 @@ def recover_index(
     if any(len(rows) and rows[-1] >= saved.next_id[name] for name, rows in there.items()):
         append_contents(index, tables, saved.next_id)
         index.sketch_phrases()
-    replay(index, saved.commit, tables, rule, later.result().sort_by("commit").to_pylist())
+    replay(index, saved.commit, tables, later.result().sort_by("commit").to_pylist())
     return index, saved.commit
 
 
@@ -77,8 +77,6 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
         texts.adopt(saved.texts(name))
     index.next_id = dict(saved.next_id)
     index.linkable.load(saved.array("phrases-linkable"))
-    index.wordings.load(saved.array("phrases-wordings"))
-    index.synonym_needs.load(saved.array("phrases-needs"))
     index.crowding.restore(saved.array("crowding-counts"), saved.array("phrases-crowded"))
     index.triple_ends.load(saved.array("triples-ends"))
     index.statements.load(saved.array("triples-statements"))

@@ -119,7 +119,7 @@ def _write_folder(
         "time": captured.time,
         "dim": captured.dim,
         "block": BLOCK_VECTORS,
-        "rule": [rule.threshold, rule.cap],
+        "rule": [rule.threshold, rule.variants],
         "terms": terms_of_probe(),
         "languages": languages,
         "next_id": captured.next_id,

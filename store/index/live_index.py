@@ -23,8 +23,7 @@ from store.index.index_delta import IndexDelta, TripleKey
 from store.index.live_link_targets import LiveLinkTargets
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
-from store.index.synonyms.nearest_pairs import Nearest, needed
-from store.index.synonyms.search import EXACT_BELOW, linkable, wordings
+from store.index.synonyms.search import EXACT_BELOW, linkable
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
@@ -35,9 +34,6 @@ SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "
 
 GROWING_ATTRIBUTES = ("passages", "phrases", "predicates")
 """Attributes that describe texts and would grow while a reader uses them."""
-
-PREPARED_PHRASES = 4_096
-"""Phrases with many synonyms whose edges are read at a time."""
 
 
 class _InternedTexts(dict[str, str]):
@@ -77,8 +73,6 @@ class LiveIndex:
         self.sketches = SketchIndex(rule.threshold, storage)
         """Finds candidates for a phrase's nearest phrases. Has a sketch for each of `phrase_vectors`."""
         self.linkable = GrowableArray(np.bool_, storage=storage)
-        self.wordings = GrowableArray(np.int64, storage=storage)
-        """By phrase: `store.index.synonyms.search.wordings`."""
         self.triple_vectors = Vectors(dim, storage)
 
         self._present: GrowableArray[np.bool_] | None = None
@@ -86,8 +80,6 @@ class LiveIndex:
         self.phrase_counts = Counts()
         self.triple_counts = Counts()
         self.crowding = Crowding()
-        self.synonym_needs = GrowableArray(np.float32, storage=storage)
-        """By phrase: the cosine that another phrase needs to be among its nearest (`SynonymPlanner.needs`)."""
 
         self.relation = LiveMatrix()
         self.mention = LiveMatrix()
@@ -218,8 +210,6 @@ class LiveIndex:
             self.phrase_rows[phrase] = len(self.phrases)
             self.phrases.append(phrase)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
-        self.wordings.extend(wordings(phrases))
-        self.synonym_needs.extend(np.zeros(len(phrases)))
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
         if self._present is not None:
@@ -329,34 +319,11 @@ class LiveIndex:
         if self.sketches.due:
             self.sketches.sort(self.phrase_vectors, self.storage)
 
-    def prepare_synonyms(self, cap: int) -> None:
-        """Computes the data that planning synonyms needs and queries do not, at opening. O(phrases and edges)."""
-        self.count_crowds()
-        self.find_needs(cap)
-
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
         """Determines the crowded phrases. `maybe`: mask of the phrases that can be crowded, shape (phrases,), if known."""
         self.crowding.load(self.sketches.signs(), self.synonym_candidates(), maybe)
 
-    def find_needs(self, cap: int) -> None:
-        """Computes `synonym_needs` of all phrases from the edges."""
-        self.synonym_needs.put(np.arange(self.synonym_needs.n), np.zeros(self.synonym_needs.n))
-        view = self.synonym.view(self.shape("synonym"))
-        degrees = np.diff(view.merged().indptr) if len(self.phrases) else np.empty(0, np.int64)
-        self.find_needs_of(np.flatnonzero(degrees >= cap), cap)
-
-    def find_needs_of(self, phrases: NDArray[np.int64], cap: int) -> None:
-        """Computes `synonym_needs` of the phrases whose edges have changed."""
-        self.synonym_needs.put(phrases, np.zeros(len(phrases)))
-        view = self.synonym.view(self.shape("synonym"))
-        for start in range(0, len(phrases), PREPARED_PHRASES):
-            rows, others, weights = view.entries(phrases[start : start + PREPARED_PHRASES])
-            nearest = Nearest(cap, self.phrases.__getitem__)
-            nearest.add(rows.astype(np.int64), others.astype(np.int64), weights)
-            self.synonym_needs.put(*needed(nearest.pairs(), cap))
-
     def change_synonyms(self, change: SynonymChange) -> None:
-        self.synonym_needs.put(change.rows, change.needs)
         if len(change.a):
             moved = change.weights - change.before
             ends = np.concatenate([change.a, change.b]), np.concatenate([change.b, change.a])
@@ -395,7 +362,7 @@ class LiveIndex:
         then.triple_ends, then.statements = self.triple_ends.frozen(), self.statements.frozen()
         for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(then, vectors, getattr(self, vectors).frozen())
-        then.linkable, then.wordings = self.linkable.frozen(), self.wordings.frozen()
+        then.linkable = self.linkable.frozen()
         then.sketches = self.sketches.frozen()
         n = len(then.passages)
         then.holders.extend({} for _ in range(n))

@@ -70,7 +70,7 @@ def load_index(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
     """Returns the index of the present tables."""
     index = load_index_for_reading(tables, dim, rule=rule)
     index.sketch_phrases()
-    index.prepare_synonyms(rule.cap)
+    index.count_crowds()
     return index
 
 

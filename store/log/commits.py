@@ -40,14 +40,16 @@ def rule_facts(rule: SynonymRule) -> dict[str, Any]:
     return {
         "synonym_rule": SynonymRule.VERSION,
         "synonym_threshold": rule.threshold,
-        "synonym_max": rule.cap,
+        "synonym_variants": rule.variants,
     }
 
 
 def edges_rule(all_facts: Sequence[Mapping[str, Any]]) -> SynonymRule:
     """What the last of such commits says; the defaults if none does, as in a log of an earlier release."""
     made = [facts for facts in all_facts if "synonym_threshold" in facts]
-    return SynonymRule(made[-1]["synonym_threshold"], made[-1]["synonym_max"]) if made else SynonymRule()
+    if not made:
+        return SynonymRule()
+    return SynonymRule(made[-1]["synonym_threshold"], made[-1].get("synonym_variants", True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,10 @@ def load_fresh(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
     return load_index(tables, dim, rule)
 
 
-def catch_up(index: LiveIndex, old: LiveIndex, tables: Tables, rule: SynonymRule, commit: int) -> None:
+def catch_up(index: LiveIndex, old: LiveIndex, tables: Tables, commit: int) -> None:
     """Applies the commits after `commit`. The caller holds the write lock."""
     append_contents(index, tables, dict(index.next_id))
     index.sketch_phrases()
     later = tables.read_where("documents", None, f"commit > {commit}").sort_by("commit").to_pylist()
-    replay(index, commit, tables, rule, later)
+    replay(index, commit, tables, later)
     index.keep_numbering_of(old)

@@ -6,8 +6,8 @@ import numpy as np
 
 from store.fixed_point import no_vectors
 from store.index.synonyms.lsh import meet, sketch
-from store.index.synonyms.nearest_pairs import Nearest, Rows
-from store.index.synonyms.search import linkable, similar, wordings
+from store.index.synonyms.phrase_variants import pair_rule
+from store.index.synonyms.search import linkable, similar
 from store.snapshot import Snapshot
 from store.types import SynonymRule
 
@@ -39,20 +39,15 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
     rows = np.array([row for row in rows.tolist() if linkable(snapshot.phrase(row))], np.int64)
     none = no_vectors(snapshot.dim)
     vectors = snapshot.phrase_vectors
-    true, due = Nearest(rule.cap, snapshot.phrase), Nearest(rule.cap, snapshot.phrase)
-
-    def wording(some: Rows) -> Rows:
-        return wordings(map(snapshot.phrase, some.tolist()))
-
-    for a, b, scores in similar(vectors, none, alive, rows, rule.threshold, by_rule=False, wording=wording):
-        long_enough = np.array([linkable(snapshot.phrase(other)) for other in b.tolist()], np.bool_)
-        met = long_enough & meet(sketch(vectors.rows(a)), sketch(vectors.rows(b)), rule.threshold)
-        true.add(a[long_enough], b[long_enough], scores[long_enough])
-        due.add(a[met], b[met], scores[met])
-    n = snapshot.n_phrases
-    there = snapshot.synonym.entries(rows)
-    edges = there[0].astype(np.int64) * n + there[1]
-    wanted = [found[0] * n + found[1] for found in (true.pairs(), due.pairs())]
-    found = int(np.isin(wanted[0], edges).sum())
-    missing = len(wanted[1]) - int(np.isin(wanted[1], edges).sum())
-    return RecallMeasurement(snapshot.commit, len(rows), len(wanted[0]), found, missing)
+    n, by_texts = snapshot.n_phrases, pair_rule(rule, snapshot.phrase)
+    one, other, _ = snapshot.synonym.entries(rows)
+    edges = one.astype(np.int64) * n + other
+    pairs = found = missing = 0
+    for a, b, _ in similar(vectors, none, alive, rows, rule.threshold, by_rule=False, pair_rule=by_texts):
+        long_enough = np.array([linkable(snapshot.phrase(row)) for row in b.tolist()], np.bool_)
+        there = np.isin(a * n + b, edges)
+        absent = np.flatnonzero(long_enough & ~there)
+        pairs += int(long_enough.sum())
+        found += int((long_enough & there).sum())
+        missing += int(meet(sketch(vectors.rows(a[absent])), sketch(vectors.rows(b[absent])), rule.threshold).sum())
+    return RecallMeasurement(snapshot.commit, len(rows), pairs, found, missing)

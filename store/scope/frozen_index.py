@@ -27,7 +27,6 @@ class FrozenIndex:
     extraction_states: Mapping[int, ExtractionState]
     ids: Mapping[str, NDArray[np.int32]]
     linkable: NDArray[np.bool_]
-    wordings: NDArray[np.int64]
     sketches: SketchIndex
 
 
@@ -46,6 +45,5 @@ def freeze(index: LiveIndex, snapshot: Snapshot) -> FrozenIndex:
         index.extraction_states.copy(),
         {name: ids.view() for name, ids in index.ids.items()},
         index.linkable.view(),
-        index.wordings.view(),
         index.sketches.frozen(),
     )

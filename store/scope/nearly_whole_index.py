@@ -16,7 +16,7 @@ from store.index.columns.row_lists import NO_ROWS
 from store.index.index_delta import TripleKey
 from store.index.live_index import LiveIndex
 from store.index.load import connect
-from store.index.synonyms.edge_maintenance import SynonymPlanner
+from store.index.synonyms.edge_maintenance import plan_edges
 from store.index.synonyms.lsh import WORDS
 from store.index.synonyms.sketch_index import Order, SketchIndex
 from store.scope.frozen_index import FrozenIndex
@@ -66,7 +66,6 @@ class NearlyWholeIndex(LiveIndex):
     def __init__(self, whole: LiveIndex) -> None:
         super().__init__(whole.dim, rule=whole.rule)
         self.crowding = whole.crowding.copy()
-        self.synonym_needs.extend(whole.synonym_needs.view())
         self.passage_rows = SharedRows(whole.passage_rows, 0)
         self.phrase_rows = SharedRows(whole.phrase_rows, 0)
         self.triple_rows = SharedRows(whole.triple_rows, 0)
@@ -88,14 +87,13 @@ class NearlyWholeIndex(LiveIndex):
         self.next_id = dict(whole.next_id)
         for name in ("passage_vectors", "phrase_vectors", "triple_vectors"):
             setattr(self, name, getattr(whole, name).frozen())
-        for name in ("triple_ends", "statements", "linkable", "wordings"):
+        for name in ("triple_ends", "statements", "linkable"):
             setattr(self, name, getattr(whole, name).frozen())
         self.sketches = SharedSketches(whole.sketches)
         self.postings = whole.postings
         self.holders.extend({} for _ in range(new))
         self.extracted.extend([None] * new)
         self.effective.extend([NO_ROWS] * new)
-        self.synonym_needs.extend(np.zeros(len(self.phrases) - self.synonym_needs.n))
         self.crowding.rows.grow(len(self.phrases))
         self.passage_counts.grow(len(self.passages))
         self.phrase_counts.grow(len(self.phrases))
@@ -141,14 +139,14 @@ def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymR
     index.crowding.apply(index.crowding.plan(index.sketches.signs(), nothing, present, crowded, came, went))
     can = present & ~index.crowding.rows.view().positive()[: len(present)]
     index.synonym.adopt(whole.snapshot.synonym.merged(), 0)
-    planner = SynonymPlanner(
-        rule.cap,
-        len(index.phrases),
-        index.phrases.__getitem__,
-        lambda rows: synonym_edges(index, rows),
-        searcher(index, can, rule),
-        index.synonym_needs.view(),
+    index.change_synonyms(
+        plan_edges(
+            np.flatnonzero(could & ~can),
+            np.flatnonzero(can & ~could),
+            len(index.phrases),
+            lambda rows: synonym_edges(index, rows),
+            searcher(index, can, rule),
+        )
     )
-    index.change_synonyms(planner.plan(np.flatnonzero(could & ~can), np.flatnonzero(can & ~could)))
     changed = index.synonym.view(index.shape("synonym"))
     index.synonym.adopt(changed.merged(), changed.log_length)

@@ -20,8 +20,8 @@ from store.index.columns.row_lists import RowLists
 from store.index.columns.texts import TakenTexts
 from store.index.live_index import LiveIndex
 from store.index.load import connect
-from store.index.synonyms.edge_maintenance import SynonymPlanner
-from store.index.synonyms.nearest_pairs import Rows
+from store.index.synonyms.edge_maintenance import plan_edges
+from store.index.synonyms.pairs import Rows
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
 from store.scope.scoped_names import take_names
@@ -71,8 +71,7 @@ def scoped_index(
     # A phrase that lives in the whole memory has at least as many neighbours there as in the scope.
     index.count_crowds(whole.snapshot.phrase_crowded[phrases] | ~whole.snapshot.phrase_alive[phrases])
     can = index.synonym_candidates() & (index.crowding.rows.view().array()[: len(phrases)] == 0)
-    searched = _take_synonyms(index, whole, phrases, can, rule)
-    index.find_needs(rule.cap)
+    searched = _take_synonyms(index, whole, phrases, can)
     _add_synonyms(index, can, searched, rule)
     return index
 
@@ -105,8 +104,6 @@ def _take_phrases(index: LiveIndex, whole: FrozenIndex, rows: NDArray[np.int64],
     index.phrases = TakenTexts(whole.index.phrases, rows)
     index.phrase_rows = ScopedRows(whole.index.phrase_rows, places)
     index.linkable.extend(whole.linkable[rows])
-    index.wordings.extend(whole.wordings[rows])
-    index.synonym_needs.extend(np.zeros(len(rows)))
     index.crowding.rows.grow(len(rows))
     index.sketches = ScopedSketches(whole.index.sketches, whole.sketches, rows, places)
     index.phrase_vectors.take(whole.snapshot.phrase_vectors, rows)
@@ -128,10 +125,8 @@ def _take_triples(
     index.triple_vectors.take(whole.snapshot.triple_vectors, rows)
 
 
-def _take_synonyms(
-    index: LiveIndex, whole: FrozenIndex, phrases: NDArray[np.int64], can: NDArray[np.bool_], rule: SynonymRule
-) -> Rows:
-    """Copies the edges between phrases with complete edges in the whole memory; returns the other phrases that can have some.
+def _take_synonyms(index: LiveIndex, whole: FrozenIndex, phrases: NDArray[np.int64], can: NDArray[np.bool_]) -> Rows:
+    """Takes over the edges between phrases of which the whole memory knows all pairs; returns the others that can have some.
 
     `can`: mask of the `phrases` that can have synonyms in the scope.
     """
@@ -139,7 +134,6 @@ def _take_synonyms(
     place = np.full(whole.snapshot.n_phrases, -1, np.int32)
     place[phrases] = np.arange(len(phrases), dtype=np.int32)
     known = can & whole.snapshot.phrase_alive[phrases] & ~whole.snapshot.phrase_crowded[phrases]
-    known &= np.bincount(place[a], minlength=len(phrases)) < rule.cap
     inside = np.flatnonzero(place[b] >= 0)
     ones, others, weights = place[a[inside]], place[b[inside]], weights[inside]
     taken = known[ones] & known[others]
@@ -154,12 +148,12 @@ def _add_synonyms(index: LiveIndex, can: NDArray[np.bool_], searched: Rows, rule
         return
     if index.sketches.due or len(searched) > SORTED_FOR_SHARE * len(can):
         index.sketches.sort(index.phrase_vectors)
-    planner = SynonymPlanner(
-        rule.cap,
-        len(index.phrases),
-        index.phrases.__getitem__,
-        lambda rows: synonym_edges(index, rows),
-        searcher(index, can, rule),
-        index.synonym_needs.view(),
+    index.change_synonyms(
+        plan_edges(
+            np.empty(0, np.int64),
+            searched,
+            len(index.phrases),
+            lambda rows: synonym_edges(index, rows),
+            searcher(index, can, rule),
+        )
     )
-    index.change_synonyms(planner.plan(np.empty(0, np.int64), searched))

@@ -42,7 +42,7 @@ from tests.store.small_store import complete
 DIM = 32
 """Enough for phrases of different worlds to be far from each other."""
 
-RULE = SynonymRule(oracle.THRESHOLD, oracle.CAP)
+RULE = SynonymRule(oracle.THRESHOLD, variants=False)
 MEMORY_FOLDER = Path("/dev/shm")
 """The fastest folder: nothing here concerns power losses."""
 
@@ -399,7 +399,7 @@ def _texts(uris):
 def _export(uris, versions):
     """Returns {line without its weight: weight}."""
     read = dict(versions)
-    lines = oracle.export(dict(uris), lambda title, text: reading(read[text], title, text), vector)
+    lines = oracle.export(dict(uris), lambda title, text: reading(read[text], title, text), vector, by_texts=False)
     return {tuple(value for key, value in line.items() if key != "weight"): line.get("weight", 0.0) for line in lines}
 
 

@@ -11,7 +11,6 @@ from hashlib import blake2b
 import numpy as np
 
 DIM = 8
-CAP = 3
 THRESHOLD = 0.8
 CELL_PHRASES, FULL_CELLS = 200, 4
 """A phrase is crowded if it shares so many cells of its sketch with more than this number of phrases."""
@@ -45,8 +44,8 @@ def rounded_vectors(vectors):
     return (np.round(exact / unit) * unit).astype(np.float32)
 
 
-def export(documents, extract, vector=vector):
-    """Returns the export of `documents`: {uri: [(title, text, given or None, ...), ...]}.
+def export(documents, extract, vector=vector, by_texts=True):
+    """`documents`: {uri: [(title, text, given or None, ...), ...]}; `extract(title, text)` gives the local extractor's triples.
 
     A passage has the union of its documents' given triples. If none is given, it has the local extractor's triples,
     `extract(title, text)`, unless every document was given triples, possibly an empty list. A triple without a predicate is a
@@ -81,12 +80,13 @@ def export(documents, extract, vector=vector):
     edges = [("context", s, t, 1.0) for s, t in sorted(context)]
     edges += [("mention", s, t, float(w)) for (s, t), w in sorted(mention.items())]
     edges += [("relation", s, t, float(w)) for (s, t), w in sorted(relation.items())]
-    edges += [("synonym", s, t, w) for (s, t), w in sorted(synonyms(phrases, vector).items())]
+    edges += [("synonym", s, t, w) for (s, t), w in sorted(synonyms(phrases, vector, by_texts).items())]
     lines += [{"kind": "edge", "type": k, "source": s, "target": t, "weight": w} for k, s, t, w in edges]
     return lines
 
 
-def synonyms(phrases, vector=vector):
+def synonyms(phrases, vector=vector, by_texts=True):
+    """`by_texts`: whether phrases must also be variants of one wording, or have other words altogether."""
     long_enough = [p for p in phrases if sum(c.isalnum() for c in p) > 2 or any("\u4e00" <= c <= "\u9fff" for c in p)]
     known = {phrase: rounded_vectors(vector(phrase)).astype(float) for phrase in long_enough}
     long_enough = [phrase for phrase in long_enough if known[phrase].any() and not is_number(phrase)]
@@ -97,9 +97,17 @@ def synonyms(phrases, vector=vector):
         pairs = []
         for b in long_enough:
             cosine = float(np.float32(np.dot(known[a], known[b])))
-            if a != b and cosine >= np.float32(THRESHOLD) and numberless(a) != numberless(b):
+            if (
+                a != b
+                and cosine >= np.float32(THRESHOLD)
+                and (
+                    not by_texts
+                    or variants(a, b)
+                    or (cosine >= THRESHOLD + 0.4 * (1 - THRESHOLD) and other_words(a, b))
+                )
+            ):
                 pairs.append((-cosine, b))
-        near[a] = sorted(pairs)[:CAP]
+        near[a] = pairs
     return {(min(a, b), max(a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
 
 
@@ -114,15 +122,24 @@ def is_number(phrase):
     return bool(words) and all(re.fullmatch(r"v?\d+(st|nd|rd|th|[a-z])?", w) or w in DATES | NUMBERS for w in words)
 
 
-def numberless(phrase):
-    """Returns a text that is equal for phrases that differ only in a number, a date or a version."""
-    words = phrase.split()
-    for i, word in enumerate(words):
-        beside = words[max(i - 1, 0) : i + 2]
-        dated = word in DATES and any(other[0].isdigit() for other in beside)
-        if dated or word in NUMBERS or re.fullmatch(r"v?\d+(st|nd|rd|th|[a-z])?", word):
-            words[i] = "9"
-    return re.sub(r"\b9( 9)+\b", "9", re.sub(r"\d+", "9", " ".join(words)))
+def variants(one, other):
+    """Whether two of the phrases that the tests use have the same words, in any order and form, joined or apart."""
+    joined = [root(phrase.replace(" ", "")) for phrase in (one, other)]
+    return joined[0] == joined[1] or words(one) == words(other)
+
+
+def words(phrase):
+    return sorted(root(word) for word in phrase.split() if word not in ("of", "the"))
+
+
+def root(word):
+    return re.sub(r"(?<=[a-z]{4})(s|ed|ing)$", "", word)
+
+
+def other_words(one, other):
+    """Whether no word of the one begins like a word of the other or has a Chinese character of it, and none has a number."""
+    starts = [{word[:3] for word in re.findall(r"[a-z0-9]+|[^a-z0-9 ]", phrase)} for phrase in (one, other)]
+    return starts[0].isdisjoint(starts[1]) and not re.search(r"\d|\bii\b|\b2\b", f"{one} {other}")
 
 
 @cache

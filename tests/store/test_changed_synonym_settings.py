@@ -11,7 +11,7 @@ from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, exported, numbered_documents
 
-FIRST = SynonymRule(oracle.THRESHOLD, oracle.CAP)
+FIRST = SynonymRule(oracle.THRESHOLD)
 IDENTITY = EncoderIdentity("oracle", oracle.DIM)
 
 
@@ -27,10 +27,9 @@ def fill(store: Store) -> None:
 @pytest.mark.parametrize(
     ("rule", "checkpoint"),
     [
-        (SynonymRule(0.9, 3), True),
-        (SynonymRule(0.5, 3), False),
-        (SynonymRule(0.8, 1), True),
-        (SynonymRule(0.8, 50), False),
+        (SynonymRule(0.9), True),
+        (SynonymRule(0.5), False),
+        (SynonymRule(0.8, variants=False), True),
     ],
 )
 def test_the_edges_are_those_of_a_new_store(tmp_path: Path, rule: SynonymRule, checkpoint: bool) -> None:

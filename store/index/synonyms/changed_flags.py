@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.synonyms.nearest_pairs import Rows
+from store.index.synonyms.pairs import Rows
 
 
 class Flags(Protocol):

@@ -30,11 +30,8 @@ _LABEL_WORDS = (
 _CALENDAR = frozenset((_MONTHS + " " + _DAYS).split())
 _SPELT = frozenset(_WORDS.split())
 _LABELS = frozenset(_LABEL_WORDS.split())
-_DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"[vr]?\d+(?:st|nd|rd|th|er|rc|beta|alpha|[a-z])?\d*|(?:\d+[年月日号號])+")
 _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
-_PLACE = "#"
-"""Stands for a number. No phrase holds it: marks are not part of phrases."""
 
 
 def is_number(phrase: str) -> bool:
@@ -42,34 +39,11 @@ def is_number(phrase: str) -> bool:
     2015", "version 2 5", "1990s", "section 4 2", "march"."""
     words = phrase.split()
     said = [word for word in words if word not in _LABELS]
-    if not said or not all(_is_numeral(word) or word in _CALENDAR for word in said):
+    if not said or not all(is_numeral(word) or word in _CALENDAR for word in said):
         return False
     # "part i" is one; "may i" never comes, and "x" by itself is a letter.
     return len(words) > 1 or not _ROMAN.fullmatch(phrase)
 
 
-def without_numbers(phrase: str) -> str:
-    """The normalised phrase with one mark for each number or date in it: equal for phrases that differ in these alone.
-
-    "debian 7" and "debian 12" give one text, "debian" another; "ext3" and "ext4" one, "world war i" and "world war ii" one.
-    """
-    if phrase.isalpha():
-        return phrase
-    words: list[str] = []
-    for i, word in enumerate(phrase.split()):
-        dated = word in _CALENDAR and _beside_digits(phrase, word)
-        if dated or (_is_numeral(word) and (i > 0 or not _ROMAN.fullmatch(word))):
-            if words[-1:] != [_PLACE]:
-                words.append(_PLACE)
-        else:
-            words.append(_DIGITS.sub(_PLACE, word))
-    return " ".join(words)
-
-
-def _is_numeral(word: str) -> bool:
+def is_numeral(word: str) -> bool:
     return bool(_NUMBER.fullmatch(word) or _ROMAN.fullmatch(word)) or word in _SPELT
-
-
-def _beside_digits(phrase: str, word: str) -> bool:
-    """Whether a month's name is part of a date and not of a title ("march of the penguins 2"): a number stands next to it."""
-    return bool(re.search(rf"\d\S* (?:of )?{word}\b|\b{word} \d", phrase))

@@ -6,19 +6,19 @@ candidates may differ in its last bits with the shape of the block, the value th
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.fixed_point import Fixed, floats
-from store.index.columns.hashed_rows import text_hash
 from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import WORDS, Sketches, bands, meet, sketch
-from store.index.synonyms.nearest_pairs import Rows, Scored
-from store.index.synonyms.numbers import is_number, without_numbers
+from store.index.synonyms.numbers import is_number
+from store.index.synonyms.pairs import Rows, Scored
+from store.index.synonyms.phrase_variants import PairRule
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.vectors.matrix import VectorsView
 from store.text.scripts import has_cjk
@@ -58,32 +58,8 @@ def linkable(phrase: str) -> bool:
     return False
 
 
-def wordings(phrases: Iterable[str]) -> Rows:
-    """For each phrase a number that phrases share which differ in numbers alone: those are no pairs."""
-    hashes = np.fromiter((text_hash(without_numbers(phrase)) for phrase in phrases), np.uint64)
-    return hashes.view(np.int64)
-
-
 Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
 """(row, other row, whether they are known to meet) of pairs, three arrays of one length."""
-
-
-class Needs(Protocol):
-    """By row, the cosine that a pair needs to be among the row's nearest: an array, or what gives a part of one."""
-
-    def __getitem__(self, part: slice, /) -> NDArray[np.float32]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which pairs a search may leave out: those that are among the nearest `cap` of neither end.
-
-    `hears`: by candidate row, the cosine that a pair needs to be among that row's nearest; infinity for a row that does not
-    want to know. What a query needs, the search finds out as it goes.
-    """
-
-    cap: int
-    hears: Needs
 
 
 def similar(
@@ -94,9 +70,8 @@ def similar(
     threshold: float,
     sketches: SketchIndex | None = None,
     by_rule: bool = True,
-    wanted: Wanted | None = None,
     through_bands: bool = True,
-    wording: Callable[[Rows], Rows] | None = None,
+    pair_rule: PairRule | None = None,
     extra_sketches: Sketches | None = None,
 ) -> Iterator[Scored]:
     """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`), some at a time,
@@ -104,8 +79,8 @@ def similar(
 
     `extra` are vectors of rows that follow those in `vectors`, as they are kept; `candidates` covers both, shape (n + k,);
     `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
-    them if `through_bands`. Without `wanted` all pairs come. `wording` gives the `wordings` of rows; where
-    two share one, they are no pair. `extra_sketches`: those of `extra`, where they are known.
+    them if `through_bands`. `pair_rule` rejects pairs by their texts. `extra_sketches`: those
+    of `extra`, where they are known.
     """
 
     def take(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -129,7 +104,7 @@ def similar(
         out[old], out[~old] = sketches.tail.sketches(rows[old], vectors.rows), extra_sketches[rows[~old] - vectors.n]
         return out
 
-    comparison = _Comparison(take, vectors, sketches_of, candidates, threshold, by_rule, wanted, wording)
+    comparison = _Comparison(take, vectors, sketches_of, candidates, threshold, by_rule, pair_rule)
     found = _candidates(comparison, vectors, extra, queries, sketches if through_bands else None)
     for a, b, met in _gathered(found):
         for begin in range(0, len(a), GATHERED_PAIRS):
@@ -194,8 +169,7 @@ class _Comparison:
     candidates: Flags
     threshold: float
     by_rule: bool
-    wanted: Wanted | None
-    wording: Callable[[Rows], Rows] | None
+    pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs. `met`: which are known to meet."""
@@ -234,7 +208,7 @@ class _Comparison:
         exact = np.multiply(x, y, dtype=np.float64).sum(axis=1).astype(np.float32)
         kept = np.flatnonzero(exact >= np.float32(self.threshold))
         near = maybe[kept]
-        kept = kept[self._can_pair(a[near], b[near], met[near])]
+        kept = kept[self._can_pair(a[near], b[near], exact[kept], met[near])]
         scores[maybe[kept]] = exact[kept]
         return scores
 
@@ -244,7 +218,7 @@ class _Comparison:
         """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
-            asked, needs = self.take(part), np.full(len(part), self.threshold, np.float32)
+            asked = self.take(part)
 
             def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
                 # The vectors of a batch are compared with each of its parts, so they come as float32.
@@ -260,49 +234,25 @@ class _Comparison:
                     compared = in_parallel(compare, [block[first : first + TILE[1]] for first in several])
                     for first, (cosines, some) in zip(several, compared, strict=True):
                         if len(some):
-                            q, c = self._hits(cosines[some], some, needs, part, start + first)
+                            q, c = self._hits(cosines[some], start + first)
                             yield part[some[q]], c + (start + first), np.zeros(len(q), np.bool_)
 
-    def _can_be_pairs(self, rows: Rows, others: Rows) -> NDArray[np.bool_]:
-        """Whether rows[i] and others[i, j] are two and may be a pair but for their cosine; shape of `others`."""
-        ones, twos = np.repeat(rows, others.shape[1]), others.ravel()
-        can = (ones != twos) & self._can_pair(ones, twos, np.zeros(len(ones), np.bool_))
-        shaped: NDArray[np.bool_] = can.reshape(others.shape)
-        return shaped
-
-    def _can_pair(self, ones: Rows, twos: Rows, met: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which (ones[i], twos[i]) are a pair by what is not their cosine. `met`: which are known to meet."""
-        can = np.ones(len(ones), np.bool_) if self.wording is None else self.wording(ones) != self.wording(twos)
-        asked = np.flatnonzero(can & ~met) if self.by_rule else ()
+    def _can_pair(
+        self, ones: Rows, twos: Rows, cosines: NDArray[np.float32], met: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which (ones[i], twos[i]), whose cosines reach the threshold, are a pair. `met`: which are known to meet."""
+        can = np.ones(len(ones), np.bool_)
+        asked = np.flatnonzero(~met) if self.by_rule else ()
         if len(asked):
             can[asked] = meet(self.sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
+        if self.pair_rule is not None:
+            for place in np.flatnonzero(can).tolist():
+                can[place] = self.pair_rule(int(ones[place]), int(twos[place]), float(cosines[place]))
         return can
 
-    def _hits(
-        self, cosines: NDArray[np.float32], some: Rows, needs: NDArray[np.float32], part: Rows, first: int
-    ) -> tuple[Rows, Rows]:
-        """Which (query of `some`, column) to look at exactly. `needs`: by query of `part`, the cosine that a pair needs to be
-        among its nearest as far as is known; raised where one has many pairs here."""
+    def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows, Rows]:
+        """(row, column) of the cosines of candidates from `first` on that may reach the threshold."""
         hits = cosines >= self.threshold - SLACK
         hits &= self.candidates[first : first + cosines.shape[1]]
-        if self.wanted is None:
-            return _places(hits)
-        cap, hears = self.wanted.cap, self.wanted.hears[first : first + cosines.shape[1]]
-        hits &= (cosines >= (needs[some] - SLACK)[:, None]) | (cosines >= hears - SLACK)
-        many = np.flatnonzero(np.count_nonzero(hits, axis=1) > 2 * cap)
-        if len(many):
-            # Of the nearest here some are no pairs; where `cap` are left, what is farther away need not come.
-            best = np.where(hits[many], cosines[many], np.float32(-1))
-            columns = np.argpartition(best, -2 * cap, axis=1)[:, -2 * cap :]
-            cosine = np.take_along_axis(best, columns, axis=1)
-            cosine[~self._can_be_pairs(part[some[many]], columns + first)] = 0.0
-            needed = np.partition(cosine, cap, axis=1)[:, cap] - SLACK
-            needs[some[many]] = np.maximum(needs[some[many]], needed)
-            hits[many] &= (cosines[many] >= (needs[some[many]] - SLACK)[:, None]) | (cosines[many] >= hears - SLACK)
-        return _places(hits)
-
-
-def _places(hits: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-    """(row, column) of what is true."""
-    rows, columns = np.nonzero(hits)
-    return rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)
+        rows, columns = np.nonzero(hits)
+        return rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)

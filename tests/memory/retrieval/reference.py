@@ -14,7 +14,8 @@ import igraph
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from store.index.synonyms.numbers import is_number, without_numbers
+from store.index.synonyms.numbers import is_number
+from store.index.synonyms.phrase_variants import can_be_synonyms
 from store.text.terms import folded
 from tests.store.oracle import rounded_vectors
 
@@ -78,7 +79,7 @@ class Reference:
         vector,
         query_vector,
         threshold=0.8,
-        cap=100,
+        variants=True,
         passage_terms=None,
         query_terms=None,
         triple_query_vector=None,
@@ -88,7 +89,7 @@ class Reference:
             vector,
             query_vector,
             threshold,
-            cap,
+            variants,
             passage_terms,
             query_terms,
             triple_query_vector,
@@ -120,7 +121,7 @@ class Reference:
             [rounded_vectors(vector(f"('{s}', '{p}', '{o}')")) for s, p, o in self.triples], float
         )
         self.edges = self._relations()
-        self.synonyms = self._synonyms(threshold, cap)
+        self.synonyms = self._synonyms(threshold, variants)
 
     # The graph.
 
@@ -133,22 +134,21 @@ class Reference:
                     counts[frozenset((s, o))] += 1
         return counts
 
-    def _synonyms(self, threshold, cap):
-        """Cosines at or above the threshold, among the `cap` nearest of either phrase."""
-        # What a number is has tests of its own (tests/store/index/synonyms/test_numbers.py).
+    def _synonyms(self, threshold, variants):
+        """Cosines at or above the threshold; with `variants` only of phrases whose texts allow it."""
+        # The rules for texts have tests of their own (tests/store/index/synonyms).
         long = [
             i for i, phrase in enumerate(self.phrases) if sum(c.isalnum() for c in phrase) > 2 and not is_number(phrase)
         ]
         near = {}
         for i in long:
             cosines = self.phrase_vectors[long] @ self.phrase_vectors[i]
-            wording = without_numbers(self.phrases[i])
             found = [
                 (-float(np.float32(c)), self.phrases[j])
                 for j, c in zip(long, cosines, strict=True)
-                if j != i and without_numbers(self.phrases[j]) != wording
+                if j != i and (not variants or can_be_synonyms(self.phrases[i], self.phrases[j], c, threshold))
             ]
-            near[self.phrases[i]] = sorted(pair for pair in found if -pair[0] >= np.float32(threshold))[:cap]
+            near[self.phrases[i]] = [pair for pair in found if -pair[0] >= np.float32(threshold)]
         return {frozenset((a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
 
     def _occurrences(self, passage, phrase):

@@ -61,11 +61,6 @@ def test_a_start_takes_the_edges_of_later_commits_as_they_were_found(saved, monk
     with open_store(folder) as store:
         assert store.opened_from.startswith("checkpoint of commit")
         assert lines(store) == expected
-        index = store._index
-        taken = index.synonym_needs.view().copy()
-        assert taken.any()
-        index.find_needs(oracle.CAP)
-        assert taken.tolist() == index.synonym_needs.view().tolist()
 
 
 def bm25_of_rebuilt(folder):
@@ -138,7 +133,7 @@ def test_a_snapshot_that_one_start_refused_is_used_by_no_other(tmp_path):
         add(store, {}, ["b"])
         assert store.write_checkpoint()
         assert store.purge(timedelta(0)) > 0
-    with Store(tmp_path, EncoderIdentity("oracle", oracle.DIM), SynonymRule(0.9, oracle.CAP)) as store:
+    with Store(tmp_path, EncoderIdentity("oracle", oracle.DIM), SynonymRule(0.9)) as store:
         assert "other settings" in store.opened_from
         held["c"] = [("T", "text 3", None)]
         add(store, {"c": held["c"]})
