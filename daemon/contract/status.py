@@ -168,7 +168,9 @@ class PassageShare(Response):
 
 
 class ReaderShare(Response):
-    """Number of followed documents that one version of the reader has parsed. hippod parses those of earlier versions again."""
+    """Number of followed documents that one version of the reader has parsed ("reader/0": an unknown one). hippod parses the
+    files of earlier versions again.
+    """
 
     name: str
     documents: int

@@ -13,6 +13,8 @@ from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse
 
 EXTRACTION_POLL_INTERVAL_S = 0.5
+OF_REQUEST = ("requeued", "passages", "calls", "tokens", "left_s")
+"""Fields that only the first response has: what the command has asked for."""
 
 
 @click.command()
@@ -57,14 +59,15 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
     from cli.client.typed_answers import parse_answer
 
     with invocation.client() as client:
-        answer = client.call("POST", route)
+        begun = answer = client.call("POST", route)
         first = parse_answer(ExtractionResponse, answer)
         if not no_wait:
             answer = _wait_until_read(invocation, client, first, answer)
     last = parse_answer(ExtractionResponse, answer)
     from cli.render.extraction import extraction_lines
 
-    invocation.emit({**answer, "requeued": first.requeued}, lambda: extraction_lines(last, first.requeued))
+    asked = {key: begun[key] for key in OF_REQUEST if key in begun}
+    invocation.emit({**answer, **asked}, lambda: extraction_lines(last, first.requeued))
     if last.error:
         raise CommandError(f"reading stopped: {last.error}")
 

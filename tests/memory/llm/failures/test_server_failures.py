@@ -302,6 +302,7 @@ def test_another_model_reads_anew_only_when_asked_and_goes_on_after_an_interrupt
     daemon.wait()
     ended = daemon.ctl_json("reextract", "--yes")
     assert (ended["waiting"], ended["failed"]) == (0, 0)
+    assert ended["passages"] == ended["requeued"] == ended["calls"] // 2
     assert {each["extractor"]: each["passages"] for each in ended["spent"]} == {first: 8, status["openie"]: 8}
     assert all(each["prompt_tokens"] > 0 for each in ended["spent"])
     assert sum(server.answered.values()) == calls + 16
