@@ -14,7 +14,7 @@ comma := ,
 # 0.6 s, a third of the start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb image test-image clean
+.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb wheel image test-image release clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -66,10 +66,13 @@ lint: install-test
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m 'not (slow or process or daemon or broker or model_server or browser or systemd)'
 
-# The tests of sentence-transformers with the extra `torch`. They fail, instead of being skipped, if it is missing.
+# A target for one kind of tests fails if a test was skipped, and says what is missing.
+COMPLETE := $(BIN)/python -m pytest --no-skips
+
+# The tests of sentence-transformers with the extra `torch`.
 test-torch: install-test
 	@$(MAKE) --no-print-directory install EXTRAS=torch
-	HIPPOD_REQUIRE_TORCH=1 $(BIN)/python -m pytest -m torch tests/memory/encoder
+	$(COMPLETE) -m torch tests/memory/encoder
 
 test: install-test lint
 # Four processes on two cores: much of the suite waits for daemons.
@@ -108,7 +111,7 @@ $(SERVERS)/accelerate: $(SERVERS)/.installed
 
 test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate
 	@$(MAKE) --no-print-directory install EXTRAS=torch
-	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(BIN)/python -m pytest -m model_server tests/memory/llm/servers
+	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(COMPLETE) -m model_server tests/memory/llm/servers
 
 # The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.
 INTEGRATIONS := $(VENV)/integrations
@@ -120,7 +123,7 @@ $(INTEGRATIONS)/.installed: | $(BIN)/python
 	@touch $@
 
 test-integrations: install-test $(INTEGRATIONS)/.installed
-	HIPPOD_INTEGRATIONS_PYTHON=$(CURDIR)/$(INTEGRATIONS)/bin/python $(BIN)/python -m pytest tests/examples/test_retrievers.py
+	HIPPOD_INTEGRATIONS_PYTHON=$(CURDIR)/$(INTEGRATIONS)/bin/python $(COMPLETE) tests/examples/test_retrievers.py
 
 # A backfill on a Ray cluster of three nodes on this machine, one of which is lost. Ray (80 MB) has an environment of its own,
 # and imports everything else from this one.
@@ -140,8 +143,8 @@ bench: install-test
 	$(BIN)/python -m bench
 
 # Pins, imports, licences and docs/reference/dependencies.md are checked offline. pip-audit then asks a service about
-# constraints.txt and constraints-vllm.txt; if the service does not answer, the exit code is 3. pip-audit has an environment of
-# its own, so that it does not audit itself.
+# constraints.txt and constraints-vllm.txt; if the service does not answer, the output says so, and make fails. pip-audit has an
+# environment of its own, so that it does not audit itself.
 AUDIT := $(VENV)/audit
 
 $(AUDIT)/bin/pip-audit: | $(BIN)/python
@@ -172,21 +175,29 @@ deb:
 
 # Tests the package in a booted Debian with systemd: as root, with mmdebstrap and systemd-container. PACKAGE names the package;
 # by default the one in dist/, which is built if it is missing.
-PACKAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell dpkg --print-architecture 2>/dev/null).deb
+PACKAGE ?= dist/hippod_$(shell $(PYTHON) systemd/package/version.py --debian)_$(shell dpkg --print-architecture 2>/dev/null).deb
 
 test-service: install-test
 	@test -e $(PACKAGE) || $(MAKE) deb
-	HIPPOD_TEST_PACKAGE=$(abspath $(PACKAGE)) $(BIN)/python -m pytest tests/systemd/booted -rs
+	HIPPOD_TEST_PACKAGE=$(abspath $(PACKAGE)) $(COMPLETE) tests/systemd/booted
 
 # A container image as one file in dist/, built as root without a base image. `make test-image` runs it with podman.
 image:
 	$(DEB_PYTHON) systemd/package/image.py --python $(DEB_PYTHON)
 
-IMAGE ?= $(shell sed -n 's/^version = "\(.*\)"/dist\/hippod_\1_/p' pyproject.toml)$(shell uname -m).image.tar
+IMAGE ?= dist/hippod_$(shell $(PYTHON) systemd/package/version.py --image)_$(shell uname -m).image.tar
 
 test-image: install-test
 	@test -e $(IMAGE) || $(MAKE) image
-	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(BIN)/python -m pytest tests/systemd/test_image.py
+	HIPPOD_IMAGE=$(abspath $(IMAGE)) $(COMPLETE) tests/systemd/test_image.py
+
+# The wheel, in dist/. Its version names this commit, which that of `pip wheel .` does not.
+wheel: | $(BIN)/python
+	$(BIN)/python systemd/package/wheel.py dist
+
+# Wheel, package, image, checksums, notes and tag of a release. Nothing is built or tagged if the commit is not ready.
+release:
+	$(PYTHON) systemd/package/release.py '$(VERSION)'
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,6 +1,6 @@
-"""A `ParsedDocument` as JSON and back: the one place that knows its form between processes.
+"""Converts a `ParsedDocument` to JSON and back: the only place that knows its form between processes.
 
-By hand and not by pydantic, which the parsing processes would have to load: it would double what a start of theirs imports.
+The code does not use pydantic, because importing pydantic would double the start time of the parsing processes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from consumers.types import Link, ParsedDocument, Passage
 
 
 def document_to_json(document: ParsedDocument) -> dict[str, Any]:
-    """Values that `json.dumps` takes; `passages` are a list, so that a long document can be sent in parts."""
+    """Returns values that `json.dumps` accepts. `passages` is a list, so that a long document can be sent in parts."""
     return {
         "uri": document.uri,
         "title": document.title,

@@ -1,6 +1,6 @@
-"""Why documents fail, as a few fixed words: what `hippod_failures_total` counts by and what a document's `code` is.
+"""Reasons for failed documents as fixed codes: the labels of `hippod_failures_total` and a document's `code`.
 
-A code is given where the failure arises, beside the sentence that people read.
+A code is set where the failure arises, together with the error message for users.
 """
 
 from enum import StrEnum
@@ -42,4 +42,4 @@ FAILS_AGAIN = frozenset(
         FailureCode.OWNERSHIP,
     }
 )
-"""Another try fails in the same way until the content or the configuration is another."""
+"""Codes of failures that recur at every retry until the content or the configuration changes."""

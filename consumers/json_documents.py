@@ -1,4 +1,4 @@
-"""JSON documents: from files, JSON lines, HippoRAG corpora, Kafka messages and the API, all by the same rules."""
+"""Reads JSON documents by the same rules from files, JSON lines, HippoRAG corpora, Kafka messages and the API."""
 
 import json
 import math
@@ -14,7 +14,8 @@ from consumers.types import ParsedDocument, stated_metadata
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_IN_URI = re.compile("[\x00-\x20%\x7f\ud800-\udfff]")
-"""What an id may hold and a URI not; the escape sign among it, so that no two ids share a URI."""
+"""Characters that an id may contain and a URI may not. The percent sign is one of them, so that different ids have
+different URIs."""
 _OWN_KEYS = frozenset(("title", "text", "triples", "deleted"))
 _MAX_DEPTH = 32
 _MAX_STRINGS = 100
@@ -27,7 +28,7 @@ BLANK = '"text" is blank: there is nothing to index'
 
 
 class _InvalidDocument(Exception):
-    """A document's value is not what it must be; the message names the key and what is allowed."""
+    """A value of the document is invalid; the message names its key and the allowed values."""
 
 
 def read_json_document(
@@ -37,9 +38,10 @@ def read_json_document(
     settings: SplitSettings,
     modified_at: float | None = None,
 ) -> ParsedDocument:
-    """The document under `base_uri` + its id (`default_id` when it names none), split, with its triples placed.
+    """Returns the document with the URI `base_uri` + id, split into passages, with its triples assigned. `default_id`
+    replaces a missing id.
 
-    A value that is no document gives one with `error`, under the id where it has a usable one and else under `default_id`.
+    An invalid value gives a document with `error`, under its own id if that is valid, else under `default_id`.
     """
     uri = base_uri + (default_id or "unnamed")
     try:
@@ -53,7 +55,7 @@ def read_json_document(
 
 
 def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> ParsedDocument:
-    """The document of a JSON object that stands under a URI already. Its faults become the document's `error`."""
+    """Returns the document of a JSON object whose URI is already known. A fault becomes the document's `error`."""
     try:
         deleted = value.get("deleted")
         if deleted is not None and not isinstance(deleted, bool):
@@ -105,7 +107,7 @@ def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, sett
 def read_json_line(
     line: bytes | str, number: int, base_uri: str, settings: SplitSettings, modified_at: float | None = None
 ) -> ParsedDocument:
-    """The document of one line (counted from 1); without an id of its own it is `line-<number>`."""
+    """Returns the document of one line (counted from 1). Without its own id it gets the id `line-<number>`."""
     default_id = f"line-{number}"
     try:
         value = parse_json(line)
@@ -119,7 +121,8 @@ def read_json_line(
 def read_json_lines(
     data: bytes, base_uri: str, settings: SplitSettings, first_line: int = 1
 ) -> Iterator[ParsedDocument]:
-    """The documents of JSON lines, blank lines left out. `first_line`: the number of the first, within a longer file."""
+    """Yields the documents of JSON lines, without blank lines. `first_line` is the number of the first line in the whole
+    file."""
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), first_line):
         if line.strip():
             yield read_json_line(line, number, base_uri, settings)
@@ -128,7 +131,7 @@ def read_json_lines(
 def is_corpus(value: object) -> bool:
     """Whether a JSON value is a HippoRAG corpus, `[{"idx", "title", "text"}, …]`, or a list of documents.
 
-    An item without "text" is a document that fails; it costs the others nothing.
+    An item without "text" becomes a failed document and does not affect the others.
     """
     return (
         isinstance(value, list)
@@ -140,7 +143,8 @@ def is_corpus(value: object) -> bool:
 def read_corpus(
     value: list[Any], base_uri: str, settings: SplitSettings, modified_at: float | None = None
 ) -> Iterator[ParsedDocument]:
-    """The documents of a HippoRAG corpus: their ids are `id`, else `idx`, else their place in the list (from 0)."""
+    """Yields the documents of a HippoRAG corpus. A document's id is its `id`, else `idx`, else its index in the list (from
+    0)."""
     for place, item in enumerate(value):
         named = isinstance(item, dict) and isinstance(item.get("idx"), int | str)
         default_id = str(item["idx"]) if named else str(place)
@@ -150,7 +154,7 @@ def read_corpus(
 def read_json_file(
     data: bytes, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
 ) -> Iterator[ParsedDocument]:
-    """The document of a `.json` file under the file's URI, or those of a corpus under `<uri>#<idx>`."""
+    """Yields the document of a `.json` file under the file's URI, or the documents of a corpus under `<uri>#<idx>`."""
     try:
         value = parse_json(data)
     except ValueError as error:
@@ -162,7 +166,7 @@ def read_json_file(
 def read_json_value(
     value: object, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
 ) -> Iterator[ParsedDocument]:
-    """As `read_json_file`, of the value that the file holds."""
+    """Like `read_json_file`, for a parsed JSON value."""
 
     def aside(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
         return ParsedDocument(uri, fallback_title, modified_at=modified_at, error=reason, skipped=True, code=code)
@@ -179,7 +183,7 @@ def read_json_value(
 
 
 def parse_json(data: bytes | str) -> Any:
-    """The value of a JSON text in UTF-8, -16 or -32. Raises ValueError with one sentence, whatever the text is."""
+    """Parses a JSON text in UTF-8, -16 or -32. Raises ValueError with a one-sentence message for any invalid text."""
     try:
         return json.loads(data)
     except UnicodeDecodeError as error:
@@ -189,7 +193,7 @@ def parse_json(data: bytes | str) -> Any:
         raise ValueError(f"not JSON at {place}: {error.msg}") from None
     except RecursionError:
         raise ValueError("JSON nested too deeply to be read; flatten it") from None
-    except ValueError as error:  # a number of more digits than Python converts
+    except ValueError as error:  # a number with more digits than Python converts
         raise ValueError(f"JSON with a value that cannot be read: {str(error).partition(';')[0]}") from None
 
 
@@ -233,7 +237,7 @@ def _type_name(value: object) -> str:
 
 
 def _valid_unicode(text: str) -> str:
-    """Halves of surrogate pairs cannot be stored or sent as UTF-8."""
+    """Replaces halves of surrogate pairs, which UTF-8 cannot encode."""
     return _SURROGATES.sub("\ufffd", text)
 
 
@@ -246,7 +250,8 @@ def _digits(number: int) -> str:
 
 
 def _json_value(value: object, omissions: Omissions, depth: int = 0) -> Any:
-    """A value that any JSON reader takes: finite numbers of at most 64 bits, sound strings, no endless depth."""
+    """Returns the value with finite numbers of at most 64 bits, valid strings and limited depth, so that any JSON parser
+    accepts it."""
     if isinstance(value, str):
         return _valid_unicode(value)
     if value is None or isinstance(value, bool):
@@ -266,7 +271,7 @@ def _json_value(value: object, omissions: Omissions, depth: int = 0) -> Any:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """The strings in a value, however deep, the first hundred."""
+    """Yields the strings in a nested value, at most the first `_MAX_STRINGS`."""
     waiting, found = [value], 0
     while waiting and found < _MAX_STRINGS:
         each = waiting.pop()

@@ -1,6 +1,6 @@
-"""The account of omissions: which content of a file its passages do not contain.
+"""The account of omissions: the content of a file that its passages do not contain.
 
-Every parser gets one `Omissions` and reports to it whatever it leaves out. A document keeps the result as `left_out`.
+Every parser gets one `Omissions` and reports everything that it leaves out. A document keeps the result as `left_out`.
 """
 
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Self
 
 TEXT_CHARS = 400
-"""Longest list of examples in one entry of an account, in characters."""
+"""Maximum length of the examples in one entry of an account, in characters."""
 
 
 class OmissionKind(StrEnum):
-    """A kind of omitted content, with its name in the singular and the plural, as accounts write it after the number."""
+    """A kind of omitted content, with its singular and plural as they appear after the number."""
 
     singular: str
     plural: str
@@ -51,7 +51,7 @@ KIND_OF = {kind.value: kind for kind in OmissionKind}
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """One entry of an account. `text` is the sentence that people read: "1 attachment not read: drawing.dwg"."""
+    """One entry of an account. `text` is the sentence for users: "1 attachment not read: drawing.dwg"."""
 
     kind: OmissionKind
     count: int
@@ -64,7 +64,7 @@ class _Entry:
     def __init__(self) -> None:
         self.count = 0
         self.chars = 0
-        """Number of characters that were reported; the examples may quote only some of them."""
+        """Total number of reported characters; the examples may quote only some of them."""
         self.total: int | None = None
         self.examples: dict[str, None] = {}
         self.room = TEXT_CHARS
@@ -72,14 +72,17 @@ class _Entry:
 
 
 class Omissions:
-    """Collects what a parser leaves out: one entry for each kind, with examples."""
+    """Collects the content that a parser leaves out: one entry per kind, with examples."""
 
     def __init__(self) -> None:
         self._entries: dict[OmissionKind, _Entry] = {}
 
     def add(self, kind: OmissionKind, example: str = "", count: int = 1, *, total: int | None = None) -> None:
-        """Counts `count` omissions of a kind. `example`: what was omitted, as a whole: the account quotes the beginning and
-        counts the characters. `total`: the number of such parts in the file."""
+        """Adds `count` omissions of a kind.
+
+        `example` is the complete omitted text; the account quotes its beginning and counts its characters. `total` is the
+        number of parts of this kind in the file.
+        """
         if count <= 0:
             return
         entry = self._entries.setdefault(kind, _Entry())
@@ -98,7 +101,7 @@ class Omissions:
         entry.room -= len(example) + len("; ")
 
     def done(self) -> tuple[Omission, ...]:
-        """The account, in the order in which its kinds were first reported."""
+        """Returns the account, in the order in which its kinds were first reported."""
         return tuple(Omission(kind, entry.count, _sentence(kind, entry)) for kind, entry in self._entries.items())
 
 

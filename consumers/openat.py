@@ -1,21 +1,21 @@
 # Paths are bytes here, which pathlib does not take.
-"""Opening a file of a followed folder so that no link, not even one that is swapped in meanwhile, leads out of it."""
+"""Opens a file of a followed folder such that no link leads out of the folder, even if the link is created concurrently."""
 
 import errno
 import os
 
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-"""O_NONBLOCK: opening a named pipe without a writer would wait for ever."""
+"""O_NONBLOCK, because opening a named pipe without a writer would block forever."""
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def open_file(path: bytes, *, root: bytes | None, follow: bool) -> int:
-    """A descriptor of the file at `path`, for reading. Raises OSError.
+    """Opens the file at `path` for reading and returns its descriptor. Raises OSError.
 
-    Unless `follow`, no directory between `root` and the file and not the file itself may be a symbolic link: each is opened
-    from the one above it, so a link that takes a directory's place after somebody looked is an error (ENOTDIR, ELOOP)
-    and not a way out. Links above `root`, and `root` itself, are the administrator's own. Without a root only the file
-    itself must be none.
+    Unless `follow` is set, neither the file nor a directory between `root` and the file may be a symbolic link. Each
+    directory is opened relative to its parent, so a link that replaces a directory after a check causes an error (ENOTDIR,
+    ELOOP) and cannot lead out of the folder. `root` and the directories above it may be links, because the administrator
+    configured them. Without a root, only the file itself must not be a link.
     """
     if follow:
         return os.open(path, _FILE)
@@ -37,9 +37,9 @@ def open_file(path: bytes, *, root: bytes | None, follow: bool) -> int:
 
 
 def has_unchecked_links(found: os.stat_result, checked_inode: int | None) -> bool:
-    """Whether an open file has further names (hard links) that nobody has looked at.
+    """Whether an open file has further names (hard links) that were not checked.
 
-    A second name may lie anywhere on the disk. So such a file is read only where its inode is `checked_inode`: the one
-    whose names the reconciler found all inside the folder. None: the file is in no followed folder; nothing is checked.
+    A second name may be anywhere on the file system. So such a file is read only if its inode is `checked_inode`, for which
+    the reconciler found all names inside the folder. None means that the file is in no followed folder and needs no check.
     """
     return checked_inode is not None and found.st_nlink > 1 and found.st_ino != checked_inode

@@ -1,4 +1,4 @@
-"""What travels out of the consumers: events from sources, and documents split into passages."""
+"""The output of the consumers: events of sources, and documents split into passages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,36 +10,38 @@ from consumers.omissions import Omission
 Triple = tuple[str, str, str]
 
 INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
-"""Keys of a document's metadata that hippod alone writes: where a message, or a record, came from, and what the store keeps
-there of the account of omissions."""
+"""Metadata keys that only hippod writes: the origin of a message or record, and the stored account of omissions."""
 
 READER_VERSION = 5
-"""Raised whenever reading gives something else for the same file: another parser, format or way to split. Files that an earlier
-version has read are read again then; passages that stay the same cost nothing more."""
+"""Incremented whenever reading the same file gives a different result: another parser, format or way to split. Files read
+by an earlier version are then read again; unchanged passages cause no further cost."""
 
 EXCLUSIONS_VERSION = 2
-"""Raised with every row that is added to `consumers.folder.tree.default_exclusions`. Documents of files that were read under an
-earlier version are not forgotten because of a newer row before somebody confirms it."""
+"""Incremented with every row added to `consumers.folder.tree.default_exclusions`. A newer row removes documents of files
+that were read under an earlier version only after an operator confirms it."""
 
 EMPTY = "empty"
-"""Says in a file's position that the memory has no document of the file and needs none: the file gave none, or whoever may
-remove them did. Without it, a file whose documents are missing is read again at the next start."""
+"""Marks a file's position: the memory needs no document of this file, because the file gave none or its documents were
+removed on request. A file without documents and without this mark is read again at the next start."""
 
 Stamp = tuple[int, int, int]
 """(size, mtime in ns, inode)."""
 
 
 def content_digest(hexadecimal: str, size: int, max_bytes: int | None) -> str:
-    """The digest of a file of `size` bytes of which at most `max_bytes` are read; `hexadecimal` is their BLAKE2b-128. That of a
-    beginning names its length, as the same file has other documents under another limit."""
+    """Returns the content digest of a file of `size` bytes, of which at most `max_bytes` are read.
+
+    `hexadecimal` is the BLAKE2b-128 digest of the bytes that were read. If the file is larger than `max_bytes`, the limit
+    is appended, because another limit gives other documents.
+    """
     return hexadecimal if max_bytes is None or size <= max_bytes else f"{hexadecimal}:{max_bytes}"
 
 
 def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata that a document states itself. A key that hippod alone writes gets a "_" at its end: `kafka_`, `record_`,
-    `left_out_`.
+    """Returns the metadata that a document states itself. A key reserved for hippod gets a "_" appended: `kafka_`,
+    `record_`, `left_out_`.
 
-    Whatever reads documents passes what it found through this function before hippod adds anything.
+    Every reader of documents passes their metadata through this function before hippod adds its own keys.
     """
     out = {key: value for key, value in stated.items() if key not in INTERNAL_KEYS}
     for key in sorted(INTERNAL_KEYS & stated.keys()):
@@ -52,9 +54,10 @@ def stated_metadata(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a file looked like when it was read. Equal fingerprints mean that it need not be read again.
+    """Identifies the version of a file that was read. Equal fingerprints mean that the file need not be read again.
 
-    `digest` is that of the content (`content_digest`); it decides when size or mtime changed but the content may not have.
+    `digest` is the digest of the content (`content_digest`). Equal digests mean equal content, even if size or mtime
+    differ.
     """
 
     size: int
@@ -62,15 +65,15 @@ class Fingerprint:
     inode: int
     digest: str | None = None
     exclusions: int = field(default=EXCLUSIONS_VERSION, compare=False)
-    """The version of the default exclusions under which the file was read."""
+    """Version of the default exclusions when the file was read."""
 
     @property
     def stamp(self) -> Stamp:
-        """What can be seen of a file without reading it."""
+        """Size, mtime (ns) and inode, which need no reading of the content."""
         return self.size, self.mtime_ns, self.inode
 
     def reads_as_far(self, max_bytes: int) -> bool:
-        """Whether the file would be read as far again under this limit."""
+        """Whether the same part of the file would be read under this limit."""
         return self.digest is None or self.digest == content_digest(self.digest.partition(":")[0], self.size, max_bytes)
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +88,8 @@ class Fingerprint:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Fingerprint":
-        """A stored position. One of another reader has no digest, as the same file reads otherwise now."""
+        """Reads a stored position. Drops the digest if another `READER_VERSION` wrote it, because the file would be read
+        differently now."""
         digest = value.get("digest") if value.get("reader") == READER_VERSION else None
         exclusions = int(value.get("exclusions", 1))
         return cls(int(value["size"]), int(value["mtime_ns"]), int(value["inode"]), digest, exclusions)
@@ -93,20 +97,20 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class FileChanged:
-    """A followed file is new or has changed, and has settled."""
+    """A followed file is new or changed, and has settled."""
 
     uri: str
     path: bytes
-    """The path as the system gave it: names need not be UTF-8."""
+    """The path as the operating system reports it; names need not be UTF-8."""
     source: str
     fingerprint: Fingerprint
     scanned: bool = field(default=False, compare=False)
-    """Found by a scan that found many differences: it may wait, unlike a file that was saved just now."""
+    """Whether a scan with many differences found the file. Such a file may wait, unlike a file that was saved just now."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileMoved:
-    """A followed file has another name and the same content: its passages stay."""
+    """A followed file was renamed; its passages are kept."""
 
     old_uri: str
     uri: str
@@ -114,12 +118,12 @@ class FileMoved:
     source: str
     fingerprint: Fingerprint
     scanned: bool = field(default=False, compare=False)
-    """As of `FileChanged`."""
+    """See `FileChanged.scanned`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRemoved:
-    """A followed file is gone, or no longer followed."""
+    """A followed file is gone or no longer followed."""
 
     uri: str
     source: str
@@ -127,17 +131,17 @@ class FileRemoved:
 
 @dataclass(frozen=True, slots=True)
 class FileRefused:
-    """A file that is not read at all (no permission, not a regular file, a link): why, and what to do."""
+    """A file is not read at all (no permission, not a regular file, a link). `reason` says why and what to do."""
 
     uri: str
     source: str
     reason: str
     failed: bool
-    """True: worth another try later (`failed`); false: as configured (`skipped`)."""
+    """True if a retry may succeed (the document is `failed`), False if the configuration excludes the file (`skipped`)."""
     code: FailureCode
     fingerprint: Fingerprint | None = None
     scanned: bool = field(default=False, compare=False)
-    """As of `FileChanged`."""
+    """See `FileChanged.scanned`."""
 
 
 FileEvent = FileChanged | FileMoved | FileRemoved | FileRefused
@@ -145,10 +149,10 @@ FileEvent = FileChanged | FileMoved | FileRemoved | FileRefused
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link from a passage, as its author wrote it. Only the store can say which document it leads to.
+    """A link from a passage, as its author wrote it. Only the store can resolve it to a document.
 
-    `target`: a relative path, a page's name, or an address, without the fragment. `heading`: the fragment: the name of a
-    heading, or `^id` for a block of Obsidian. `text`: the words that the reader sees.
+    `target` is a relative path, a page name or an address, without the fragment. `heading` is the fragment: the name of a
+    heading, or `^id` for an Obsidian block. `text` is the visible text.
     """
 
     target: str
@@ -158,11 +162,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document's text: the unit of retrieval.
+    """A piece of a document's text, and the unit of retrieval.
 
-    `title` is the document's title, with the section's heading after it where there is one; it is part of what is
-    embedded and of the passage's identity. `location` says where the passage begins: any of `page`, `heading`, `line`,
-    `sheet`, `row` (counted from 1).
+    `title` is the document's title, followed by the section's heading if there is one. It is embedded together with the
+    text and is part of the passage's identity. `location` is the beginning of the passage: any of `page`, `heading`,
+    `line`, `sheet`, `row` (counted from 1).
     """
 
     title: str
@@ -170,12 +174,12 @@ class Passage:
     location: Mapping[str, Any] = field(default_factory=dict)
     triples: tuple[Triple, ...] | None = None
     links: tuple[Link, ...] = ()
-    """The links in the text, and those in the headings above it."""
+    """The links in the text and in the headings above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A parsed document. `error` is set instead of passages where it could not be read; `skipped` says it was on purpose."""
+    """A parsed document. `error` is set instead of passages if parsing failed. `skipped` means that this was intended."""
 
     uri: str
     title: str = ""
@@ -185,8 +189,8 @@ class ParsedDocument:
     error: str | None = None
     skipped: bool = False
     deleted: bool = False
-    """A JSON document that says `"deleted": true`."""
+    """Whether a JSON document contains `"deleted": true`."""
     code: FailureCode | None = None
-    """Why there is an `error`, in one word."""
+    """The reason of `error`, as a fixed code."""
     left_out: tuple[Omission, ...] = ()
-    """The account of omissions: content of the file that is in no passage."""
+    """The account of omissions: content of the file that no passage contains."""

@@ -1,4 +1,4 @@
-"""`hippod-backfill`: options and exit codes. What runs is `daemon.backfill`."""
+"""The command line of `hippod-backfill`: options and exit codes. `daemon.backfill` does the work."""
 
 import importlib.util
 import sys
@@ -66,7 +66,7 @@ def _run(config: Config, work: list[Shard], out: str, address: str | None, actor
 
     try:
         records = run(config, work, out, address, actors, gpus, progress)
-    except Exception as error:  # noqa: BLE001 - whatever Ray raises, it is said in one line
+    except Exception as error:  # noqa: BLE001 - report any exception of Ray in one line
         cause = getattr(error, "cause", None) or error
         return _refused(f"{cause}; start it again to go on from here", FAILED)
     click.echo(f"{len(work)} shards are in {out}; {records} records were written now")

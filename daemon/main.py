@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 import structlog
 
+from daemon.api.refuse_waiting import refuse_waiting_clients
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.config_types.private_umask import make_shared_folder, use_private_umask
 from daemon.observe.crash_stacks import keep_crash_stacks
@@ -18,6 +21,7 @@ from daemon.observe.logs import is_journal, setup
 from daemon.runtime import signals
 from daemon.runtime.allocator import configure_malloc
 from daemon.runtime.gc import pause_collection, shorten_switch_interval
+from daemon.runtime.own_environment import HINT, packages_of_others
 from daemon.runtime.quick_exit import QuickExit
 from daemon.runtime.sd_notify import Notifier
 from store.errors import StoreError
@@ -35,6 +39,11 @@ log = structlog.get_logger()
     "--check", is_flag=True, help="Check the configuration, print all settings in force, and exit with 0 or 2."
 )
 @click.option(
+    "--no-secrets",
+    is_flag=True,
+    help="With --check: do not read the files of tokens and keys, which only the service may be able to read.",
+)
+@click.option(
     "--inspect",
     "inspecting",
     is_flag=True,
@@ -47,7 +56,7 @@ log = structlog.get_logger()
     help="Replace the configured store by a backup (a directory, or s3://bucket/prefix), and exit with 0, 2 or 3.",
 )
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -> None:
+def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, backup: str | None) -> None:
     """Run hippod, a long-term memory for language models that follows folders and Kafka topics.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -56,12 +65,18 @@ def main(file: Path | None, check: bool, inspecting: bool, backup: str | None) -
     """
     if inspecting:
         sys.exit(show_findings(file))
+    if no_secrets and not check:
+        raise click.UsageError("--no-secrets is only for --check: hippod needs its tokens and keys to run")
     try:
-        config = load_config(file)
-        if problems := unsupported(config):
+        if others := packages_of_others():
+            raise ConfigError(
+                [f"this environment also has {', '.join(others)}, which overwrites hippod's files; {HINT}"]
+            )
+        config = load_config(file, read_secrets=not no_secrets)
+        if problems := unsupported(config, read_secrets=not no_secrets):
             raise ConfigError(problems)
     except ConfigError as error:
-        sys.exit(_refused(error, BAD_CONFIG))
+        sys.exit(_refused(error, BAD_CONFIG, lambda error: log.error("configuration_refused", error=error)))
     if check:
         click.echo(render(config))
         return
@@ -113,7 +128,7 @@ def serve(config: Config, file: Path | None) -> int:
         lock = StoreLock(config.store.path)
         tightened = tighten(config.store.path)
     except (StoreError, OSError) as error:
-        return _no_store(error)
+        return _refused(error, NO_STORE, lambda error: log.error("store_not_opened", error=error))
     if tightened != Tightened():
         log.warning("store_tightened", closed=tightened.closed, refused=tightened.refused)
     keep_crash_stacks(config.store.path)
@@ -121,6 +136,7 @@ def serve(config: Config, file: Path | None) -> int:
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
     from daemon.app.lifecycle import run
+    from daemon.runtime.self_probe import SocketLost
     from memory.encoder import EncoderUnavailable
 
     try:
@@ -128,31 +144,30 @@ def serve(config: Config, file: Path | None) -> int:
             runner.get_loop().set_exception_handler(loop_exception_handler)
             runner.run(run(config, lock, file))
     except StoreError as error:
-        return _no_store(error)
+        return _refused(error, NO_STORE, lambda error: log.error("store_not_opened", error=error))
+    except SocketLost as error:
+        return _refused(error, FAILED, lambda error: log.critical("socket_lost", error=error))
     except (ListenError, EncoderUnavailable) as error:
-        log.error("cannot_start", error=str(error))
-        return _refused(error, FAILED, logged=True)
+        return _refused(error, FAILED, lambda error: log.error("cannot_start", error=error))
     finally:
         lock.release()
     return OK
 
 
-def _no_store(error: Exception) -> int:
-    log.error("store_not_opened", error=str(error))
-    return _refused(error, NO_STORE, logged=True)
+def _refused(error: Exception, code: int, log_it: Callable[[str], object]) -> int:
+    """Says on stderr, to the service manager (whose `status` goes on showing it) and to waiting clients why it does not run.
 
-
-def _refused(error: Exception, code: int, *, logged: bool = False) -> int:
-    """Says on stderr and to the service manager, whose `status` goes on showing it, why hippod does not start.
-
-    For people in plain lines; in the journal, where each line is an object, as an event, if it is not `logged` already.
+    For people in plain lines. A refused configuration is an event in the journal only.
     """
-    if not is_journal(sys.stderr):
+    journal = is_journal(sys.stderr)
+    if journal:
+        setup("error", sys.__stderr__, last_words=True)
+    if journal or code != BAD_CONFIG:
+        log_it(str(error))
+    if not journal:
         click.echo(f"hippod: {error}", err=True)
-    elif not logged:
-        setup("error")
-        log.error("configuration_refused", error=str(error))
     Notifier().status(f"not started: {str(error)[:500]}")
+    refuse_waiting_clients(os.environ)
     return code
 
 

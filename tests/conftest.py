@@ -4,6 +4,7 @@ Some processes take whole modules, so the longest must not begin last.
 """
 
 import signal
+from collections import Counter
 from collections.abc import Generator
 
 import pytest
@@ -34,6 +35,35 @@ LONGEST = (
 
 
 RERUNS = 2
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-skips", action="store_true", help="A skipped test fails the run, which names what is missing."
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (
+        session.config.getoption("no_skips")
+        and skip_reasons(session.config)
+        and session.exitstatus == pytest.ExitCode.OK
+    ):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("no_skips"):
+        for reason, number in skip_reasons(config).items():
+            terminalreporter.write_line(f"FAILED: {number} tests were skipped, and may not be: {reason}", red=True)
+
+
+def skip_reasons(config: pytest.Config) -> Counter[str]:
+    """Why tests were skipped, and how many for each reason."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter is not None else []
+    return Counter(str(each.longrepr[2]).removeprefix("Skipped: ") for each in skipped)
 
 
 def pytest_configure(config: pytest.Config) -> None:

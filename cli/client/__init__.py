@@ -1,1 +1,1 @@
-"""One request to the daemon over its socket, and what belongs to it."""
+"""The client side of a request to the daemon over its socket."""

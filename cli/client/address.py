@@ -1,8 +1,9 @@
-"""Where the daemon's socket is, without asking the daemon's own code.
+"""Finds the daemon's socket without importing the daemon's code.
 
-Order: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, then `[api] socket` of the first configuration there is among
-$HIPPOD_CONFIG (alone, when set), $XDG_CONFIG_HOME/hippod/config.toml, /etc/hippod/config.toml and ./config.toml, then
-the default. ./config.toml comes last: it lets a checkout be used as it is, and never overrides an installed daemon.
+The first of these decides: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration, and the default.
+The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of $XDG_CONFIG_HOME/hippod/config.toml,
+/etc/hippod/config.toml and ./config.toml. ./config.toml is last: it makes a checkout usable without installation, and never
+overrides an installed daemon.
 """
 
 import os
@@ -17,7 +18,7 @@ from cli.errors import CommandError, Exit
 SYSTEM_CONFIG = Path("/etc/hippod/config.toml")
 DEFAULT_SOCKET = "$XDG_RUNTIME_DIR/hippod.sock"
 SOCKET_BYTES = 107
-"""Longest path that a Unix socket can have."""
+"""Maximum length of a Unix socket's path in bytes."""
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
 _XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
@@ -25,7 +26,7 @@ _XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STAT
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The socket's path, and which setting it comes from. `config` is the configuration in force, where one was found."""
+    """The socket's path, and the setting that defines it. `config` is the configuration in use, if one was found."""
 
     path: Path
     origin: str
@@ -33,7 +34,7 @@ class Address:
 
     @property
     def connectable(self) -> str:
-        """The path as `connect` takes it: relative where the absolute one is too long for a Unix socket."""
+        """The path for `connect`: relative if the absolute path is too long for a Unix socket."""
         absolute = str(self.path)
         if len(os.fsencode(absolute)) <= SOCKET_BYTES:
             return absolute
@@ -41,7 +42,7 @@ class Address:
 
 
 def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Address:
-    """The socket to connect to. `CommandError` where a configuration was named or found and cannot be read."""
+    """Return the socket to connect to. Raises CommandError if the configuration cannot be read."""
     if flag:
         return Address(cwd / _at_home(flag), "--socket")
     if environ.get("HIPPOD_SOCKET"):
@@ -58,17 +59,17 @@ def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Addr
 
 
 def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
-    """The configuration file that names the socket, if there is one."""
+    """Return the configuration file that may define the socket, if there is one."""
     if environ.get("HIPPOD_CONFIG"):
         return cwd / _at_home(environ["HIPPOD_CONFIG"])
     places = [Path(_variable("XDG_CONFIG_HOME", environ)) / "hippod" / "config.toml", SYSTEM_CONFIG]
-    # os.path.isfile: a directory that may not be searched counts as absent, where Path.is_file would raise.
+    # os.path.isfile treats a folder without access as absent; Path.is_file would raise.
     return next((path for path in (*places, cwd / "config.toml") if os.path.isfile(path)), None)  # noqa: PTH113
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The file as plain TOML; whether its values make sense is for the daemon to say."""
-    import tomllib  # only where a configuration names the socket
+    """Return the parsed TOML. The daemon validates its values. Raises CommandError."""
+    import tomllib  # needed only if a configuration defines the socket
 
     try:
         return tomllib.loads(path.read_text("utf-8"))
@@ -83,7 +84,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def table(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A table of the configuration, empty when it is absent or something else."""
+    """Return a table of the configuration; empty if it is missing or not a table."""
     value = config.get(name)
     return value if isinstance(value, dict) else {}
 
@@ -98,7 +99,7 @@ def _at_home(text: str) -> Path:
 def _expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
     expanded = _VARIABLE.sub(lambda match: _variable(match[1] or match[2], environ), text)
     path = base / _at_home(expanded)
-    # Only "..", which must follow symbolic links as the system does, needs more than joining the two.
+    # Only a path with ".." has to follow symbolic links as the system does; others are simply joined.
     return path.resolve() if ".." in path.parts else path.absolute()
 
 

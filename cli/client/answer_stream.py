@@ -1,4 +1,4 @@
-"""An answer on the terminal while it is made: its steps as they happen, its text as it is written."""
+"""Prints an answer on the terminal while it is made: its steps, then its text."""
 
 import sys
 from typing import Any
@@ -16,7 +16,7 @@ from daemon.contract.http.routes import EVENT_STREAM, Route
 
 
 def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]:
-    """Prints the steps and the answer as they come; returns the whole answer's JSON."""
+    """Print the steps and the answer as they arrive, and return the JSON of the complete answer."""
     shown = ""
     with client.stream(Route.ASK, accept=EVENT_STREAM, timeout_s=timeout_s, body=body) as response:
         stream = EventStream()
@@ -49,7 +49,7 @@ def _print_step(data: Any) -> None:
 
 
 def _print_new_text(before: str, now: str) -> str:
-    """Writes what is new; all of it, on a new line, where the beginning has changed."""
+    """Write the new part of the text; if its beginning has changed, write all of it on a new line."""
     _write(now[len(before) :] if now.startswith(before) else f"\n{now}")
     return now
 

@@ -1,4 +1,4 @@
-"""Sending many things in requests of a size the daemon takes, so that one bad one does not hold back the others."""
+"""Sends many documents in requests of limited size, so that an invalid document does not block the others."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,7 @@ from daemon.contract.http.problem_type import ProblemType
 
 BATCH_COUNT = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
-"""Most of what one request carries; a single thing that is larger travels alone."""
+"""Maximum size of one request. A single larger document is sent alone."""
 
 _DOCUMENT_INDEX = re.compile(r"(?:documents|docs)[.\[](\d+)")
 
@@ -21,7 +21,7 @@ Send = Callable[[bytes], dict[str, Any]]
 def batches(
     pieces: Iterable[ReadyDocument], count: int = BATCH_COUNT, size: int = BATCH_BYTES
 ) -> Iterator[list[ReadyDocument]]:
-    """The pieces in order, in lists of at most `count` and `size` bytes."""
+    """Yield the pieces in order, in lists of at most `count` pieces and `size` bytes."""
     batch: list[ReadyDocument] = []
     batch_bytes = 0
     for piece in pieces:
@@ -35,7 +35,11 @@ def batches(
 
 
 def send(batch: list[ReadyDocument], key: str, post: Send) -> Iterator[dict[str, Any] | RejectedDocument]:
-    """Posts `{key: batch}`; what the daemon finds wrong is left out or sent in halves until only that is left over."""
+    """Post `{key: batch}`, and yield the answers and the rejected documents.
+
+    Rejected documents are left out of the next request. If the daemon does not name them, the batch is halved until only they
+    remain.
+    """
     body = b'{"%s":[%s]}' % (key.encode(), b",".join(piece.body for piece in batch))
     try:
         yield post(body)
@@ -56,7 +60,7 @@ def send(batch: list[ReadyDocument], key: str, post: Send) -> Iterator[dict[str,
 
 
 def _refused_documents(refused: RequestRefused, length: int) -> dict[int, str]:
-    """What the daemon says is wrong with which piece of the batch."""
+    """Return the daemon's error message for each rejected piece of the batch, by index."""
     errors = refused.problem.get("errors") if refused.problem else None
     wrong: dict[int, str] = {}
     for error in errors if isinstance(errors, list) else []:

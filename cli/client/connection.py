@@ -1,6 +1,6 @@
-"""HTTP over a Unix socket, one request at a time, with h11: httpx2 takes as long to load as two commands.
+"""HTTP over a Unix socket with h11, one request at a time. Loading httpx2 would take as long as two commands.
 
-A connection is kept for the next request. The four errors of this file are all that a request can end in.
+A connection is reused for the next request. A request either succeeds or raises one of this file's four public errors.
 """
 
 import select
@@ -15,27 +15,27 @@ HEADERS_BYTES_MAX = 65_536
 
 
 class ConnectionRefused(Exception):
-    """Nobody takes connections on the socket, or this user may not connect; the message is the system's."""
+    """No process listens on the socket, or this user may not connect. The message is the system's."""
 
 
 class RequestsNotTaken(Exception):
-    """The daemon let a connection wait, or did not read what was sent, for too long."""
+    """The daemon did not accept a connection or did not read a request in time."""
 
 
 class AnswerTooLate(Exception):
-    """The daemon was silent for too long."""
+    """The daemon did not answer in time."""
 
 
 class ConnectionLost(Exception):
-    """The connection ended before the answer did, or what came is no HTTP; the message says which."""
+    """The connection ended before the answer, or the answer is not valid HTTP; the message says which."""
 
 
 class _SendingStopped(Exception):
-    """The other end reads no more. A refusal may have been sent before all was read."""
+    """The other end has stopped reading. It may have sent a refusal before it read the whole request."""
 
 
 class Response:
-    """The head of an answer; `pieces` is its body as it comes, to be read once, before the next request."""
+    """The head of an answer. `pieces` is its body as it arrives; it must be read once, before the next request."""
 
     def __init__(self, status: int, pieces: Iterator[bytes]) -> None:
         self.status = status
@@ -46,11 +46,11 @@ class Response:
         return 200 <= self.status < 300
 
     def read(self) -> bytes:
-        """All that is left of the body."""
+        """Return the remaining body."""
         return b"".join(self.pieces)
 
     def lines(self) -> Iterator[str]:
-        """The body's lines without their ends, each as soon as it has come."""
+        """Yield the body's lines without their ends, each as soon as it arrives."""
         left = b""
         for piece in self.pieces:
             *whole, left = (left + piece).split(b"\n")
@@ -60,7 +60,7 @@ class Response:
 
 
 class Connection:
-    """To one socket. `connect_timeout_s` is for connecting alone."""
+    """A connection to one socket. `connect_timeout_s` applies only to connecting."""
 
     def __init__(self, path: str, connect_timeout_s: float) -> None:
         self._path = path
@@ -81,9 +81,10 @@ class Connection:
         content: bytes | Iterable[bytes] | None,
         timeout_s: float | None,
     ) -> Response:
-        """The answer's head. `timeout_s`: how long the daemon may be silent, or not read (`None`: for ever).
+        """Send a request and return the head of its answer.
 
-        `content` in pieces is sent as they are made, chunked.
+        `timeout_s` limits how long the daemon may neither answer nor read (`None`: no limit). An iterable `content` is sent in
+        chunks while it is produced.
         """
         connected = self._connected()
         connected.settimeout(timeout_s)
@@ -101,7 +102,7 @@ class Connection:
                 self._send(h11.Data(data=piece))
             self._send(h11.EndOfMessage())
         except _SendingStopped:
-            pass  # what it has answered is read now
+            pass  # the answer is read next
         event = self._next_event()
         while isinstance(event, h11.InformationalResponse):
             event = self._next_event()
@@ -110,11 +111,11 @@ class Connection:
         return Response(event.status_code, self._body())
 
     def _connected(self) -> socket.socket:
-        """The connection that is kept, where it still stands; else a new one."""
+        """Return the existing connection if it is still usable, otherwise a new one."""
         if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
             self._state.start_next_cycle()
         if self._socket is not None and (self._state.our_state is not h11.IDLE or _is_readable(self._socket)):
-            self.close()  # something that is readable before it was asked for is the other end's goodbye
+            self.close()  # data before a request means that the other end is closing
         if self._socket is None:
             self._socket = self._connect()
             self._state = h11.Connection(h11.CLIENT, HEADERS_BYTES_MAX)

@@ -1,4 +1,4 @@
-"""One HTTP request to the daemon over its Unix socket; every way it can go wrong ends in a `CommandError` with a sentence."""
+"""HTTP requests to the daemon over its Unix socket. Every failure raises a `CommandError` with a message."""
 
 import re
 import time
@@ -33,11 +33,15 @@ from daemon.contract.http.client import (
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import JSON, PROBLEM_JSON
 
-_CODES = {ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED, ProblemType.TIMED_OUT: Exit.TIMED_OUT}
+_CODES = {
+    ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,
+    ProblemType.TIMED_OUT: Exit.TIMED_OUT,
+    ProblemType.CANNOT_START: Exit.NO_DAEMON,
+}
 
 
 class RequestRefused(CommandError):
-    """The daemon answered with a problem."""
+    """The daemon answered with a problem document."""
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         self.type = problem_type(problem)
@@ -46,7 +50,7 @@ class RequestRefused(CommandError):
 
 
 class Client:
-    """Speaks to the daemon at `address`. `on_wait` is called with the reason why a request is made again."""
+    """Sends requests to the daemon at `address`. `on_wait` is called with the reason when a request is repeated."""
 
     def __init__(self, address: Address, on_wait: Callable[[str], None] = lambda _: None) -> None:
         self.address = address
@@ -69,9 +73,10 @@ class Client:
         timeout_s: float | None = ANSWER_TIMEOUT_S,
         patience_s: float | None = RETRY_PATIENCE_S,
     ) -> dict[str, Any]:
-        """The daemon's JSON object. `body` is JSON, bytes that are JSON already, or a function that gives their pieces.
+        """Send a request and return the daemon's JSON object.
 
-        A daemon that is starting or busy is asked again for `patience_s` (`None`: for ever).
+        `body` is JSON, bytes that already are JSON, or a function that returns their pieces. If the daemon is starting or busy,
+        the request is repeated for `patience_s` seconds (`None`: without limit).
         """
         is_content = body is None or isinstance(body, bytes) or callable(body)
         content = body if is_content else request_json(body).encode()
@@ -88,7 +93,7 @@ class Client:
 
     @contextmanager
     def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[Response]:
-        """A response whose body is read piece by piece, inside the `with`, whose errors end as those of `call` do."""
+        """Yield a response whose body is read piece by piece inside the `with`. Raises the errors of `call`."""
         headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
         content = None if body is None else request_json(body).encode()
         with self._failures():
@@ -150,7 +155,10 @@ UNIT_SOCKET = re.compile(r"/run/hippod(?:-(?P<instance>[^/]+))?/hippod\.sock")
 
 
 def start_command(address: Address) -> str:
-    """The unit whose socket it is, where there is one: hippod started by root would leave files that the unit may not read."""
+    """Return the command that starts the daemon: that of the systemd unit of this socket, if there is one.
+
+    hippod started by root would leave files that the unit may not read.
+    """
     place = UNIT_SOCKET.fullmatch(str(address.path))
     if place and SYSTEMD_RUNS.is_dir():
         template, instance = ("hippod@", place["instance"]) if place["instance"] else ("hippod", "")
@@ -160,10 +168,13 @@ def start_command(address: Address) -> str:
 
 
 def no_daemon(address: Address, reason: str) -> CommandError:
-    """Nobody listens on the socket, or this user may not connect to it."""
+    """Return the error for a socket on which no process listens, or to which this user may not connect."""
     if "Permission denied" in reason:
-        hint = "Join the group that [api] group names (`ls -l` on the socket shows it), or run this as hippod's user."
-        return CommandError(f"no hippod answers on {address.path}: permission denied.", Exit.NO_DAEMON, hint)
+        from cli.client.socket_permission import permission_hint  # loaded only for this error
+
+        hint = permission_hint(address.path)
+        message = f"this user may not connect to hippod on {address.path}: permission denied."
+        return CommandError(message, Exit.NO_DAEMON, f"{hint[0].upper()}{hint[1:]}.")
     hint = (
         f"Start it with `{start_command(address)}`, or name another socket with --socket (this one: {address.origin})."
     )

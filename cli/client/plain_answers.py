@@ -1,5 +1,6 @@
-"""The daemon's JSON with its fields as attributes, for commands that only print an answer: no pydantic, whose models
-take as long to load as the daemon takes to answer.
+"""Wraps the daemon's JSON in objects with attributes, for commands that only print an answer.
+
+It avoids pydantic, whose models take as long to load as the daemon takes to answer.
 """
 
 from collections.abc import Iterator
@@ -50,13 +51,13 @@ OPTIONAL: dict[str, Any] = {
     "weak": None,
     "weight": None,
 }
-"""Fields that the daemon leaves out, or that an older one does not know, and what stands for them."""
+"""Fields that the daemon, or an older one, may omit, with their default values."""
 
 
 class PlainAnswer(dict[str, Any]):
-    """An object of an answer. Only what is read is looked for, and `understood` says what was missing.
+    """An object of an answer. Only the fields that are used are checked; `understood` reports a missing one.
 
-    It takes the place of a type of the contract where text is made of one: `as_type(Status, answer)`.
+    It replaces a type of the contract in functions that format text: `as_type(Status, answer)`.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -68,7 +69,7 @@ class PlainAnswer(dict[str, Any]):
 
     @property
     def model_extra(self) -> dict[str, Any]:
-        """As in the contract's types: where a field is looked for that they do not name."""
+        """All fields, as in the contract's types for fields that they do not declare."""
         return self
 
 
@@ -80,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def understood() -> Iterator[None]:
-    """While text is made of a `PlainAnswer`: a value of another type than the contract's ends in a sentence."""
+    """Convert errors of a `PlainAnswer` to a CommandError, for values of another type than the contract's."""
     try:
         yield
     except (AttributeError, TypeError, ValueError) as error:
@@ -88,7 +89,7 @@ def understood() -> Iterator[None]:
 
 
 def not_understood(what: str) -> CommandError:
-    """The answer lacks what the contract promises; `what` begins with the field."""
+    """Return the error for an answer that violates the contract; `what` begins with the field."""
     return CommandError(
         f"hippod's answer is not understood: {what}.",
         hint="hippoctl and hippod probably have different versions; --json prints the unchanged answer.",

@@ -1,4 +1,4 @@
-"""The files that `import` sends: one, or those of a folder or an object store's prefix, as hippod-backfill wrote them."""
+"""The files that `import` sends: one file, or those of a folder or an object store's prefix, as hippod-backfill wrote them."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -22,11 +22,11 @@ class RecordFile:
     name: str
     size: int
     open: Callable[[], AbstractContextManager[Any]]
-    """Its bytes, by `read(size)`."""
+    """Opens the file; the result's `read(size)` returns bytes."""
 
 
 def record_files(place: str) -> Iterator[RecordFile]:
-    """At least one, in the order of their names. Raises CommandError."""
+    """Yield at least one file, in order of their names. Raises CommandError."""
     if "://" in place:
         yield from _remote(place)
         return
@@ -66,7 +66,7 @@ def _remote(url: str) -> Iterator[RecordFile]:
 
 
 def _s3() -> "fs.FileSystem":
-    """Credentials as the AWS tools find them, and the server that AWS_ENDPOINT_URL names, where it names one."""
+    """Return the object store, with credentials as AWS tools find them and the server of AWS_ENDPOINT_URL, if set."""
     from pyarrow import fs
 
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

@@ -1,4 +1,7 @@
-"""The daemon's JSON as the contract's types, for commands that compute with an answer; `plain_answers` is for printing one."""
+"""Parses the daemon's JSON to the contract's types, for commands that compute with it.
+
+For printing, `plain_answers` suffices.
+"""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,7 +15,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def parse_answer(model: type[Answer], answer: Mapping[str, Any]) -> Answer:
-    """CommandError where the answer lacks what the contract promises."""
+    """Return the answer as `model`. Raises CommandError if the answer violates the contract."""
     try:
         return model.model_validate(answer)
     except ValidationError as error:
@@ -20,6 +23,6 @@ def parse_answer(model: type[Answer], answer: Mapping[str, Any]) -> Answer:
 
 
 def incompatible_answer(error: ValidationError) -> CommandError:
-    """The answer lacks what the contract promises."""
+    """Return the error for an answer that violates the contract."""
     first = error.errors(include_url=False, include_input=False)[0]
     return not_understood(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")

@@ -1,1 +1,1 @@
-"""The commands, a file for those that belong together."""
+"""The commands, with related ones in one file."""

@@ -1,4 +1,4 @@
-"""add and import: documents that no source follows."""
+"""add and import: documents that do not come from a followed source."""
 
 import sys
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 
 ADD_TIMEOUT_S = 600.0
-"""How long the daemon may take to make a request's documents durable."""
+"""Seconds that the daemon may take to store the documents of a request durably."""
 IMPORT_TIMEOUT_S = 3600.0
 UPLOAD_CHUNK_BYTES = 1024 * 1024
 ID_PREFIX_CHARS_MAX = 200
 REJECTED_SHOWN = 20
-"""Rejected documents that are named on standard error; all are in the JSON answer."""
+"""Number of rejected documents that are printed on stderr; the JSON answer contains all of them."""
 
 
 def _prefix(context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -142,7 +142,7 @@ def import_(invocation: Invocation, place: str) -> None:
 
             def chunks(file: RecordFile = file) -> Iterator[bytes]:
                 nonlocal sent
-                sent = 0  # a busy daemon is sent all of it again
+                sent = 0  # a repeated request to a busy daemon starts from the beginning
                 with file.open() as stream:
                     while chunk := stream.read(UPLOAD_CHUNK_BYTES):
                         yield chunk

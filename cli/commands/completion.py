@@ -1,4 +1,4 @@
-"""completion: what a shell needs to complete hippoctl's commands and options."""
+"""completion: the scripts with which shells complete hippoctl's commands and options."""
 
 import os
 from pathlib import PurePath

@@ -1,4 +1,4 @@
-"""doctor: what is not as it should be, and what to do."""
+"""doctor: finds problems of the installation and says how to fix them."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ def doctor(invocation: Invocation) -> None:
 
 
 def worst(findings: Iterable[Finding]) -> Exit:
-    """The exit code of all: the highest of those that failed. Warnings do not count."""
+    """Return the highest exit code of the failed checks. Warnings do not count."""
     return max((Exit(each.exit_code) for each in findings if each.status == "fail"), default=Exit.DONE)
 
 

@@ -1,4 +1,4 @@
-"""ls, show, rm and retry: the documents that the memory holds."""
+"""ls, show, rm and retry: the documents of the memory."""
 
 import sys
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LIST_PAGE_DOCUMENTS = 2_000
-"""Documents asked for at a time."""
+"""Number of documents per request."""
 
 
 @click.command(name="ls")
@@ -42,7 +42,7 @@ def list_documents(invocation: Invocation, state: str | None, prefix: str | None
     """List documents by URI with their state, and the reason if a document failed or was skipped."""
     begins = as_uri(prefix) if prefix else None
     if prefix and begins and prefix.endswith("/") and not begins.endswith("/"):
-        begins += "/"  # a folder's, and not that of its neighbours whose names begin so
+        begins += "/"  # the folder itself, without folders whose names begin with its name
     chosen = {"state": state, "prefix": begins, **scope_parameter(scope)}
     with invocation.client() as client:
         documents = _list_all(client, {key: value for key, value in chosen.items() if value is not None})
@@ -66,7 +66,7 @@ def _list_all(client: "Client", chosen: Mapping[str, str]) -> list[Any]:
 
 
 def all_documents(client: "Client", params: Mapping[str, str]) -> list[DocumentEntry]:
-    """Every document that the memory holds, or that of the scope that `params` name, by URI."""
+    """Return all documents of the memory, or of the scope in `params`, in order of URI."""
     from cli.client.typed_answers import parse_answer
     from daemon.contract.documents import DocumentList
 
@@ -111,7 +111,7 @@ def show(invocation: Invocation, key: str, html: Path | None, scope: dict[str, A
 
 
 def _shown(client: "Client", key: str, params: Mapping[str, str]) -> dict[str, Any]:
-    """What `key` names: a document, where it can be read as the path of one, else whatever is called so."""
+    """Return what `key` names: a document if it is a document's path or URI, otherwise the thing of that name."""
     from cli.client.http import RequestRefused
 
     uri, name = as_uri(key), as_text(key)
@@ -127,7 +127,7 @@ def _shown(client: "Client", key: str, params: Mapping[str, str]) -> dict[str, A
 
 
 def _draw_trace(invocation: Invocation, trace: Path, out: Path) -> None:
-    """No daemon is asked: the file holds all of it."""
+    """Draw the steps in a trace file as a page, without the daemon."""
     from cli.render.lines import text
     from cli.trace.page import read_trace, trace_page
 

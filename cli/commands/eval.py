@@ -1,4 +1,4 @@
-"""eval: how well the memory retrieves and answers, measured with questions whose answers are known."""
+"""eval: measures retrieval and answers with questions whose answers are known."""
 
 import json
 from functools import cache
@@ -247,7 +247,7 @@ def _save(path: Path | None, content: dict[str, Any]) -> None:
 
 
 def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Answerer | None:
-    """Who answers; None where only retrieval is measured."""
+    """Return the method of answering, or None if only retrieval is measured."""
     if answerer is not None:
         return Answerer(answerer)
     if steps["steps"] is not None:

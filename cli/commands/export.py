@@ -22,9 +22,9 @@ from daemon.contract.http.routes import Route
 
 ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
 ESCAPES = {ExportFormat.JSONL: json_safe, ExportFormat.GRAPHML: xml_safe}
-"""How characters that act on a terminal are escaped. In a file or a pipe, an export stays as it is."""
+"""Functions that escape characters which act on a terminal. An export to a file or pipe stays unchanged."""
 READ_TIMEOUT_S = 300.0
-"""How long the daemon may take for the next piece."""
+"""Seconds that the daemon may take for the next piece."""
 
 
 @click.command()
@@ -79,8 +79,10 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
 
 
 def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes], object]:
-    """Writes pieces of UTF-8 to a terminal, with the characters escaped that would act on it. Raises CommandError for a format
-    that is no text."""
+    """Return a function that writes UTF-8 pieces to a terminal, with characters escaped that would act on it.
+
+    Raises CommandError for a format that is not text.
+    """
     if (escape := ESCAPES.get(format)) is None:
         raise CommandError(f"{format.value} is not text for a terminal: give FILE, or pipe the output to a program.")
     decoder = getincrementaldecoder("utf-8")("replace")
@@ -88,7 +90,7 @@ def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes],
 
 
 def export_format_of(file: Path) -> ExportFormat | None:
-    """The format that a file's name asks for; None where it asks for one that there is not."""
+    """Return the format for a file's name, or None if the name's ending is that of an unsupported archive."""
     name = file.name.lower()
     if name.endswith((".graphmlz", ".graphml.gz")):
         return ExportFormat.IGRAPH
@@ -109,9 +111,9 @@ def _stdout() -> Iterator[IO[bytes]]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` once all of it is on disk."""
+    """Write to a temporary file that replaces `path` once it is completely on disk."""
     if path.exists() and not path.is_file():
-        # /dev/stdout, a pipe: nothing to replace.
+        # A pipe or a device, such as /dev/stdout, cannot be replaced.
         try:
             with path.open("wb") as stream:
                 yield stream

@@ -1,4 +1,4 @@
-"""graph: the neighbourhood of a question, as a file to keep."""
+"""graph: the neighbourhood of a question, written to a file."""
 
 import os
 from pathlib import Path
@@ -97,7 +97,7 @@ def graph(
 def _write_file(
     neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
 ) -> list[str]:
-    """Writes each file that is asked for, whole or not at all; returns where."""
+    """Write each requested file, completely or not at all, and return their paths."""
     from cli.graph.igraph_graph import as_igraph, graphml
     from cli.graph.layout import node_positions
 

@@ -33,8 +33,8 @@ def mcp(invocation: Invocation, write: bool | None) -> None:
 
 
 async def serve(socket: str, *, write: bool) -> None:
-    """Answers one client until its input ends. Whether the daemon is there shows at each call, not here."""
-    # Imported here: the SDK comes with a web server, and hippoctl is to start fast.
+    """Answer one client until its input ends. The daemon's absence is reported for each call."""
+    # Imported here because the SDK imports a web server, and hippoctl must start fast.
     from mcp.server.stdio import stdio_server
 
     from daemon.mcp.daemon_client import DaemonClient
@@ -50,7 +50,7 @@ async def serve(socket: str, *, write: bool) -> None:
 
 
 def configured(address: Address) -> bool:
-    """`[mcp] write`, as the daemon reads it; false where no configuration says so."""
+    """Return `[mcp] write` as the daemon reads it; false if it is not configured."""
     value_in_environment = os.environ.get(CONFIG_VARIABLE)
     if value_in_environment is not None:
         if value_in_environment.strip().lower() not in ("true", "false"):

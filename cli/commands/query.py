@@ -1,4 +1,4 @@
-"""query and ask: what the memory is for."""
+"""query and ask: retrieve passages and answer questions."""
 
 import json
 import re
@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from cli.errors import CommandError
+from cli.options.duration_type import Duration
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.retrieval_options import (
     answer_mode_option,
@@ -40,10 +41,9 @@ if TYPE_CHECKING:
     from daemon.contract.query import QueryResponse
 
 ASK_TIMEOUT_S = 900.0
-"""How long an answer that a model writes may take."""
+"""Seconds that an answer by a model may take."""
 ANSWER_MARGIN_S = 120.0
-"""How much longer than its own time limit a question is waited for."""
-PositiveSeconds = click.FloatRange(0, TIMEOUT_MAX_S, min_open=True)
+"""Seconds by which the client's timeout exceeds the question's own time limit."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -68,7 +68,7 @@ def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[
 
 
 def question_options(command: Command) -> Command:
-    """TEXT, in quotes or as several words, and how many passages."""
+    """Add TEXT, in quotes or as several words, and the number of passages."""
     command = click.option(
         "-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages."
     )(command)
@@ -89,9 +89,9 @@ def question_options(command: Command) -> Command:
 )
 @click.option(
     "--after-timeout",
-    type=click.FloatRange(0, AFTER_TIMEOUT_MAX_S),
-    metavar="S",
-    help="How long --after waits. Default: 10.",
+    type=Duration(AFTER_TIMEOUT_MAX_S),
+    metavar="TIME",
+    help="How long --after waits. Default: 10s.",
 )
 @click.option("--explain", is_flag=True, help="Show how each passage was found.")
 @settings_option
@@ -129,7 +129,7 @@ def query(
 
 
 def step_options(command: Command) -> Command:
-    """The options of questions of several steps, but `--deep` itself."""
+    """Add the options of questions with several steps, except `--deep`."""
     for option in reversed(
         (
             click.option(
@@ -165,8 +165,8 @@ def step_options(command: Command) -> Command:
             ),
             click.option(
                 "--timeout",
-                type=PositiveSeconds,
-                metavar="S",
+                type=Duration(TIMEOUT_MAX_S, zero=False),
+                metavar="TIME",
                 help="Largest time per question; a fifth is reserved for the answer.",
             ),
         )
@@ -176,7 +176,7 @@ def step_options(command: Command) -> Command:
 
 
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
-    """The options of `step_options` as fields of the request. UsageError for one that would have no effect."""
+    """Return the options of `step_options` as fields of the request. Raises UsageError for options without effect."""
     deep, steps = chosen["deep"], chosen["steps"]
     names = {
         "quick": "--quick",
@@ -210,12 +210,12 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer_timeout_s(chosen: dict[str, Any]) -> float:
-    """Seconds that hippoctl waits for the answer: longer than the question may take."""
+    """Return the seconds that hippoctl waits for the answer, which exceed the question's time limit."""
     return max(ASK_TIMEOUT_S, (chosen["timeout"] or 0.0) + ANSWER_MARGIN_S)
 
 
 def form_options(command: Command) -> Command:
-    """Gives the command `length` and `reason`: what answer is asked for."""
+    """Add the parameters `length` and `reason`, the form of the answer."""
     command = click.option("--reason", is_flag=True, help="Let the model write its reasoning before the answer.")(
         command
     )
@@ -228,8 +228,10 @@ def form_options(command: Command) -> Command:
 
 
 def retrieval_fields(chosen: dict[str, Any]) -> dict[str, Any]:
-    """`mode`, `filter_`, `settings`, `as_of`, `scope`, `length`, `reason` and `verify` as fields of a request; those that
-    were not given are left out."""
+    """Return the options as fields of a request, without those that were not given.
+
+    The options are `mode`, `filter_`, `settings`, `as_of`, `scope`, `length`, `reason` and `verify`.
+    """
     fields = {("filter" if name == "filter_" else name): value for name, value in chosen.items()}
     return {name: value for name, value in fields.items() if value not in (None, False, {})}
 
@@ -296,7 +298,7 @@ def ask(
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
     body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
     if chosen["deep"] and click.get_current_context().get_parameter_source("k") is ParameterSource.DEFAULT:
-        del body["k"]  # a deep question has a default of its own
+        del body["k"]  # the server has another default for a deep question
     body |= retrieval_fields(
         {
             "mode": mode,

@@ -1,4 +1,4 @@
-"""scopes: what --source, --label and --in may name."""
+"""scopes: the values that --source, --label and --in accept."""
 
 import click
 

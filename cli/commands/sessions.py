@@ -1,4 +1,4 @@
-"""sessions: what `ask --deep --session` goes on from."""
+"""sessions: the sessions that `ask --deep --session` continues."""
 
 import re
 

@@ -1,13 +1,13 @@
-"""status, wait and watch: how the daemon is doing."""
+"""status, wait and watch: the state and events of the daemon."""
 
-import math
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
+from cli.options.duration_type import Duration
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_json, print_lines, print_note
 from daemon.contract.http.client import EventStream
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 READY_POLL_INTERVAL_S = 0.5
 
 
-class _Seconds(click.FloatRange):
-    """A length of time; "nan" is none."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        seconds = float(super().convert(value, param, ctx))
-        if math.isnan(seconds):
-            self.fail("a number of seconds is wanted", param, ctx)
-        return seconds
-
-
 @click.command()
 @json_option
 @pass_invocation
@@ -42,7 +32,11 @@ def status(invocation: Invocation) -> None:
 
 @click.command()
 @click.option(
-    "--timeout", "timeout_s", type=_Seconds(min=0, max=TIMEOUT_MAX_S), metavar="S", help="Give up after S seconds."
+    "--timeout",
+    "timeout_s",
+    type=Duration(TIMEOUT_MAX_S),
+    metavar="TIME",
+    help="Give up after TIME, such as 60s or 5m.",
 )
 @json_option
 @pass_invocation
@@ -61,7 +55,7 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
                 answer = client.call("POST", Route.WAIT, body, timeout_s=silence, patience_s=0)
                 break
             except CommandError as failure:
-                # A daemon that is still starting has read none of its sources: that is part of the wait.
+                # A daemon that is still starting has not read its sources yet, so the command keeps waiting.
                 if failure.problem is None or failure.problem.get("status") != 503:
                     raise
                 if left is not None and left <= READY_POLL_INTERVAL_S:

@@ -1,4 +1,4 @@
-"""ui: the page that shows the memory grow, for those who have the Unix socket alone."""
+"""ui: the page that shows the memory, for users with only the Unix socket."""
 
 import os
 import sys
@@ -23,11 +23,11 @@ def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
 
     The command serves the page on 127.0.0.1 until Ctrl-C. The printed address works once, in the browser that opens it first.
     """
-    from cli.ui.server import PageServer  # the HTTP client is loaded where it is needed
+    from cli.ui.server import PageServer  # the HTTP client is loaded only if it is needed
 
     address = invocation.address()
     with invocation.client() as client:
-        client.call("GET", Route.STATUS)  # nobody there: said here, not in a browser
+        client.call("GET", Route.STATUS)  # reports a missing daemon here instead of in the browser
     try:
         server = PageServer(address, port)
     except OSError as error:
@@ -47,7 +47,7 @@ def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
 
 
 def _open_browser(url: str) -> None:
-    """Only where there is a desktop: a browser in the terminal would take the terminal."""
+    """Open the browser if there is a desktop; a text browser would take over the terminal."""
     import webbrowser
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):

@@ -1,14 +1,13 @@
 """The socket, and what the daemon that answers on it says of itself."""
 
-import grp
 import os
 import socket as sockets
 import stat
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from cli.client.address import SOCKET_BYTES, Address
 from cli.client.http import Client
+from cli.client.socket_permission import group_name, permission_hint
 from cli.client.typed_answers import parse_answer
 from cli.errors import CommandError, Exit
 from cli.render.status import reason_counts, room_words
@@ -82,9 +81,9 @@ def socket(address: Address) -> Finding:
     if _stale(address.connectable):
         hint = "start hippod, which replaces it; the one that made it has ended"
         return Finding("socket", "fail", f"{where}: no process listens on it", hint, Exit.NO_DAEMON)
-    rights = f"{stat.S_IMODE(status.st_mode):04o}, group {_group(path)}"
+    rights = f"{stat.S_IMODE(status.st_mode):04o}, group {group_name(status.st_gid)}"
     if not os.access(path, os.R_OK | os.W_OK):
-        hint = f"join group {_group(path)}, or run this as hippod's user"
+        hint = permission_hint(path)
         return Finding("socket", "fail", f"{where}: no permission ({rights})", hint, Exit.NO_DAEMON)
     if status.st_mode & stat.S_IWOTH:
         return Finding("socket", "warn", f"{where}: every user may write ({rights})", 'set [api] mode = "0660"')
@@ -207,11 +206,3 @@ def documents(client: Client, status: Status) -> Finding:
     example = f", such as {truncate(first.uri, 200)}: {truncate(first.error or 'no reason', 200)}" if first else ""
     hint = "`hippoctl ls --state failed` lists them, `hippoctl retry` tries them again"
     return Finding("documents", "warn", f"{detail}{example}", hint)
-
-
-def _group(path: Path) -> str:
-    gid = path.stat().st_gid
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)

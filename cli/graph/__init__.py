@@ -1,1 +1,1 @@
-"""A neighbourhood of the memory as a file to keep: GraphML, a picture, a page."""
+"""Writes a neighbourhood of the memory to a file: GraphML, a picture, or a page."""

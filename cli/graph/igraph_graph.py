@@ -1,4 +1,4 @@
-"""The neighbourhood as an `igraph.Graph`, which is what is written, laid out and drawn."""
+"""Converts the neighbourhood to an `igraph.Graph`, for writing, layout and drawing."""
 
 import os
 import re
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import igraph
 
 _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, not even escaped."""
+"""Characters that XML 1.0 does not allow, not even escaped."""
 
 
 def as_igraph(neighbourhood: GraphResponse) -> "igraph.Graph":
-    """Vertices and edges with what is known of them, named as in `hippoctl export --format graphml`."""
+    """Return vertices and edges with their attributes, named as in `hippoctl export --format graphml`."""
     import igraph
 
     at = {node.id: number for number, node in enumerate(neighbourhood.nodes)}
@@ -46,7 +46,7 @@ def as_igraph(neighbourhood: GraphResponse) -> "igraph.Graph":
 
 
 def on_paths(neighbourhood: GraphResponse) -> set[frozenset[str]]:
-    """The pairs of nodes that a path steps between."""
+    """Return the pairs of nodes that are consecutive on a path."""
     return {frozenset(pair) for path in neighbourhood.paths for pair in pairwise(path.nodes)}
 
 
@@ -55,7 +55,7 @@ def ends(edge: GraphEdge) -> frozenset[str]:
 
 
 def graphml(graph: "igraph.Graph") -> bytes:
-    """The file's bytes. igraph writes to names only."""
+    """Return the GraphML as bytes. igraph can only write to named files."""
     handle, name = tempfile.mkstemp(suffix=".graphml")
     os.close(handle)
     try:

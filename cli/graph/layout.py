@@ -1,4 +1,4 @@
-"""How a neighbourhood looks, on a page and in a picture: where its nodes are, how large, in which colours."""
+"""The layout of a neighbourhood on a page and in a picture: positions, sizes and colours of its nodes."""
 
 import math
 import random
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 NODE_COLOURS = {"phrase": "#3b6ea8", "passage": "#c2702e"}
 EDGE_COLOURS = {"relation": "#5a6673", "mention": "#9d8fb0", "synonym": "#3f9265", "context": "#d8cbbb"}
 PATH_COLOUR = "#c1272d"
-"""Colours that differ in lightness too; kinds also differ in shape, and edges in dashes."""
+"""The colours also differ in lightness; node kinds also differ in shape, and edge types in dashes."""
 MAX_LABELS = 40
-"""Nodes that are named, those of most PageRank; more names would cover each other."""
+"""Number of nodes with labels, those with the most PageRank; more labels would overlap."""
 MAX_LABEL_CHARS = 36
 LAYOUT_ITERATIONS = 400
 
@@ -24,7 +24,7 @@ Coordinates = tuple[float, float]
 
 
 def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
-    """Where each node is, both coordinates from 0 to 1; the same graph always looks the same."""
+    """Return each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
     import igraph
 
     if graph.vcount() < 2:
@@ -44,14 +44,14 @@ def _scaled(values: Sequence[float]) -> list[float]:
 
 
 def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
-    """A radius for each node: its area grows with its PageRank, or, where no query was asked, with its number of edges."""
+    """Return a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
     weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
     most = max(weights, default=0.0) or 1.0
     return [smallest + (largest - smallest) * math.sqrt(weight / most) for weight in weights]
 
 
 def labelled_nodes(neighbourhood: GraphResponse) -> dict[int, str]:
-    """The nodes that are named, by their place in the list, and what is written beside them."""
+    """Return the labels of the nodes that have one, by index."""
     by_size = sorted(range(len(neighbourhood.nodes)), key=node_sizes(neighbourhood, 0.0, 1.0).__getitem__, reverse=True)
     return {at: label(neighbourhood.nodes[at]) for at in by_size[:MAX_LABELS]}
 

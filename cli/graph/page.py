@@ -1,7 +1,7 @@
-"""The neighbourhood as one HTML file that needs nothing else: Bokeh's code comes from its package and goes into the file.
+"""Writes the neighbourhood as one self-contained HTML file, which includes BokehJS from its package.
 
-Text of documents stays text: Bokeh escapes its data and its tooltips, the template here escapes the rest. The file's own
-content policy forbids it to load or send anything.
+Text of documents stays text: Bokeh escapes its data and tooltips, and the template escapes the remaining text. The file's own
+content policy prevents it from loading or sending anything.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,9 @@ EDGE_STYLES = (
     ("synonym", "dashed", 1.2),
     ("relation", "solid", 1.6),
 )
-"""Type, dash and width of the edges, those of one type above those of the types before."""
+"""Type, dash and width of the edges. Later types are drawn above earlier ones."""
 MAX_TITLE_CHARS = 300
-"""Characters of one text in a tooltip or the list."""
+"""Maximum number of characters of one text in a tooltip or the list."""
 PAGE_TEMPLATE = """
 {% block preamble %}
 <meta http-equiv="Content-Security-Policy"
@@ -58,8 +58,8 @@ PAGE_TEMPLATE = """
 
 
 def html(neighbourhood: GraphResponse, positions: list[Coordinates]) -> str:
-    """The file's text."""
-    # Only here and below: Bokeh comes with numpy, and hippoctl is to start fast.
+    """Return the HTML."""
+    # Imported here and below only, because Bokeh imports numpy and hippoctl must start fast.
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
 
@@ -121,7 +121,7 @@ def _plot(neighbourhood: GraphResponse, positions: list[Coordinates]) -> "figure
 
 
 def _tip(*lines: str) -> str:
-    """A tooltip no wider than a column of text; what Bokeh puts into it is escaped."""
+    """Return a tooltip with the width of a text column. Bokeh escapes the values that it inserts."""
     rows = "".join(f"<div>{line}</div>" for line in lines)
     return f'<div style="max-width: 24em; overflow-wrap: anywhere; white-space: normal">{rows}</div>'
 

@@ -1,4 +1,4 @@
-"""The neighbourhood as a PNG, drawn twice as large as it is saved, which smooths its lines."""
+"""Draws the neighbourhood as a PNG, at twice the size and then scaled down, which smooths its lines."""
 
 import io
 from typing import Any
@@ -14,12 +14,12 @@ WIDTH, HEIGHT = 1600, 1200
 MARGIN = 90
 SUPERSAMPLING = 2
 FONTS = ("NotoSans-Regular.ttf", "DejaVuSans.ttf")
-"""Looked for where the system keeps its fonts: they have more letters than the one that Pillow brings."""
+"""System fonts, which have more characters than Pillow's own font."""
 TEXT_COLOUR, BACKGROUND, HALO = "#1d2329", "#ffffff", "#ffffff"
 
 
 def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
-    """The file's bytes."""
+    """Return the PNG as bytes."""
     image = Image.new("RGB", (WIDTH * SUPERSAMPLING, HEIGHT * SUPERSAMPLING), BACKGROUND)
     draw = ImageDraw.Draw(image)
     at = {node.id: _pixel(spot) for node, spot in zip(neighbourhood.nodes, positions, strict=True)}
@@ -34,7 +34,7 @@ def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
     for number in reversed(names):
         (x, y), r = at[neighbourhood.nodes[number].id], radii[number] * SUPERSAMPLING
         words: dict[str, Any] = {"fill": TEXT_COLOUR, "stroke_width": 2 * SUPERSAMPLING, "stroke_fill": HALO}
-        # A name near the right edge stands left of its node.
+        # A label near the right edge is placed to the left of its node.
         side = (
             ("lm", x + r + 4 * SUPERSAMPLING)
             if x < (WIDTH - 320) * SUPERSAMPLING
@@ -48,7 +48,7 @@ def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
 
 
 def _edges(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse, at: dict[str, Coordinates]) -> None:
-    """Context edges below, then mentions, synonyms and relations, the paths on top."""
+    """Draw context edges at the bottom, then mentions, synonyms and relations, and paths on top."""
     on = on_paths(neighbourhood)
     order = ("context", "mention", "synonym", "relation")
     for edge in sorted(neighbourhood.edges, key=lambda edge: (ends(edge) in on, order.index(edge.type))):

@@ -1,4 +1,4 @@
-"""What the options before a command decide, and what every command does with them."""
+"""The options before a command, and functions that every command uses with them."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -20,18 +20,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass
 class Invocation:
-    """One run of hippoctl. Mutable: click fills it in while it reads the command line."""
+    """One run of hippoctl. Mutable, because click sets its fields while it parses the command line."""
 
     socket: str | None = None
     json: bool = False
     stdout_taken: bool = False
-    """What was asked for is on stdout already, or a part of it: an error goes to stderr alone."""
+    """Whether stdout already contains the output or a part of it. Errors then go to stderr only."""
 
     def address(self) -> Address:
         return find_socket(self.socket, os.environ, Path.cwd())
 
     def client(self) -> "Client":
-        """To be used in a `with`. Says on stderr, once, why it waits for a daemon that is starting or busy."""
+        """Return a client, to be used in a `with`.
+
+        It prints once on stderr why it waits for a daemon that is starting or busy.
+        """
         from cli.client.http import Client  # loaded only by commands that ask the daemon
 
         printed: set[str] = set()
@@ -44,10 +47,10 @@ class Invocation:
         return Client(self.address(), on_wait)
 
     def emit(self, document: Any, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
-        """The answer: `document` with --json, else the `lines` made of it."""
+        """Print the answer: `document` with --json, otherwise the `lines`."""
         if self.json:
             print_json(document)
-            self.stdout_taken = True  # what fails after this goes to standard error alone: one JSON document
+            self.stdout_taken = True  # later errors go to stderr only, so stdout contains one JSON document
         else:
             print_lines(lines(), wrap=wrap)
 
@@ -56,7 +59,7 @@ pass_invocation = click.make_pass_decorator(Invocation)
 
 
 def json_option(command: Command) -> Command:
-    """`--json`, accepted before and after the command."""
+    """Add `--json`, which is accepted before and after the command."""
 
     def switch(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:

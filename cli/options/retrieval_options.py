@@ -1,4 +1,4 @@
-"""`--mode` and `--set`: the retrieval mode and settings of one command. Both derive from their declarations."""
+"""`--mode` and `--set`: the retrieval mode and settings of one command, derived from their declarations."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,14 +23,14 @@ class _ModeChoice(click.Choice[str]):
 
 
 def mode_option(command: Command) -> Command:
-    """Gives the command `mode`, the name of a retrieval mode or None."""
+    """Add the parameter `mode`, the name of a retrieval mode or None."""
     return click.option("--mode", type=_ModeChoice(list(MODES)), help="Retrieval mode. Default: the configured one.")(
         command
     )
 
 
 def answer_mode_option(command: Command) -> Command:
-    """As `mode_option`, with "none": an answer without retrieval."""
+    """Add `mode_option` with the further value "none", which means an answer without retrieval."""
     return click.option(
         "--mode",
         type=_ModeChoice([*MODES, NO_RETRIEVAL]),
@@ -39,7 +39,7 @@ def answer_mode_option(command: Command) -> Command:
 
 
 def filter_option(command: Command) -> Command:
-    """Gives the command `filter_`, who filters the linked triples, or None."""
+    """Add the parameter `filter_`, which selects the filter of linked triples, or None."""
     return click.option(
         "--filter",
         "filter_",
@@ -49,7 +49,7 @@ def filter_option(command: Command) -> Command:
 
 
 def settings_option(command: Command) -> Command:
-    """Gives the command `settings`, a mapping that goes into the request as it is."""
+    """Add the parameter `settings`, a mapping that the request contains unchanged."""
     return click.option(
         "--set",
         "settings",
@@ -71,7 +71,7 @@ def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = ""
 
 
 def deep_settings_option(command: Command) -> Command:
-    """Gives the command `deep_settings`, a mapping that goes into the request as it is."""
+    """Add the parameter `deep_settings`, a mapping that the request contains unchanged."""
     return click.option(
         "--deep-set",
         "deep_settings",
@@ -89,7 +89,7 @@ def _complete_deep(_context: click.Context, _parameter: click.Parameter, incompl
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`KEY=` for what begins like that, and the values of one that has few."""
+    """Complete `KEY=`, or the values of a setting that has few."""
     found = []
     for setting in SETTINGS.values():
         values: tuple[str, ...] = ("",)
@@ -136,7 +136,7 @@ def _read_pairs(
             )
         texts[key] = value
     try:
-        # Text becomes numbers and truth values here, as the daemon takes them.
+        # Text is converted to numbers and booleans here, by the rules of the daemon.
         return overrides.model_validate_strings(texts).model_dump(exclude_none=True)
     except ValidationError as error:
         first = error.errors()[0]

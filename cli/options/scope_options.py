@@ -1,4 +1,4 @@
-"""`--in`, `--source`, `--label`, `--where`, `--since` and `--until`: which documents a command is about."""
+"""`--in`, `--source`, `--label`, `--where`, `--since` and `--until`: the documents that a command applies to."""
 
 import os
 import re
@@ -17,11 +17,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FIELDS = {"in_": "in", "source": "source", "label": "labels", "where": "where", "since": "since", "until": "until"}
-"""By option: its key in the JSON of a scope."""
+"""Key in a scope's JSON for each option."""
 
 
 def scope_options(command: Command) -> Command:
-    """Gives the command `scope`, the JSON of a scope, None where no option is given."""
+    """Add the parameter `scope`, the JSON of a scope, or None if no option is given."""
 
     def callback(**chosen: Any) -> Any:
         scope = {key: chosen.pop(option) for option, key in FIELDS.items()}
@@ -40,23 +40,26 @@ def scope_options(command: Command) -> Command:
 
 
 def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
-    """A scope as it stands in a query string."""
+    """Return a scope as parameters of a query string."""
     return {} if scope is None else {"scope": request_json(scope)}
 
 
 def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
-    """URIs as they are, paths as absolute paths."""
+    """Return the values with paths made absolute; URIs stay unchanged."""
     return [as_uri(text) if _SCHEME.match(text) else _absolute(text) for text in given]
 
 
 def _absolute(text: str) -> str:
-    """A path as JSON can hold it: as it is, or, where it is not UTF-8, as its URI; of a folder with what ends its name."""
+    """Return the absolute path, or its URI if it is not valid UTF-8 and JSON cannot contain it.
+
+    A folder's URI ends with "/".
+    """
     path = os.path.abspath(Path(text).expanduser())  # noqa: PTH100
     try:
         path.encode()
     except UnicodeEncodeError:
         uri = Path(path).as_uri()
-        return f"{uri}/" if os.path.isdir(path) else uri  # noqa: PTH112 - no error where one may not look
+        return f"{uri}/" if os.path.isdir(path) else uri  # noqa: PTH112 - Path.is_dir raises without access
     return path
 
 

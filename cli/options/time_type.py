@@ -1,4 +1,4 @@
-"""Times as options take them."""
+"""Types of options with times."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ import click
 
 
 class Timestamp(click.ParamType["str"]):
-    """A date, or a date and time; without an offset it is this machine's local time."""
+    """A date, or a date and time. Without an offset, it is this machine's local time."""
 
     name = "time"
     known = "2026-03-01, 2026-03-01T12:00 or 2026-03-01T12:00:00Z"
@@ -25,7 +25,7 @@ class Moment(click.ParamType["str | int"]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
-        # All digits are a commit's number: no date is written like that but by leaving out the dashes.
+        # Digits only are a commit's number; a date would have to be written without dashes to be confused with it.
         if str(value).isascii() and str(value).isdigit() and int(value) > 0:
             return int(value)
         try:

@@ -1,1 +1,1 @@
-"""Answers as lines of text for people."""
+"""Formats answers as lines of text for users."""

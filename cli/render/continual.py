@@ -1,4 +1,4 @@
-"""`eval --continual`: one row a segment and mode."""
+"""`eval --continual` on a terminal: one row per segment and mode."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from cli.terminal_text import count
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
 
 Growth = Sequence[tuple[Segment, ComparisonResponse]]
-"""What was measured after each segment."""
+"""The measurements after each segment."""
 
 
 def continual_lines(growth: Growth, questions: int) -> list[Text]:
-    """Recall and the share of questions with every gold passage, and exact match and F1, after each segment."""
+    """Return the lines with recall, the share of questions with every gold passage, exact match and F1 after each segment."""
     rows = [(segment, result) for segment, found in growth for result in found.modes]
     ks = list(dict.fromkeys(k for _, result in rows for k in result.recall))
     several = len(growth[0][1].modes) > 1
@@ -40,7 +40,7 @@ def _share(value: float | None) -> str:
 
 
 def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
-    """What `eval` says of the whole memory, and `segments`; of several modes where they were compared."""
+    """Return the JSON of `eval` on the whole memory with `segments` added; for several modes if they were compared."""
     last = growth[-1][1]
     whole = last.model_dump(mode="json") if several else last.modes[0].model_dump(mode="json")
     rows = []
@@ -52,7 +52,7 @@ def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
 
 
 def _figures(result: EvalResponse) -> dict[str, Any]:
-    """Without each question's answer."""
+    """Return the measurements without those of individual questions."""
     shown = result.model_dump(mode="json", include={"mode", "name", "recall", "all", "took_ms"})
     if (scores := result.answers) is not None:
         shown["answers"] = scores.model_dump(mode="json", exclude={"questions"})

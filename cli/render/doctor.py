@@ -1,4 +1,4 @@
-"""`doctor` on a terminal: one line a check, and what to do below those that are not well."""
+"""`doctor` on a terminal: one line per check, with a hint if it is not ok."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""`ls` as a table whose lines are never cut, so that URIs can be copied and searched."""
+"""`ls` on a terminal: a table whose lines are never truncated, so that URIs can be copied and searched."""
 
 from cli.render.lines import DIM, HEADING, align, state, text
 from cli.render.styled_text import Text

@@ -1,4 +1,4 @@
-"""`eval` on a terminal: one row a mode."""
+"""`eval` on a terminal: one row per mode."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,8 +18,11 @@ from daemon.contract.evaluation import (
 
 
 def comparison_lines(found: ComparisonResponse) -> list[Text]:
-    """Recall and the share of questions with every gold passage, by k, answers, the time of a query and the model's cost; below
-    it how far the modes differ."""
+    """Return the table of all modes, and below it the differences between them.
+
+    Its columns are recall and the share of questions with every gold passage, by k, answers, the time of a query, and the
+    model's cost.
+    """
     results = found.modes
     columns = _columns(results)
     heads = [text((head, HEADING)) for head in ("mode", *columns)]
@@ -44,7 +47,7 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
 
 
 def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalResponse], str]]:
-    """By heading, what stands below it; only what some mode has."""
+    """Return the columns by heading, without those that are empty for all modes."""
     ks = list(dict.fromkeys(k for result in results for k in result.recall))
     columns: dict[str, Callable[[EvalResponse], str]] = {}
     for k in ks:
@@ -127,7 +130,7 @@ def files_lines(found: FilesResponse) -> list[Text]:
 
 
 def difference_lines(differences: Sequence[Difference]) -> list[Text]:
-    """Each mode against the first."""
+    """Return the table of differences between each mode and the first."""
     if not differences:
         return []
     heads = ("", "difference", "95 % interval", "p")
@@ -140,7 +143,7 @@ def difference_lines(differences: Sequence[Difference]) -> list[Text]:
 
 
 def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
-    """How the judge compared the answers of two modes."""
+    """Return the table of the judge's comparisons of two modes."""
     if not comparisons:
         return []
     heads = ("judged", "wins", "ties", "losses", "win rate")
@@ -152,7 +155,7 @@ def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
 
 
 def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Text]:
-    """What the answers were worth and what they took."""
+    """Return the lines with the quality and cost of the answers."""
     tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
     calls = f"{scores.calls:.2f} calls"
     times = f", {milliseconds(scores.took_ms.p50)} (p95 {milliseconds(scores.took_ms.p95)})" if scores.took_ms else ""

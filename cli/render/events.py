@@ -1,4 +1,4 @@
-"""`watch` on a terminal: one line an event."""
+"""`watch` on a terminal: one line per event."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _FIXED = ("id", "time", "event", "uri")
 
 
 def event_line(each: "Event") -> Text:
-    """12:00:01  indexed  file:///…  title="…"."""
+    """Return the line of an event: 12:00:01  indexed  file:///…  title="…"."""
     when = local_time(each.time, "%H:%M:%S")
     line = text((when, DIM), f"  {each.event:<8}  ")
     line.stylize(STATE_STYLES.get(each.event, ""), len(when) + 2)

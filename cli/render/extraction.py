@@ -1,4 +1,4 @@
-"""`reextract` and `backfill` on a terminal: what was read, and what each extractor has cost."""
+"""`reextract` and `backfill` on a terminal: the passages to extract from, and the cost of each extractor."""
 
 from cli.render.lines import DIM, HEADING, align, text
 from cli.render.styled_text import Text

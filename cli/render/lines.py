@@ -1,4 +1,4 @@
-"""Building blocks of printed lines. All text goes through `Text`, so that nothing in a document is read as markup."""
+"""Building blocks of printed lines. All text goes through `Text`, so that no document text is interpreted as markup."""
 
 from collections.abc import Iterable, Sequence
 
@@ -30,7 +30,7 @@ STATE_STYLES = {
 
 
 def text(*parts: str | tuple[str, str]) -> Text:
-    """Cleaned pieces, each with a style or without, on one line; spaces at a piece's ends stay."""
+    """Return one line of cleaned pieces, each with or without a style; spaces at the ends of a piece are kept."""
     line = Text()
     for part in parts:
         piece, style = (part, "") if isinstance(part, str) else part
@@ -41,15 +41,17 @@ def text(*parts: str | tuple[str, str]) -> Text:
 
 
 def state(word: str) -> tuple[str, str]:
-    """A state in its colour."""
+    """Return a state with its colour."""
     return word, STATE_STYLES.get(word, "")
 
 
 def align(
     rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0, width: int | None = None
 ) -> list[Text]:
-    """Rows as lines with their columns below each other; the last column is wrapped within itself to a line's `width`, or left
-    as it is."""
+    """Return rows as lines with aligned columns.
+
+    The last column is wrapped to a line `width`, or left as it is without one.
+    """
     if not rows:
         return []
     widths = [max(cell_len(row[at].plain) for row in rows) for at in range(len(rows[0]))]
@@ -69,7 +71,7 @@ def align(
 
 
 def indent(body: Text, by: int, width: int) -> list[Text]:
-    """`body` wrapped to `width` columns, every line moved in by `by`."""
+    """Return `body` wrapped to `width` columns, with every line indented by `by`."""
     wrapped = body.wrap(max(20, width - by))
     lines = []
     for line in wrapped:
@@ -79,7 +81,7 @@ def indent(body: Text, by: int, width: int) -> list[Text]:
 
 
 def hanging(head: Text, by: int, width: int) -> list[Text]:
-    """`head` wrapped to `width` columns, the lines after the first moved in by `by`."""
+    """Return `head` wrapped to `width` columns, with the lines after the first indented by `by`."""
     first, *rest = head.wrap(max(20, width)) or [head]
     if not rest:
         return [head]
@@ -90,5 +92,5 @@ def hanging(head: Text, by: int, width: int) -> list[Text]:
 
 
 def triple(subject: str, predicate: str, object_: str) -> list[str | tuple[str, str]]:
-    """subject · predicate · object."""
+    """Return the pieces of "subject · predicate · object"."""
     return [subject, (" · ", DIM), (predicate, "italic"), (" · ", DIM), object_]

@@ -1,4 +1,4 @@
-"""`scopes` on a terminal."""
+"""`scopes` on a terminal: sources, labels and folders."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from cli.terminal_text import count, one_line
 from daemon.contract.scope import ScopeCount, ScopeList
 
 SHOWN_FOLDERS = 40
-"""Folders that are shown; --json has all."""
+"""Maximum number of folders that are shown; --json contains all of them."""
 
 
 def scope_lines(found: ScopeList) -> list[Text]:
-    """Each thing that a scope may name with its number of documents."""
+    """Return the lines of everything that a scope can name, with the number of documents."""
     folders = sorted(found.folders, key=lambda folder: (-folder.documents, folder.name))
     lines = [
         *_group("--source", found.sources),

@@ -1,4 +1,4 @@
-"""`sessions` on a terminal."""
+"""`sessions` on a terminal: each session with its questions and points."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from daemon.contract.answering.sessions import SessionEntry
 
 
 def session_lines(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
-    """Each with its questions and what it knows."""
+    """Return the lines of each session with its questions and points."""
     lines: list[Text] = []
     for entry in sessions:
         lines += [*([Text()] if lines else []), *_entry(entry, width)]

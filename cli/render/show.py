@@ -1,4 +1,4 @@
-"""`show` on a terminal: a card with the thing's neighbours."""
+"""`show` on a terminal: a document, passage, phrase or triple with its connections."""
 
 from collections.abc import Iterable, Mapping
 from typing import assert_never

@@ -89,13 +89,13 @@ def _reason(source: "SourceStatus") -> str:
 
 
 def reason_counts(counts: "Mapping[str, int]") -> str:
-    """3 no text, 1 too large: the largest first."""
+    """Return the counts, the largest first: 3 no text, 1 too large."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count:,} {one_line(reason)}" for reason, count in ordered)
 
 
 def room_words(use: "MemoryUse") -> str:
-    """5.2 GiB of 6.0 GiB · 31 kB a passage · room for 26,000 more · full in 3 h at this rate."""
+    """Return, for example: 5.2 GiB of 6.0 GiB · 31 kB a passage · room for 26,000 more · full in 3 h at this rate."""
     of = f" of {size(use.limit_bytes)}" if use.limit_bytes is not None else ", without a limit"
     parts = [f"{size(use.used_bytes)}{of}"]
     if use.bytes_per_passage is not None:
@@ -108,7 +108,7 @@ def room_words(use: "MemoryUse") -> str:
 
 
 def progress_words(each: "Progress") -> str:
-    """1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 33 s left."""
+    """Return, for example: 1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 33 s left."""
     counted = f"{each.done:,}" if each.total is None else f"{each.done:,} of {each.total:,}"
     parts = [f"{each.step}, {counted} {each.unit}" if each.step else f"{counted} {each.unit}"]
     if each.share is not None:

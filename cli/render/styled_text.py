@@ -1,5 +1,6 @@
-"""A line of text in pieces, each with a style. Of rich, whose console takes as long to load as a query takes, only the table of
-how wide characters are is used.
+"""A line of text in pieces, each with a style.
+
+rich's console takes as long to load as a query takes, so only its table of character widths is used.
 """
 
 import re
@@ -11,14 +12,16 @@ from cli.terminal_text import terminal_safe
 
 _ATTRIBUTES = {"bold": "1", "dim": "2", "italic": "3"}
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36"}
-"""The words of a style, and what a terminal calls them."""
+"""Words of a style, and their terminal codes."""
 _WORD = re.compile(r"\s*\S+\s*")
 TAB_COLUMNS = 8
 
 
 class Text:
-    """Text as it is read, never as markup, and without characters that act on a terminal. Columns are those of a terminal: a
-    Chinese character takes two."""
+    """Text that is never interpreted as markup, without characters that act on a terminal.
+
+    Columns are those of a terminal: a Chinese character takes two.
+    """
 
     def __init__(self, plain: str = "", style: str = "") -> None:
         self._pieces: list[tuple[str, str]] = []
@@ -38,7 +41,7 @@ class Text:
         return self
 
     def stylize(self, style: str, start: int = 0, end: int | None = None) -> None:
-        """Adds `style` from character `start` to before `end`."""
+        """Add `style` to the characters from `start` up to, but not including, `end`."""
         end = len(self.plain) if end is None else end
         inside = [(piece, f"{own} {style}".strip()) for piece, own in self[start:end]._pieces]
         self._pieces = [*self[:start]._pieces, *inside, *self[end:]._pieces]
@@ -55,7 +58,7 @@ class Text:
         return cut
 
     def wrap(self, columns: int) -> list["Text"]:
-        """Lines of at most `columns`, broken between words where that is possible; at least one."""
+        """Return at least one line of at most `columns`, broken between words if possible."""
         lines = []
         for start, end in _line_spans(self.plain):
             line = self[start:end]._with_spaces_for_tabs()
@@ -68,7 +71,7 @@ class Text:
         return lines
 
     def ansi(self) -> str:
-        """With the codes that make a terminal show the styles."""
+        """Return the text with terminal codes for its styles."""
         return "".join(
             f"\x1b[{codes}m{piece}\x1b[0m" if (codes := _codes(style)) else piece for piece, style in self._pieces
         )
@@ -98,7 +101,7 @@ def _line_spans(plain: str) -> Iterator[tuple[int, int]]:
 
 
 def _breaks(plain: str, columns: int) -> Sequence[int]:
-    """Where lines begin, but for the first. A word that is wider than a line is cut."""
+    """Return the starts of all lines except the first. A word that is wider than a line is split."""
     starts: list[int] = []
     used = 0
     for word in _WORD.finditer(plain):

@@ -1,1 +1,1 @@
-"""The trace of a question of several steps as one page."""
+"""Draws the trace of a question with several steps as one page."""

@@ -1,6 +1,6 @@
-"""The graph of a trace: memory points and their entities after each step, or queries and the passages they found.
+"""The graphs of a trace: memory points and their entities after each step, or queries and the passages that they found.
 
-Positions are computed once, over everything that was ever in the memory, so that nothing moves from one step to the next.
+Positions are computed once, for all steps together, so that nothing moves between steps.
 """
 
 import random
@@ -14,14 +14,14 @@ POINT, ENTITY, ABSENT, QUERY, PASSAGE = "point", "entity", "absent", "query", "p
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`kind` is one of the words above, `name` unique within it, `text` what is said of it where it is pointed at."""
+    """A node of a graph. `kind` is one of the words above, `name` is unique within it, and `text` is the tooltip."""
 
     kind: str
     name: str
     label: str
     text: str
     fresh: bool = False
-    """Whether this step made or changed it."""
+    """Whether this step created or changed the node."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -30,7 +30,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class StepGraph:
-    """What stood in the memory after one step. Edges are places in `nodes`."""
+    """The content of the memory after one step. Edges are pairs of indices into `nodes`."""
 
     title: str
     nodes: tuple[Node, ...] = ()
@@ -38,7 +38,7 @@ class StepGraph:
 
 
 def working_memory_graphs(earlier: PointMemory, steps: Sequence[DeepStep]) -> list[StepGraph]:
-    """The memory at the beginning, where there was one, and after each step."""
+    """Return the memory at the beginning, if there was one, and after each step."""
     graphs = [_memory("Before", earlier.points, ())] if earlier.points else []
     for step in steps:
         changed = {change.point.id for change in step.changes}
@@ -64,7 +64,7 @@ def _memory(title: str, points: Sequence[MemoryPoint], fresh: Iterable[str]) -> 
 
 
 def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
-    """All that was found up to each step."""
+    """Return everything that was found up to each step."""
     graphs = []
     for end in range(1, len(steps) + 1):
         nodes = [
@@ -85,7 +85,7 @@ def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
 
 
 def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Where each node stands in every picture: a force-directed layout of all pictures together, the same each time."""
+    """Return each node's position in every graph: one force-directed, deterministic layout of all graphs together."""
     import igraph
 
     keys = sorted({node.key for graph in graphs for node in graph.nodes})

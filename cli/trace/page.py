@@ -1,7 +1,7 @@
-"""A trace as one page that needs nothing but a browser: the graph after each step, and all that was asked and found.
+"""Writes a trace as one self-contained page: the graph after each step, and all queries and results.
 
-The graph is drawn by BokehJS, which is put into the page from its package. What documents, users and models wrote is
-escaped, and the page's own policy lets it fetch nothing.
+BokehJS, which draws the graph, is included from its package. Text of documents, users and models is escaped, and the page's
+content policy prevents it from loading anything.
 """
 
 import json
@@ -39,9 +39,9 @@ NODE_STYLES = {
     QUERY: ("square", 24, "#7a4f9a"),
     PASSAGE: ("circle", 13, "#4f8f5f"),
 }
-"""Marker, size in pixels, and colour."""
+"""Marker, size in pixels, and colour of each kind of node."""
 LABEL = 28
-"""Characters of a label."""
+"""Maximum number of characters of a label."""
 _STYLE = """
 :root { color-scheme: light }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -54,7 +54,7 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem } h3 { font-si
 
 
 def read_trace(path: Path) -> AskResponse:
-    """The answer that `ask --trace` kept. CommandError where the file is none, or has no steps."""
+    """Return the answer that `ask --trace` wrote. Raises CommandError if the file is not a trace, or has no steps."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -74,7 +74,7 @@ def read_trace(path: Path) -> AskResponse:
 
 
 def trace_page(answer: AskResponse) -> str:
-    """The whole HTML document."""
+    """Return the HTML document."""
     deep = answer.answerer is Answerer.DEEP
     try:
         if deep:
@@ -162,7 +162,7 @@ def _change(change: PointChange) -> str:
 
 
 def _titles(steps: Sequence[DeepStep], answer: AskResponse) -> Mapping[str, str]:
-    """By passage id, where anything in the trace tells its title."""
+    """Return the titles of passages by id, as far as the trace contains them."""
     found = {each.id: each.title for step in steps for inquiry in step.inquiries for each in inquiry.passages}
     return found | {each.id: each.title or each.document for each in answer.citations}
 
@@ -201,7 +201,7 @@ def _sources(answer: AskResponse) -> str:
 
 
 def _drawing(graphs: Sequence[StepGraph]) -> tuple[str, str, str]:
-    """BokehJS itself, the script that draws, and the element that it draws into."""
+    """Return BokehJS, the script that draws, and the element that it draws into."""
     from bokeh.embed import components
     from bokeh.models import TabPanel, Tabs
     from bokeh.resources import Resources

@@ -1,1 +1,1 @@
-"""The page for those who have the Unix socket alone: a server on the loopback interface, for as long as the command runs."""
+"""The page for users with only the Unix socket: a server on the loopback interface that runs as long as the command."""

@@ -1,4 +1,4 @@
-"""The link that opens the page: it works once, and becomes the session of the browser that opened it."""
+"""The link that opens the page. It works once and starts the session of the browser that opened it."""
 
 import secrets
 import threading
@@ -6,7 +6,7 @@ from hmac import compare_digest
 
 
 class OneTimeLink:
-    """For one run of the command. The browser with the session's cookie may use the page until the command ends."""
+    """The link of one run of the command. The browser with the session's cookie may use the page until the command ends."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -14,7 +14,7 @@ class OneTimeLink:
         self._lock = threading.Lock()
 
     def redeem(self, token: str) -> str | None:
-        """The session's cookie for the right token, the first time; None ever after, and for any other."""
+        """Return the session's cookie for the right token on the first call, and None otherwise."""
         with self._lock:
             if self._session is not None or not compare_digest(token.encode(), self.token.encode()):
                 return None

@@ -1,8 +1,8 @@
-"""Forwards the page's requests to the daemon's socket, for one browser: the one that opened the link.
+"""Forwards the page's requests to the daemon's socket, for the one browser that opened the link.
 
-Any program of this machine can reach the port, and any web page can make a browser send something to it. So nothing is
-answered but to the right Host, from the page itself (`same_origin`), with the session's cookie; and nothing is forwarded
-but what the page asks for.
+Every program on this machine can reach the port, and every web page can make a browser send requests to it. Therefore the
+server only answers requests with the right Host, from the page itself (`same_origin`), and with the session's cookie, and only
+forwards requests that the page makes.
 """
 
 import http.server
@@ -24,9 +24,9 @@ from daemon.contract.http.same_origin import cookie_value, same_origin
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"
 BODY_BYTES_MAX = 256 * 1024
-"""A question is far shorter."""
+"""Far more than the length of a question."""
 BROWSER_TIMEOUT_S = 60.0
-"""How long the browser may take to send a request, or to read a piece of an answer."""
+"""Seconds that the browser may take to send a request, or to read a piece of an answer."""
 
 _GET_PATHS = {Route.STATUS, Route.EVENTS, Route.DOCUMENTS, Route.SCOPES, Route.METRICS, "/"}
 _POST_PATHS = {Route.QUERY, Route.GRAPH, Route.RETRY}
@@ -39,7 +39,7 @@ LINK_USED = (
 
 
 class PageServer(http.server.ThreadingHTTPServer):
-    """Listens at once, on `port` or a free one. OSError where the port is taken."""
+    """Listens on `port`, or on a free port, from its creation on. Raises OSError if the port is in use."""
 
     daemon_threads = True
 
@@ -61,8 +61,11 @@ class PageServer(http.server.ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}{OPEN_PATH}?token={self.link.token}"
 
     def serve_until_interrupted(self) -> None:
-        """Serves in a thread of its own until Ctrl-C. That is waited for: an exception that Python raises wherever the main
-        thread happens to be is lost where it happens to be tidying up after another, and the command would go on."""
+        """Serve in a thread until Ctrl-C.
+
+        The main thread waits for the signal. As a KeyboardInterrupt, it could be raised while Python handles another exception
+        and get lost, and the command would continue.
+        """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             threading.Thread(target=self.serve_forever, name="serve", daemon=True).start()
@@ -76,11 +79,11 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.daemon.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that disconnects is not logged."""
+        """Ignore errors of a request, such as a disconnected browser."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """One request. An answer ends with its connection: on the loopback interface a new one costs nothing."""
+    """One request. Each answer ends with its connection, because a new one on the loopback interface costs nothing."""
 
     server: PageServer
     timeout = BROWSER_TIMEOUT_S
@@ -166,4 +169,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """The page shows what happens; the terminal keeps the address in view."""
+        """Log nothing: the page shows the events, and the address stays visible on the terminal."""

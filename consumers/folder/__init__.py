@@ -1,4 +1,4 @@
-"""The folder source: follows a directory tree and says what changed in it."""
+"""The folder source: follows a directory tree and reports new, changed, moved and removed files."""
 
 from consumers.folder.file_uri import file_uri, path_of
 from consumers.folder.folder_watcher import FolderWatcher

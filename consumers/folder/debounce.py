@@ -1,4 +1,5 @@
-"""Debouncing: a path waits until its file has not changed for a while. One entry per path, however many events it had."""
+"""Debouncing: a changed file is read only after it has not changed for a while. A path has one entry, however many events
+name it."""
 
 import heapq
 from collections import Counter
@@ -8,24 +9,26 @@ from dataclasses import dataclass
 from consumers.types import Stamp
 
 MAX_UNSETTLED_S = 15.0
-"""A file that is written without pause (a log, say) is read at least this often."""
+"""Longest time that a file which is written without pause (a log, for example) waits until it is read."""
 
 
 @dataclass(slots=True)
 class WaitingPath:
     since: float
     due: float
-    """Monotonic seconds. 0 for a file that was closed or moved into place: it goes first."""
+    """Monotonic seconds. 0 for a file that was closed or moved into place: such a file is complete and goes first."""
     stamp: Stamp | None
-    """The stamp of the file when it was last seen. The file has settled if it still has that stamp."""
+    """The file's stamp at the last look. If the file still has this stamp at the next look, it has settled."""
     content: bool
-    """Its content was written, so equal size and mtime do not prove that it is unchanged."""
+    """True if an event says that the content was written: then equal size and mtime do not prove that the file is
+    unchanged."""
     scanned: bool = False
-    """Only a scan that found many differences has named it: no event did."""
+    """True if only a scan with many differences named the path, and no event did."""
 
 
 class DebounceQueue:
-    """A queue by due time. The latest event decides when a path is due, but none waits longer than `MAX_UNSETTLED_S`."""
+    """A queue of paths ordered by due time. The latest event sets the due time, but no path waits longer than
+    `MAX_UNSETTLED_S`."""
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, WaitingPath] = {}
@@ -59,7 +62,7 @@ class DebounceQueue:
             self._add(path, WaitingPath(waiting.since, due, stamp, content, scanned))
 
     def put_back(self, path: bytes, waiting: WaitingPath, due: float, stamp: Stamp | None) -> None:
-        """Queues again a path that was popped and has not settled yet."""
+        """Queues a popped path again because its file has not settled yet."""
         self._add(path, WaitingPath(waiting.since, due, stamp, waiting.content, waiting.scanned))
 
     def has_stamp(self, stamp: Stamp) -> bool:

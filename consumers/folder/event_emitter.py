@@ -1,4 +1,4 @@
-"""Turns what was found at a path into an event for the daemon, and records in the ledger what the daemon was told."""
+"""Turns the status of a path into an event for the daemon, and records in the ledger what was reported."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from consumers.folder.tree.walk import Walker
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
 
 COARSEST_MTIME_NS = 2_000_000_000
-"""The coarsest clock that a file system in use stamps files with: two seconds."""
+"""Coarsest resolution of file timestamps among the file systems in use: two seconds."""
 
 
 class FileEventEmitter:
@@ -26,14 +26,14 @@ class FileEventEmitter:
         touched: Callable[[str, Fingerprint], None],
         walker: Walker,
     ) -> None:
-        """`touched(uri, fingerprint)` takes a new position of a file whose content is the committed one."""
+        """`touched(uri, fingerprint)` receives the new stamp of a file whose content is already committed."""
         self.ledger = Ledger()
         self.pending_removals = PendingRemovals()
         self.resolved: list[bytes] = []
-        """Paths that were looked at since the owner emptied this list. A path may be waiting again all the same."""
+        """Paths examined since the owner last emptied this list. Such a path may be queued again meanwhile."""
         self.scan_number = 0
         self.scanned = False
-        """Whether what is emitted now was found by a scan that found many differences."""
+        """Whether the current events come from a scan that found many differences."""
         self._root = root.rstrip(b"/") + b"/"
         self._source = source
         self._emit = emit
@@ -41,10 +41,10 @@ class FileEventEmitter:
         self._walker = walker
 
     def settled(self, path: bytes, fingerprint: Fingerprint) -> None:
-        """The file at `path` is complete: it is changed, moved, or as the daemon knows it.
+        """Reports a complete file: as changed, as moved, or, if its content is known, only its new stamp.
 
-        Where only mtime or inode differ, a new position is enough, but only once that content is committed: a position
-        stored before the content would make the file count as read after a restart. Until then the file is changed.
+        If only mtime or inode differ, the new stamp is reported once the content is committed. A stamp stored before the
+        content would make the file count as read after a restart. Until then the file is reported as changed.
         """
         entry = self.ledger.get(path)
         uri = file_uri(path)
@@ -65,13 +65,13 @@ class FileEventEmitter:
         self.ledger.put(path, Entry(fingerprint, committed=committed, racy=racy, scan=self.scan_number))
 
     def refused(self, path: bytes, found: FileStatus, stat: os.stat_result | None = None) -> None:
-        """The file is not read, for the reason in `found`. `stat` is the file's, where `found` has none."""
+        """Reports a file that is not read, for the reason in `found`. `stat` is used if `found` has no stat of its own."""
         self.pending_removals.discard(path)
         entry = self.ledger.get(path)
         if entry is not None and entry.refused == found.reason:
             return
         stat = stat or found.stat
-        # Without a digest: what was never read must be looked at again after a restart, whatever its size and mtime.
+        # Without a digest: a file that was never read must be examined again after a restart, whatever its size and mtime.
         fingerprint = Fingerprint(stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
         self._emit(
             FileRefused(file_uri(path), self._source, found.reason, found.failed, found.code, fingerprint, self.scanned)
@@ -79,12 +79,12 @@ class FileEventEmitter:
         self.ledger.put(path, Entry(fingerprint or Fingerprint(0, 0, 0), refused=found.reason, scan=self.scan_number))
 
     def removed(self, path: bytes) -> None:
-        """The file is gone for good."""
+        """Reports that the file is gone and drops its entry."""
         self._emit(FileRemoved(file_uri(path), self._source))
         self.ledger.pop(path)
 
     def is_reachable(self, path: bytes) -> bool:
-        """Whether a walk would come to `path`: no directory above it is a link that is not followed."""
+        """Whether a walk would reach `path`: no directory above it is a link that is not followed."""
         if not path.startswith(self._root):
             return False
         end = path.find(b"/", len(self._root))
@@ -100,7 +100,7 @@ class FileEventEmitter:
         return True
 
     def _moved_from(self, fingerprint: Fingerprint) -> bytes | None:
-        """The vanished path that had this content; one with the same inode is preferred."""
+        """Returns the vanished path that had this content; prefers one with the same inode. None if there is none."""
         best: bytes | None = None
         for path in self.pending_removals.with_digest(fingerprint.digest or ""):
             entry = self.ledger.get(path)

@@ -1,4 +1,4 @@
-"""The folder source: a thread that watches, scans or polls one folder, and the calls that the daemon makes to it."""
+"""The folder source: a thread that watches, scans or polls one folder, and the methods that the daemon calls."""
 
 import os
 import threading
@@ -20,38 +20,39 @@ from consumers.folder.tree.walk import Inode
 from consumers.types import FileEvent, Fingerprint
 
 FOLDER_RETRY_DELAY_S = 1.0
-"""How often a missing folder is looked for, and the pause after an unexpected error."""
+"""Seconds between two looks for a missing folder, and the pause after an unexpected error."""
 
 MAX_QUEUED_EVENTS = 200_000
-"""Most inotify events that wait while `emit` blocks. Beyond that they are dropped, and the folder is scanned instead."""
+"""Maximum of queued inotify events while `emit` blocks. Further events are dropped, and the folder is scanned instead."""
 
 EVENTS_DELAY_S = 0.3
-"""How long the events of files that a scan misses may be on their way."""
+"""Time to wait for the inotify events of files that a scan did not find."""
 
 IDLE_CHECK_S = 5.0
-"""How often an idle source makes sure that watchdog's reader thread is alive."""
+"""Interval at which an idle source checks that watchdog's reader thread is alive."""
 
 MIN_POLL_PAUSE_RATIO = 10
-"""The pause after a poll is at least this many times its duration, so that a large folder does not fill a processor."""
+"""The pause after a poll is at least this many times the poll's duration, so that polling a large folder does not use up a
+processor."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(eq=False)
 class _ScanRequest:
-    """A caller waits until every difference that a scan found is emitted."""
+    """A request to call `on_done` once every difference that a scan found has been emitted."""
 
     on_done: Callable[[bool], None]
-    """Called once, with whether that happened."""
+    """Called once: with True if all differences were emitted, else with False."""
     paths: set[bytes] = field(default_factory=set)
 
 
 class FolderWatcher:
-    """Follows one folder. It calls `emit` and the callbacks on its own thread.
+    """Follows one folder. Calls `emit` and the callbacks on its own thread.
 
-    `emit` may block: meanwhile changes gather here, one per path. An event is delivered once `emit` has returned.
-    `touched(uri, fingerprint)` reports a file with the committed content under another mtime or inode: a position to store,
-    nothing to read. `on_state` is called when the state changes, not for each file. Neither callback may raise.
+    `emit` may block; changes are then queued, one per path. An event is delivered once `emit` has returned. `touched(uri,
+    fingerprint)` reports a file with the committed content under another mtime or inode; the daemon stores the stamp and
+    reads nothing. `on_state` is called when the state changes, not for each file. The callbacks must not raise.
     """
 
     def __init__(
@@ -64,8 +65,11 @@ class FolderWatcher:
         documents: Callable[[str], int] = lambda _uri: 1,
         hard_links: HardLinks | None = None,
     ) -> None:
-        """`known` is what was committed for this source, `documents` how many documents there are in a file. Folders that share
-        `hard_links` read a file once that has names in several of them. Raises ValueError for an invalid glob."""
+        """`known` maps URIs to the fingerprints committed for this source. `documents(uri)` returns the number of documents
+        in a file. Folders that share `hard_links` read a file with names in several of them only once.
+
+        Raises ValueError for an invalid glob.
+        """
         self._hard_links = hard_links or HardLinks()
         self._reconciler = Reconciler(
             settings,
@@ -98,7 +102,7 @@ class FolderWatcher:
         self._polling_reason = ""
         self._last_scan_at: float | None = None
 
-    # What the daemon calls, from any thread.
+    # The daemon calls these methods, on any thread.
 
     @property
     def state(self) -> FolderState:
@@ -116,14 +120,15 @@ class FolderWatcher:
         )
 
     def start(self) -> None:
-        """Starts the thread: it scans, then follows."""
+        """Starts the thread, which scans the folder and then follows it."""
         self._thread.start()
 
     def rescan(self, on_done: Callable[[bool], None] = lambda _complete: None) -> None:
-        """Has the whole folder scanned, and returns at once. `on_done` is called on the source's thread: with True once every
-        difference found is emitted, with False if the folder is missing or the source stops.
+        """Requests a scan of the whole folder and returns at once.
 
-        If the source has stopped already, `on_done` is called at once, on the caller's thread.
+        `on_done` is called on the source's thread: with True once every difference has been emitted, with False if the
+        folder is missing or the source stops. If the source has already stopped, `on_done` is called at once, on the
+        caller's thread.
         """
         request = _ScanRequest(on_done)
         with self._end_lock:
@@ -134,8 +139,11 @@ class FolderWatcher:
         on_done(False)
 
     def confirm(self) -> int:
-        """Has the documents forgotten that a scan missed, or that a new default exclusion leaves out; returns how many. 0:
-        nothing waits."""
+        """Confirms the pending removals: documents that a scan did not find, and documents that a new default exclusion
+        leaves out.
+
+        Returns the number of these documents; 0 if none is pending.
+        """
         waiting = self.state.unconfirmed
         if waiting:
             self._reconciler.loss.confirm()
@@ -147,19 +155,21 @@ class FolderWatcher:
         self._put_hint(FileHint(path_of(uri)))
 
     def committed(self, uri: str, fingerprint: Fingerprint | None) -> None:
-        """Says what the daemon has committed of the file. None: it dropped the file, or could not read it because its drive
-        was away; the file is then reported again.
+        """Tells the source which content of the file the daemon has committed.
+
+        None means that the daemon dropped the file, or could not read it because its drive was unmounted; the file is then
+        reported again.
         """
         self._put_hint(FileHint(path_of(uri), committed=True, fingerprint=fingerprint))
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Stops following. Waits at most `timeout` seconds for the thread, which may be inside `emit`."""
+        """Stops following the folder. Waits at most `timeout` seconds for the thread, which may be inside `emit`."""
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout)
 
-    # Called on watchdog's reader thread.
+    # Runs on watchdog's reader thread.
 
     def _put_event(self, event: WatchEvent) -> None:
         if event.wd == -1 or len(self._inbox) >= MAX_QUEUED_EVENTS:
@@ -168,7 +178,7 @@ class FolderWatcher:
             self._inbox.append(event)
         self._wake.set()
 
-    # What follows runs in the source's thread.
+    # The other methods run on the source's thread; any thread may call `_put_hint`.
 
     def _put_hint(self, hint: FileHint) -> None:
         self._inbox.append(hint)
@@ -194,7 +204,7 @@ class FolderWatcher:
             self._turn()
         except WatchLimitError as error:
             self._fall_back_to_polling(str(error))
-        except Exception as error:  # a scan repairs whatever it was; ending here would lose files in silence
+        except Exception as error:  # the next scan repairs the state; an ending thread would lose files silently
             log.exception("folder_failed", source=self._settings.source, retry_s=FOLDER_RETRY_DELAY_S)
             self._set_state("error", f"{type(error).__name__}: {error}; scanning again")
             self._next_scan = 0.0
@@ -217,7 +227,9 @@ class FolderWatcher:
                 self._next_scan = 0.0
             else:
                 reconciler.remove_one(now)
-                reconciler.settle_one(now)  # in the same turn: a removal may wait for a file that is still to be read
+                reconciler.settle_one(
+                    now
+                )  # in the same turn, because a removal may wait for a file that is still unread
         elif not reconciler.settle_one(now):
             self._rest(now)
         if self._state_name in ("watching", "polling"):
@@ -239,7 +251,7 @@ class FolderWatcher:
             if self._overflowed:
                 log.warning("inotify_overflow", source=self._settings.source, hint="the folder is scanned")
                 self._overflowed = False
-                for _ in range(len(self._inbox)):  # in place, because other threads append meanwhile
+                for _ in range(len(self._inbox)):  # in place, because other threads append concurrently
                     item = self._inbox.popleft()
                     if isinstance(item, FileHint):
                         self._inbox.append(item)
@@ -263,7 +275,7 @@ class FolderWatcher:
                 self._watches.clear()
             refused = reconciler.scan(root.status)
             problem = refused.reason if refused is not None else ""
-        for _ in requests:  # only now: after a scan that failed, the requests are still open
+        for _ in requests:  # not earlier: after a failed scan the requests must still be open
             self._requests.popleft()
         if problem:
             self._set_missing(problem, requests)
@@ -283,8 +295,11 @@ class FolderWatcher:
             self._open_requests.append(request)
 
     def _settle_losses(self, had_scanned: bool) -> None:
-        """Logs what waits to be confirmed. What was just deleted in a watched folder is told by events too, which may be on
-        their way."""
+        """Logs the removals that wait for confirmation.
+
+        A deletion in a watched folder also causes an event, which needs no confirmation. The method waits for such events
+        first.
+        """
         loss = self._reconciler.loss
         if loss.missed and self._watches is not None and had_scanned:
             self._stopping.wait(EVENTS_DELAY_S)
@@ -298,7 +313,7 @@ class FolderWatcher:
         self._loss_logged = waiting
 
     def _incomplete_because(self) -> str:
-        """Why the folder is not followed completely or not as configured; "" where it is."""
+        """Returns why the folder is not followed completely or not as configured; "" if it is."""
         away = [
             f"no drive is mounted at {os.fsdecode(path)!r} any more: its documents are kept; mount it, or put any file "
             "there if the files are really gone"
@@ -321,7 +336,7 @@ class FolderWatcher:
         return "; ".join([self._polling_reason, *away] if self._polling_reason else away)
 
     def _set_missing(self, problem: str, requests: list[_ScanRequest]) -> None:
-        """The folder is missing: keeps all that is known, and waits until it is back."""
+        """Handles a missing folder: keeps the ledger, clears the queues and retries after `FOLDER_RETRY_DELAY_S`."""
         self._hard_links.scanned(self._reconciler.root)
         self._reconciler.debounce.clear()
         self._reconciler.pending_removals.clear()
@@ -350,7 +365,7 @@ class FolderWatcher:
             self._open_requests = [request for request in self._open_requests if request.paths]
         reconciler.resolved.clear()
 
-    # Watches.
+    # Inotify watches.
 
     def _open(self) -> None:
         if self._watches is not None:

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH118
 # Paths are bytes here, which pathlib does not take.
-"""Turns inotify events, and hints of the daemon, into calls to the reconciler: where it is to look."""
+"""Turns inotify events and the daemon's hints into calls of the reconciler."""
 
 import os
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from consumers.types import Fingerprint
 
 @dataclass(frozen=True, slots=True)
 class FileHint:
-    """What the daemon says about a file: that it was committed, or that it is to be read again. `look`: another folder has
-    found or lost a name of it."""
+    """A message about a file: the daemon committed it (`committed`), or another folder found or lost one of its names
+    (`look`). With neither flag, the file is to be read again."""
 
     path: bytes
     committed: bool = False
@@ -24,7 +24,7 @@ class FileHint:
 
 
 def apply_event(item: WatchEvent | FileHint, watches: Watches | None, reconciler: Reconciler) -> bool:
-    """Passes the item on to the reconciler. Returns whether the whole folder must be scanned."""
+    """Passes the item to the reconciler. Returns whether the whole folder must be scanned."""
     if isinstance(item, FileHint):
         if item.committed:
             reconciler.committed(item.path, item.fingerprint)
@@ -48,7 +48,8 @@ def apply_event(item: WatchEvent | FileHint, watches: Watches | None, reconciler
 
 
 def _apply_to_watched(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> bool:
-    """An event of a watched path itself: the root, or a link's target outside of all watched directories."""
+    """Handles an event of a watched path itself: the root, or a link's target outside all watched directories. Returns
+    whether the whole folder must be scanned."""
     if mask & In.IN_IGNORED:
         watches.drop(path)
     if path == reconciler.root:
@@ -64,7 +65,7 @@ def _apply_to_watched(mask: int, path: bytes, watches: Watches, reconciler: Reco
 
 def _apply_to_directory(mask: int, path: bytes, watches: Watches, reconciler: Reconciler) -> None:
     if mask & VANISHED:
-        if mask & In.IN_MOVED_FROM:  # its watches moved with it; a deleted directory has none left
+        if mask & In.IN_MOVED_FROM:  # a moved directory keeps its watches; a deleted one has none left
             watches.drop_below(path)
         else:
             watches.drop(path)

@@ -1,8 +1,8 @@
-"""Inotify watches, one a directory, over watchdog's reader.
+"""Inotify watches, one per directory, based on watchdog's reader.
 
-watchdog's own observer is not used: it hides a full queue and a reached watch limit from its handlers, walks symbolic
-links in circles, and holds every event back up to half a second behind an unmatched rename. Its `InotifyFD`, which
-owns the descriptor and its thread and parses what the kernel says, has none of this.
+watchdog's own observer is not used: it hides a full queue and a reached watch limit from its handlers, follows circular
+symbolic links endlessly, and delays every event by up to half a second after an unmatched rename. Its `InotifyFD` has none
+of these faults. `InotifyFD` owns the descriptor and its thread and parses the kernel's events.
 """
 
 import errno
@@ -23,7 +23,7 @@ _MASK = CONTENT | APPEARED | VANISHED | In.IN_ATTRIB | In.IN_DELETE_SELF | In.IN
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One inotify event; `wd` -1 with IN_Q_OVERFLOW says that events were lost."""
+    """One inotify event. `wd` -1 with IN_Q_OVERFLOW means that events were lost."""
 
     wd: int
     mask: int
@@ -34,7 +34,7 @@ OVERFLOW = WatchEvent(-1, In.IN_Q_OVERFLOW)
 
 
 class WatchLimitError(Exception):
-    """The system allows no further inotify watch or instance; the message says which setting to raise."""
+    """The system allows no further inotify watch or instance. The message names the setting to raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,12 @@ class _KernelWatch:
 
     callback: CallbackId
     paths: dict[bytes, None] = field(default_factory=dict)
-    """In the order they came."""
+    """The watched paths, in the order in which they were added."""
 
 
 class Watches:
-    """Watches by path. `push` is called on watchdog's reader thread and must not block; all else on one thread."""
+    """Inotify watches by path. `push` is called on watchdog's reader thread and must not block; one other thread calls all
+    methods."""
 
     def __init__(self, push: Callable[[WatchEvent], None]) -> None:
         self._push = push
@@ -71,17 +72,18 @@ class Watches:
         return path in self._inode_by_path
 
     def paths(self, wd: int) -> tuple[bytes, ...]:
-        """The paths that lead to what was watched: several where links share a target."""
+        """Returns the paths that lead to the watched inode; several if links share a target."""
         watch = self._watches.get(wd)
         return tuple(watch.paths) if watch is not None else ()
 
     def covers(self, path: bytes, inode: tuple[int, int]) -> bool:
-        """Whether the directory (device, inode) is watched under this path."""
+        """Whether the inode (device, inode number) is watched under this path."""
         covered = self._inode_by_path.get(path)
         return covered is not None and covered[1] == inode
 
     def add(self, path: bytes, inode: tuple[int, int], *, link: bool = False) -> None:
-        """Watch a directory, or what a link leads to. Raises WatchLimitError; who looks next meets any other error."""
+        """Watches a directory or the target of a link. Raises WatchLimitError; ignores any other error, which the next look
+        at the path meets."""
         if self.covers(path, inode):
             return
         self.drop(path)
@@ -92,13 +94,13 @@ class Watches:
             if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM):
                 raise _limit(error) from error
             return
-        if wd == -1:  # no permission: watchdog files it under -1 and says nothing
+        if wd == -1:  # no permission: watchdog stores the callback under -1 and reports nothing
             self._reader.remove_callbacks([(wd, callback)])
             return
         watch = self._watches.get(wd)
         if watch is None:
             watch = self._watches[wd] = _KernelWatch(callback)
-        else:  # watchdog would tell of each event once for every callback
+        else:  # watchdog would deliver each event once per callback
             self._reader.remove_callbacks([(wd, callback)])
         watch.paths[path] = None
         self._inode_by_path[path] = (wd, inode)
@@ -115,7 +117,7 @@ class Watches:
             self._reader.remove_callbacks([(wd, watch.callback)])
 
     def drop_below(self, path: bytes) -> None:
-        """Forget the watches at and below a directory that went elsewhere; takes time with the number of watches."""
+        """Drops the watches at and below a directory that was moved away. Takes time proportional to the number of watches."""
         prefix = path + b"/"
         for watched in [other for other in self._inode_by_path if other == path or other.startswith(prefix)]:
             self.drop(watched)
@@ -129,7 +131,7 @@ class Watches:
         self._reader.stop()
         self._reader.join(timeout=5)
 
-    # What watchdog calls, on its thread.
+    # watchdog calls these methods on its thread.
 
     def on_event(self, event: InotifyEvent) -> None:
         self._push(WatchEvent(event.wd, event.mask, event.name))

@@ -1,6 +1,6 @@
 # ruff: noqa: PTH120
 # Paths are bytes here, which pathlib does not take.
-"""The ledger: what the source has told the daemon about each file. One owner, one thread."""
+"""The ledger: the source's last report about each file. One owner, one thread."""
 
 import os.path
 from collections.abc import Iterator
@@ -12,36 +12,37 @@ from consumers.types import Fingerprint
 
 @dataclass(slots=True)
 class Entry:
-    """A file as it was last reported. `refused` is the reason where it is not read."""
+    """The last report of a file. `refused` is the reason if the file is not read."""
 
     fingerprint: Fingerprint
     refused: str | None = None
     committed: bool = False
     racy: bool = False
-    """It was read so soon after its last change that a further change might have the same mtime."""
+    """The file was read so soon after its last change that a further change may have the same mtime."""
     must_repeat: bool = False
-    """The daemon could not read it (its drive went away, say), so it must be reported again."""
+    """The daemon could not read the file (for example because its drive was unmounted), so it must be reported again."""
     scan: int = 0
-    """The number of the last scan that found it."""
+    """Number of the last scan that found the file."""
 
     @property
     def is_taken_in(self) -> bool:
-        """Whether the daemon knows the content, or is about to read it."""
+        """Whether the daemon has read the content or is about to."""
         return self.refused is None and not self.must_repeat
 
     @property
     def was_read(self) -> bool:
-        """Whether the content was looked at, now or before the start: what the daemon keeps of a refused file has no digest."""
+        """Whether the content was read, now or before a restart. A refused file that was loaded from the memory has no
+        digest."""
         return self.refused is None and self.fingerprint.digest is not None
 
     def matches(self, found: FileStatus) -> bool:
-        """Whether the file is as it was reported, as far as can be seen without reading it."""
+        """Whether the file is unchanged since its report, judging by its stamp alone."""
         known = self.is_taken_in and self.fingerprint.digest is not None and not self.racy
         return known and found.kind == "file" and found.stamp == self.fingerprint.stamp
 
 
 class Ledger:
-    """Entries by path, kept as a tree: finding what is below a directory does not go through all other entries."""
+    """Entries by path, kept as a tree: listing the paths below a directory does not visit other entries."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, Entry] = {}
@@ -92,7 +93,7 @@ class Ledger:
         return entry
 
     def with_inode(self, inode: int) -> tuple[bytes, ...]:
-        """The paths that were reported with this inode."""
+        """Returns the paths that were reported with this inode."""
         return self._inodes.get(inode, ())
 
     def _drop_inode(self, path: bytes, entry: Entry) -> None:
@@ -104,7 +105,7 @@ class Ledger:
             del self._inodes[inode]
 
     def below(self, path: bytes) -> Iterator[bytes]:
-        """The paths of all entries at and below `path`. Do not change the ledger while iterating."""
+        """Yields the paths of all entries at and below `path`. The ledger must not change during the iteration."""
         stack = [path]
         while stack:
             here = stack.pop()

@@ -1,8 +1,9 @@
-"""Keeps documents that a scan would forget until somebody confirms it.
+"""Keeps documents that a scan would remove until an operator confirms the removal.
 
-Two causes are guarded. A scan misses more than half of a folder's documents: a drive that is mounted empty, a path or a pattern
-that is wrong. Or a default exclusion that is newer than the document leaves it out: after an upgrade of hippod. What events say
-to be gone is gone. Nothing of this is stored: the next scan, also after a restart, finds the same.
+Two causes are guarded. First, a scan does not find more than half of a folder's documents: a drive may be unmounted, or a
+path or pattern may be wrong. Second, a default exclusion that is newer than the document leaves it out, after an upgrade of
+hippod. Removals reported by inotify events are not guarded. The guard stores nothing: the next scan, also after a restart,
+finds the same files missing.
 """
 
 from collections import Counter
@@ -12,17 +13,17 @@ from consumers.folder.ledger import Ledger
 from consumers.folder.pending_removals import PendingRemovals
 
 GUARDED_DOCUMENTS = 5
-"""A folder with fewer documents is not guarded: they are read again in no time."""
+"""A folder with fewer documents is not guarded, because reading them again is cheap."""
 
 
 class LossGuard:
-    """For one thread, but for `confirm`."""
+    """Decides which missing files may be removed. For one thread, except `confirm`, which any thread may call."""
 
     def __init__(
         self, ledger: Ledger, vanished: PendingRemovals, documents: Callable[[bytes], int], *, enabled: bool
     ) -> None:
-        """`vanished`: paths of which it is known already that they are gone. `documents`: how many there are in the file at a
-        path."""
+        """`vanished` holds paths that are already known to be gone. `documents(path)` returns the number of documents in
+        the file."""
         self._ledger = ledger
         self._vanished = vanished
         self._documents = documents
@@ -30,41 +31,44 @@ class LossGuard:
         self._confirmed = False
         self._held: set[bytes] = set()
         self._excluded: dict[bytes, tuple[str, int]] = {}
-        """The reason of each file that waits because of an exclusion, and how many documents are in it."""
+        """By path of each file that waits because of an exclusion: the exclusion's reason and the number of documents in
+        the file."""
         self._excluded_documents: Counter[str] = Counter()
         self.lost = self.known = 0
-        """Documents that a scan missed and that wait, and documents of the whole folder, as of the last scan that held any."""
+        """Number of missed documents that wait, and number of all documents in the folder, at the last scan that missed
+        more than half."""
 
     @property
     def missed(self) -> int:
-        """Documents that wait because a scan missed them."""
+        """Number of documents that wait for confirmation because a scan did not find them."""
         return self.lost if self._held else 0
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Documents that wait because a new default exclusion leaves them out, by its reason. In any thread."""
+        """Number of documents that wait for confirmation because of a new default exclusion, by its reason. Any thread may
+        read it."""
         return {reason: count for reason, count in dict(self._excluded_documents).items() if count}
 
     @property
     def excluded_example(self) -> bytes:
-        """One of the files that wait because of an exclusion."""
+        """Path of one file that waits because of an exclusion; empty if there is none."""
         return next(iter(self._excluded), b"")
 
     @property
     def waiting(self) -> int:
-        """Documents that wait."""
+        """Number of all documents that wait for confirmation."""
         return self.missed + sum(self.excluded.values())
 
     def confirm(self) -> None:
-        """The next whole scan may forget what it does not find."""
+        """Lets the next scan of the whole folder remove all files that it does not find."""
         self._confirmed = True
 
     def take_back(self) -> None:
-        """What was confirmed is not to be scanned: the folder is away."""
+        """Cancels the confirmation because the folder is missing."""
         self._confirmed = False
 
     def found(self, path: bytes) -> None:
-        """The file is there, or its removal was told by an event: it does not wait any more."""
+        """Stops guarding a file: it exists, or an event reported its removal."""
         self._held.discard(path)
         if path in self._excluded:
             reason, documents = self._excluded.pop(path)
@@ -73,9 +77,12 @@ class LossGuard:
     def forgettable(
         self, missing: list[bytes], elsewhere: Iterable[object], excluded: Mapping[bytes, str], *, whole: bool
     ) -> list[bytes]:
-        """Those of `missing` that may be forgotten. `elsewhere`: stamps of files that are new, which may be missing ones that
-        moved. `excluded`: those of `missing` that a new default exclusion leaves out. `whole`: the scan was of the whole
-        folder."""
+        """Returns the paths among `missing` that may be removed.
+
+        `elsewhere` holds the stamps of new files: a missing file with the same stamp may have moved there. `excluded` maps
+        paths among `missing` that a new default exclusion leaves out to its reason. `whole` says that the scan covered the
+        whole folder.
+        """
         if whole:
             self._held.clear()
             self._excluded.clear()

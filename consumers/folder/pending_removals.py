@@ -1,11 +1,11 @@
-"""Files that vanished from their path and are not removed yet: they may turn up under another path."""
+"""Vanished files whose removal is pending, because they may appear under another path."""
 
 import heapq
 from collections.abc import Iterator
 
 
 class PendingRemovals:
-    """Paths, each with the digest of its file and the time (monotonic seconds) after which it counts as removed."""
+    """Paths with the digest of their file and the time (monotonic seconds) at which they count as removed."""
 
     def __init__(self) -> None:
         self._paths: dict[bytes, tuple[float, str | None]] = {}
@@ -22,7 +22,7 @@ class PendingRemovals:
         return iter(self._paths)
 
     def put(self, path: bytes, due: float, digest: str | None) -> None:
-        """Adds a path; one that is here already keeps its time."""
+        """Adds a path. A path that is already pending keeps its time."""
         if path in self._paths:
             return
         self._paths[path] = (due, digest)

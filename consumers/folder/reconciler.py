@@ -1,9 +1,10 @@
 # ruff: noqa: PTH120
 # Paths are bytes here, which pathlib does not take.
-"""Follows one tree: takes hints about paths, looks at what is there, and has the differences emitted. One thread owns it.
+"""Follows one tree: takes hints about paths, compares these paths with the ledger, and emits the differences. One thread
+owns it.
 
-An inotify event, a poll or a scan only says where to look. What the daemon is told follows from comparing the file with the
-ledger. So events that are lost, late, doubled or out of order cost time, never correctness.
+An inotify event, a poll or a scan only names the paths to examine. The report to the daemon follows from comparing the file
+with the ledger. So events that are lost, late, duplicated or out of order cost time, never correctness.
 """
 
 import os
@@ -25,21 +26,21 @@ from consumers.folder.tree.walk import Inode, Walker
 from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
 REMOVAL_GRACE_S = 0.1
-"""How long a vanished file may take to come back (an editor's save) or to turn up elsewhere before it is removed."""
+"""Seconds before a vanished file is removed. It may come back (an editor's save) or appear under another path meanwhile."""
 
 REMOVAL_EXTENSION_S = 1.0
-"""How much longer it may take, each time, while a file that looks the same has not been read yet."""
+"""Extension of that time, repeated while an unread file with the same stamp is queued."""
 
 LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
-"""How long a hard link waits for its other names to be found in other folders, and how often it is looked at meanwhile."""
+"""How long a hard link waits until other folders find its other names, and the interval of looks meanwhile."""
 
 SCAN_MANY_FILES = 16
-"""A scan that finds more differences is a first index or a return after long: its files may wait for what is saved now.
-One that finds fewer found what was saved just now, as a poll does."""
+"""A scan with more differences is a first index or follows a long pause: its files may wait behind files that are saved
+now. A scan with fewer differences, such as a poll, found files that were saved just now."""
 
 
 class Reconciler:
-    """The state of one followed tree. No file makes it raise. `emit` may block, `watch_directory` may raise."""
+    """The state of one followed tree. No file makes it raise. `emit` may block; `watch_directory` may raise."""
 
     def __init__(
         self,
@@ -50,14 +51,15 @@ class Reconciler:
         documents: Callable[[str], int] = lambda _uri: 1,
         hard_links: HardLinks | None = None,
     ) -> None:
-        """`documents`: how many there are in a file, by its URI. `hard_links`: shared with other folders."""
+        """`documents(uri)` returns the number of documents in a file. `hard_links` is shared with other folders."""
         self.root = settings.root
         self.debounce = DebounceQueue()
         self.polling = settings.polling
         self.reading = False
-        """Whether a file is being read: it waits no more, and its event is not emitted yet."""
+        """Whether a file is being read: it has left the queue, and its event is not emitted yet."""
         self.links_need_rescan = False
-        """A link was left out because its target was followed under another name, and that name is gone: scan again."""
+        """The folder must be scanned again: a link was left out because its target was followed under another name, and
+        that name is gone."""
         self._follow = settings.follow_symlinks
         self._settle_s = settings.settle_ms / 1000
         self._watch_directory = watch_directory
@@ -71,13 +73,13 @@ class Reconciler:
         self.resolved = self._events.resolved
         self._hard_links = hard_links or HardLinks()
         self._marker_checks: set[bytes] = set()
-        """Directories in `debounce` in which a marker of a default exclusion came or went."""
+        """Directories in `debounce` in which a marker of a default exclusion appeared or vanished."""
         self.loss = LossGuard(
             self.ledger, self.pending_removals, lambda path: documents(file_uri(path)), enabled=settings.confirm_loss
         )
 
     def load(self, known: Mapping[str, Fingerprint]) -> None:
-        """Takes over what was committed before. Files that are not below the root will be removed."""
+        """Fills the ledger with the committed fingerprints. Files that are not below the root will be removed."""
         inside = self.root.rstrip(b"/") + b"/"
         for uri, fingerprint in known.items():
             path = path_of(uri)
@@ -88,32 +90,32 @@ class Reconciler:
                 self.pending_removals.put(path, 0, None)
 
     def excluded(self) -> dict[str, int]:
-        """How many files and directories are excluded, by reason. In any thread."""
+        """Returns the number of excluded files and directories by reason. Any thread may call it."""
         return self._walker.excluded()
 
-    # Hints: where to look.
+    # Hints: which paths to examine.
 
     def file_saved(self, path: bytes) -> None:
-        """A program closed the file after writing, or moved it into place: it is complete."""
+        """Queues a file that a program closed after writing or moved into place: it is complete."""
         self._check_marker(path, 0)
         if self._may_follow(path):
             self.debounce.put(path, time.monotonic(), 0, content=True)
 
     def file_written(self, path: bytes) -> None:
-        """The file is new or being written: wait until it is quiet."""
+        """Queues a file that is new or being written, until it is quiet."""
         self._check_marker(path, 0)
         if self._may_follow(path):
             now = time.monotonic()
             self.debounce.put(path, now, now + self._settle_s, content=True)
 
     def metadata_changed(self, path: bytes) -> None:
-        """Something about the path changed, probably not its content."""
+        """Queues a path whose metadata changed, but probably not its content."""
         if self._may_follow(path) and path not in self.debounce:
             now = time.monotonic()
             self.debounce.put(path, now, now + self._settle_s)
 
     def directory_appeared(self, path: bytes) -> None:
-        """A directory is new, was moved here, or can be listed now."""
+        """Compares a directory that is new, was moved here, or became readable."""
         self._check_marker(path, 0)
         if self._rules.enters(path):
             found = self._walker.status_of(path)
@@ -123,7 +125,7 @@ class Reconciler:
                 self.metadata_changed(path)
 
     def path_vanished(self, path: bytes) -> None:
-        """A file, or a directory with all below it, was deleted or moved away."""
+        """Queues the removal of a file, or of a directory with all files below it, that was deleted or moved away."""
         self._check_marker(path, REMOVAL_GRACE_S)
         due = time.monotonic() + REMOVAL_GRACE_S
         for vanished in self.drives.on_present_drives(self.ledger.below(path)):
@@ -132,15 +134,17 @@ class Reconciler:
         self.links_need_rescan |= self._walker.forget_below(path)
 
     def recheck(self, path: bytes) -> None:
-        """Have the file read again as if it were new."""
+        """Has the file read again as if it were new."""
         entry = self.ledger.get(path)
         if entry is not None:
             self.ledger.put(path, Entry(entry.fingerprint, refused="", committed=entry.committed))
         self.debounce.put(path, time.monotonic(), 0)
 
     def committed(self, path: bytes, fingerprint: Fingerprint | None) -> None:
-        """The daemon has committed the file; None says that it did not. Then a committed file is forgotten, and a file that
-        was only reported is reported once more.
+        """Records that the daemon has committed the file.
+
+        None means that it did not: a committed file is then dropped from the ledger, and a file that was only reported is
+        reported again.
         """
         entry = self.ledger.get(path)
         if entry is None:
@@ -154,17 +158,18 @@ class Reconciler:
             now = time.monotonic()
             self.debounce.put(path, now, now)
 
-    # Work: compare, and emit.
+    # Work: compare and emit.
 
     def scan(self, top: FileStatus) -> FileStatus | None:
-        """Compares the whole tree with the ledger. `top` is the root; returned with the reason if it cannot be listed."""
+        """Compares the whole tree with the ledger. `top` is the status of the root. If the root cannot be listed, returns
+        its status with the reason."""
         self.links_need_rescan = False
         self._walker.forget_all()
         self._hard_links.forget(self.root)
         return self._compare(self.root, top, scanning=True)
 
     def check_drives(self) -> None:
-        """Compares the drives that were absent and are back: no event says that they are."""
+        """Compares the directories of drives that are mounted again: no event reports a mount."""
         for path in self.drives.take_returned():
             found = self._walker.status_of(path)
             if found.kind == "directory":
@@ -173,7 +178,7 @@ class Reconciler:
                 self.path_vanished(path)
 
     def settle_one(self, now: float) -> bool:
-        """Looks at one path that is due. Returns whether there was one."""
+        """Processes one path that is due. Returns whether there was one."""
         due = self.debounce.pop_due(now)
         if due is None:
             return False
@@ -206,7 +211,7 @@ class Reconciler:
             self._settle_file(path, waiting, found, now)
 
     def remove_one(self, now: float) -> None:
-        """Removes one vanished path whose grace is over, unless it is back or may have moved."""
+        """Removes one vanished path whose grace time is over, unless the file is back or may have moved."""
         path = self.pending_removals.pop_due(now)
         if path is None:
             return
@@ -219,20 +224,19 @@ class Reconciler:
         elif here and self._rules.follows(path) and self._events.is_reachable(path):
             self.debounce.put(path, now, now, stamp=found.stamp)
         elif self.debounce.has_stamp(entry.fingerprint.stamp):
-            # A file that looks the same waits to be read: this one may have moved there.
+            # A queued file has the same stamp: this file may have moved there.
             self._put_off_removal(path, now + REMOVAL_EXTENSION_S)
         elif not self.drives.is_on_absent_drive(path):
             self._events.removed(path)
             self._hard_links.removed(path, self.root)
 
-    # Helpers.
-
     def _compare(self, top: bytes, first: FileStatus, *, scanning: bool = False) -> FileStatus | None:
-        """Finds where the tree at `top` and the ledger differ, and queues those paths."""
+        """Queues the paths at which the tree at `top` and the ledger differ. Returns the status of the root if it cannot be
+        listed."""
         self._events.scan_number += 1
         differing: list[tuple[bytes, FileStatus]] = []
         for path, found in self._walker.walk(top, first):
-            if found.unknown:  # it, and what is below it, may still be there
+            if found.unknown:  # this path and the files below it may still be there
                 for known in self.ledger.below(path):
                     self._mark_found(known)
                 if path == self.root:
@@ -253,8 +257,10 @@ class Reconciler:
         return None
 
     def _newly_excluded(self, missing: list[bytes]) -> dict[bytes, str]:
-        """The files among `missing` that only a default exclusion leaves out that is newer than their reading; with its
-        reason."""
+        """Returns the files among `missing` that only a new default exclusion leaves out, with its reason.
+
+        An exclusion is new if its version is higher than the one that was in force when the file was read.
+        """
         found = {}
         for path in missing:
             entry = self.ledger.get(path)
@@ -267,7 +273,8 @@ class Reconciler:
         return found
 
     def _check_marker(self, path: bytes, wait_s: float) -> None:
-        """`path` came or went: a directory may be excluded now, or not any more."""
+        """Queues the directory of `path` if `path` is a marker: it appeared or vanished, so the directory's exclusions may
+        have changed."""
         if self._rules.is_marker(path):
             now = time.monotonic()
             directory = os.path.dirname(path)
@@ -275,7 +282,7 @@ class Reconciler:
             self.debounce.put(directory, now, now + wait_s)
 
     def _compare_if_markers_changed(self, directory: bytes) -> None:
-        """Compares `directory` if a marker in it excludes other directories than at the last look."""
+        """Compares `directory` if its markers exclude other directories than at the last look."""
         above = os.path.dirname(directory)
         if directory != self.root and (not self._rules.enters(above) or self._rules.of_entry(directory, folder=True)):
             return
@@ -284,7 +291,8 @@ class Reconciler:
             self._compare(directory, found)
 
     def _are_many(self, differing: list[tuple[bytes, FileStatus]]) -> bool:
-        """Whether more than a few are new or look different; others are only looked at again, as they are too young."""
+        """Whether more than `SCAN_MANY_FILES` of the files are new or have another stamp. The other files have their known
+        stamp and are only examined again."""
         entries = ((self.ledger.get(path), found) for path, found in differing)
         new = sum(entry is None or entry.fingerprint.stamp != found.stamp for entry, found in entries)
         return new > SCAN_MANY_FILES
@@ -298,9 +306,9 @@ class Reconciler:
         for path in missing:
             entry = self.ledger.get(path)
             if entry is not None and entry.refused is not None and self._walker.status_of(path).kind == "directory":
-                self._events.removed(path)  # was refused, and is a followed directory now
+                self._events.removed(path)  # it was refused before and is a followed directory now
         for path, found in differing:
-            if found.kind == "refused":  # at once: only the walk knows why a directory or a link is refused
+            if found.kind == "refused":  # at once, because only the walk knows why a directory or a link is refused
                 self._events.scanned = scanned
                 self._events.refused(path, found)
                 self._events.scanned = False
@@ -348,17 +356,19 @@ class Reconciler:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
     def _is_shared(self, found: FileStatus) -> bool:
-        """Whether the file may have names in other followed folders: which of them reads it may have changed."""
+        """Whether the file may have names in other followed folders. Then a different folder may have to read it now."""
         return self._hard_links.are_shared() and found.stat is not None and found.stat.st_nlink > 1
 
     def _belongs_elsewhere(
         self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
     ) -> bool:
-        """Refuses a file that also has a name outside of the followed folders, as a symbolic link out of them is refused, and
-        one that another folder reads. True also if that cannot be decided yet, and `path` waits again.
+        """Refuses a file that has a name outside the followed folders, and a file that another folder reads. Returns
+        whether the file was refused or must wait.
 
-        A file that was read before stays if it gets a name outside: a backup that links a whole drive must not empty the
-        memory. `consumers.openat` checks the names again when the file is opened.
+        A symbolic link that leads out of the followed folders is refused for the same reason. True is also returned if the
+        names are not known yet; `path` is then queued again. A file that was read before stays if it gets a name outside: a
+        backup that hard-links a whole drive must not empty the memory. `consumers.openat` checks the names again when the
+        file is opened.
         """
         assert found.stat is not None
         if self._follow or found.stat.st_nlink <= 1:
@@ -384,7 +394,7 @@ class Reconciler:
         return False
 
     def _may_learn_names(self, waited_s: float) -> bool:
-        """Whether another folder may still tell of further names of a file."""
+        """Whether another folder may still report further names of a file that has waited `waited_s` seconds."""
         if not self._hard_links.are_shared() or waited_s >= MAX_UNSETTLED_S:
             return False
         return waited_s < LINK_GRACE_S or not self._hard_links.are_known(self.root)

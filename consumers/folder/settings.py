@@ -1,6 +1,6 @@
 # ruff: noqa: PTH100
 # Paths are bytes here, which pathlib does not take.
-"""What a followed folder is configured with, and what it says about itself."""
+"""Settings and state of a followed folder."""
 
 import os
 from collections.abc import Mapping
@@ -11,19 +11,20 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class FolderSettings:
-    """One `[[folder]]`.
+    """One `[[folder]]` table of the configuration.
 
-    `include` and `exclude` are globs as in a .gitignore file, relative to the folder: `*.md` at any depth, `/notes/` at
-    the top only, `**` for any folders; the last pattern that matches decides, `!` takes back. Upper and lower case
-    differ, as they do for the file system. A file is followed if `include` matches it, and neither it nor a folder
-    above it is excluded. `consumers.folder.tree.default_exclusions` is excluded too, if no pattern of `exclude` matches it:
-    `!.*` follows hidden files.
+    `include` and `exclude` are globs as in a .gitignore file, relative to the folder: `*.md` at any depth, `/notes/` at the
+    top only, `**` for any folders. The last matching pattern decides; a pattern that begins with `!` reverts an earlier
+    one. Matching is case-sensitive. A file is followed if `include` matches it, and neither the file nor a folder above it
+    is excluded. The table in `consumers.folder.tree.default_exclusions` also excludes files, unless a pattern of `exclude`
+    matches them: `!.*` follows hidden files.
 
-    `polling` compares the tree every `poll_interval_s` seconds (more for a tree that takes long to walk): network drives
-    tell of no change. `follow_symlinks` follows links out of the folder too; a directory is followed under one name.
-    `settle_ms`: how long a file must be unchanged before it is read when nobody said that it is complete.
-    `max_bytes`: of a larger file only the beginning is read. `name` is the events' `source`; the path where it is empty.
-    `confirm_loss`: a scan that would forget more than half of the documents waits for `FolderWatcher.confirm`.
+    `polling` compares the tree every `poll_interval_s` seconds, or less often if a walk takes long; network drives need it
+    because they report no changes. `follow_symlinks` follows links, also out of the folder; a directory is followed under
+    one name. `settle_ms` is how long a file must be unchanged before it is read, unless an event says that it is complete.
+    Of a file larger than `max_bytes` only the beginning is read. `name` is the `source` of the events; if it is empty, the
+    path is. With `confirm_loss`, documents are kept until `FolderWatcher.confirm` if a scan would remove more than half of
+    them.
     """
 
     path: Path
@@ -51,12 +52,12 @@ StateName = Literal["starting", "scanning", "watching", "polling", "missing", "e
 
 @dataclass(frozen=True)
 class FolderState:
-    """How a followed folder is doing.
+    """State of a followed folder.
 
-    `missing`: the folder is not there, or is empty where files were expected; what is known of it is kept.
-    `polling` with a `detail` is a fall-back that says what to raise; else a `detail` says which drive below it is away.
-    `pending` files are waiting until they settle.
-    `last_scan_at` is in Unix seconds.
+    State `missing`: the folder does not exist, or is empty although files were expected; its documents are kept. State
+    `polling` with a `detail`: polling replaces inotify, and the detail says which limit to raise. In other states `detail`
+    says which drive below the folder is unmounted or which documents wait for confirmation. `pending` is the number of
+    files that have not settled. `last_scan_at` is in Unix seconds.
     """
 
     state: StateName
@@ -66,9 +67,9 @@ class FolderState:
     watches: int = 0
     last_scan_at: float | None = None
     unconfirmed: int = 0
-    """Documents that a scan did not find any more, or that a new default exclusion leaves out, and that are kept until
-    somebody confirms it."""
+    """Number of documents that are kept until an operator confirms their removal: a scan did not find them, or a new
+    default exclusion leaves them out."""
     newly_excluded: Mapping[str, int] = field(default_factory=dict)
-    """Those of them that a new default exclusion leaves out, by its reason."""
+    """The part of `unconfirmed` that a new default exclusion leaves out, by its reason."""
     excluded: Mapping[str, int] = field(default_factory=dict)
     """Number of excluded files and directories, by reason. An excluded directory counts as one."""

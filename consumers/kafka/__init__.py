@@ -1,4 +1,4 @@
-"""The Kafka source: settings, the consumer, offsets, reading messages, dead letters.
+"""The Kafka source: settings, the consumer, offsets, message decoding and dead letters.
 
-This file imports nothing: the processes that read messages must not load the Kafka client.
+This file imports nothing, because the processes that decode messages must not load the Kafka client.
 """

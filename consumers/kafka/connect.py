@@ -1,4 +1,4 @@
-"""Connections to the brokers: whether any broker can be reached, and why the client's connections fail."""
+"""Connections to the brokers: whether a broker is reachable, and why the client's connections fail."""
 
 import contextlib
 import logging
@@ -19,17 +19,18 @@ _REMEMBERED_S = 10.0
 
 
 def reachable(settings: KafkaSettings) -> bool:
-    """Whether one of the brokers accepts a connection. True behind a proxy, where only the client itself can find out."""
+    """Whether one of the brokers accepts a connection. True if a proxy is configured, because then only the client can find
+    out."""
     if settings.options.get("proxy_url") or settings.options.get("socks5_proxy"):
         return True
     return any(_accepts_connection(*_host_and_port(broker)) for broker in settings.brokers)
 
 
 class ConnectionLog(logging.Handler):
-    """Keeps the last connection failure that one consumer logged, and the last refused login.
+    """Log handler that keeps the last connection failure and the last refused login of one consumer.
 
-    While the client looks for its brokers, it raises nothing: its log is the only source. A log line does not say which
-    client wrote it, but each client connects and logs in a thread of its own.
+    While the client searches for its brokers, it raises no errors, so its log is the only source. A log line does not name
+    its client, but each client connects and logs on its own thread.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class ConnectionLog(logging.Handler):
         self._refusal = ("", 0.0)
 
     def listen(self, consumer: Any) -> None:
-        """Listens to this consumer from now on; it may still be under construction."""
+        """Starts to listen to this consumer, which may still be under construction."""
         self._consumer = consumer
         if self not in _connections.handlers:
             _connections.addHandler(self)
@@ -58,25 +59,27 @@ class ConnectionLog(logging.Handler):
             self._refusal = (str(errors[-1]), time.monotonic())
 
     def failure(self) -> str:
-        """Why a connection failed within the last ten seconds, in the client's words; "" where none failed."""
+        """Returns the client's message of a connection failure within the last ten seconds; "" if there was none."""
         return _if_recent(self._failure)
 
     def refusal(self) -> str:
-        """Why a login was refused within the last ten seconds; "" where none was refused."""
+        """Returns the message of a login refusal within the last ten seconds; "" if there was none."""
         return _if_recent(self._refusal)
 
 
 _LOGIN_ERRORS = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError, AuthorizationError)
 
-# The client logs several lines a second while a broker is away. hippod logs it once, with the last of them as the reason.
+# The client logs several lines a second while a broker is unreachable. hippod logs one line, with the last message as the
+# reason.
 _connections = logging.getLogger("kafka.net")
 _connections.propagate = False
 _connections.setLevel(logging.WARNING)
-_connections.addHandler(logging.NullHandler())  # without any, Python would write the lines to stderr
+_connections.addHandler(logging.NullHandler())  # without a handler, Python would write the lines to stderr
 
 
 def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> Any:
-    """A consumer that `connection_log` listens to. Where kafka-python fails, this ends the thread that it leaves behind."""
+    """Opens a consumer; `connection_log` listens to it. If its construction fails, ends the thread that kafka-python leaves
+    running."""
     consumer: Any = KafkaConsumer.__new__(KafkaConsumer)
     if connection_log is not None:
         connection_log.listen(consumer)

@@ -1,4 +1,5 @@
-"""The Kafka consumer: one member of a consumer group. Its thread only fetches; reading and indexing happen elsewhere."""
+"""The Kafka consumer: one member of a consumer group. Its thread only fetches; other threads and processes decode and
+index."""
 
 import contextlib
 import threading
@@ -29,25 +30,25 @@ from consumers.kafka.topics import await_partitions
 
 POLL_MS = 200
 REPORT_INTERVAL_S = 1.0
-"""How often the consumer commits the group's offsets and asks where the partitions end."""
+"""Interval at which the consumer commits the group's offsets and asks for the end offsets of its partitions."""
 ENDS_TIMEOUT_S = 5.0
-"""How long `ends` waits for a partition whose end is unknown, from when it is this member's. After that, the last known end
-counts."""
+"""How long `ends` waits for a partition whose end is unknown, counted from its assignment to this member. After that, the
+last known end is used."""
 PARTITIONS_TIMEOUT_S = 2.0
-"""How long joining the group waits for topics that the brokers may not have."""
+"""How long the consumer waits for the partitions of topics that may not exist, before it joins the group."""
 RETRY_DELAYS_S = (0.5, 1.0, 2.0)
-"""Pauses after the first, the second and every further failure in a row."""
+"""Pauses after the first, second and every further consecutive failure."""
 DENIED_RETRY_DELAY_S = 5.0
-"""After a refused login: servers lock accounts that try too often."""
+"""Pause after a refused login, because servers lock accounts that try too often."""
 
 log = structlog.get_logger(__name__)
 
 
 class TopicConsumer:
-    """Fetches messages in a thread of its own, and reports them by `emit`. `start`, `stop` and `ends` are for other threads.
+    """Fetches messages on its own thread and reports them through `emit`. Other threads call `start`, `stop` and `ends`.
 
-    The thread calls `emit`, `stored` and `should_pause`. `stored(partition)` is the position in the store. While
-    `should_pause()` is true, nothing is fetched. `known_topics`: topics of which the store has a position.
+    The thread calls `emit`, `stored` and `should_pause`. `stored(partition)` returns the position in the store. While
+    `should_pause()` is true, nothing is fetched. `known_topics` are the topics with a position in the store.
     """
 
     def __init__(
@@ -59,8 +60,11 @@ class TopicConsumer:
         emit: Callable[[ConsumerEvent], None],
         disown: Callable[[Partition], None] | None = None,
     ) -> None:
-        """With `disown` the group's offsets say where to go on, not the store's: `stored` is then what is to become of them,
-        and `disown` is called, on any thread, with each partition that is given away or assigned."""
+        """With `disown`, fetching continues at the group's offsets instead of the store's positions.
+
+        `stored(partition)` is then the offset to commit to the group. `disown` is called, on any thread, with each
+        partition that is revoked or assigned.
+        """
         self._settings = settings
         self._should_pause = should_pause
         self._emit = emit
@@ -74,7 +78,7 @@ class TopicConsumer:
         self._group_offsets = GroupOffsets(settings.name, stored)
         self._ends: dict[Partition, int] = {}
         self._asked: tuple[frozenset[TopicPartition], float] = frozenset(), 0.0
-        """The partitions of the last report, and since when they are these."""
+        """The partitions of the last report, and the time (monotonic seconds) of their assignment."""
         self._unanswered: frozenset[TopicPartition] = frozenset()
         self._end_requests: deque[tuple[float, Future[dict[Partition, int]]]] = deque()
         self._report_requested = threading.Event()
@@ -82,33 +86,34 @@ class TopicConsumer:
         self._connection_log = ConnectionLog()
         self.state = ConsumerState()
         self.paused = False
-        """Whether fetching is paused because too many messages are under way."""
+        """Whether fetching is paused because too many messages are in flight."""
         self.rebalances = 0
-        """How often the group has assigned partitions to this member."""
+        """Number of times that the group has assigned partitions to this member."""
         self._missing: frozenset[str] = frozenset()
-        """Topics that the brokers did not have at the last report."""
+        """Topics that did not exist at the last report."""
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self, timeout_s: float = 8.0) -> None:
-        """Commits the group's offsets and leaves the group; gives up after `timeout_s`."""
+        """Commits the group's offsets and leaves the group. Gives up after `timeout_s`."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
 
     def ends(self) -> "Future[dict[Partition, int]]":
-        """Where this member's partitions end. The brokers are asked after this call; while all are away, the future waits.
+        """Returns a future of the end offsets of this member's partitions, which the brokers are asked for after this call.
 
-        It does not wait long for a single partition without an answer, which has its last known end then, or none; nor where
-        the group gives this member no partition of a topic that there is.
+        While all brokers are unreachable, the future waits. A partition without an answer delays it by at most
+        `ENDS_TIMEOUT_S`; the result then has the partition's last known end, or none. The same limit applies if the group
+        assigns no partition to this member.
         """
         future: Future[dict[Partition, int]] = Future()
         self._end_requests.append((time.monotonic(), future))
         self._report_requested.set()
         return future
 
-    # What follows runs in the consumer's thread.
+    # The other methods run on the consumer's thread.
 
     def _run(self) -> None:
         failures = 0
@@ -116,7 +121,7 @@ class TopicConsumer:
             began = time.monotonic()
             try:
                 self._follow()
-            except Exception as error:  # noqa: BLE001 - whatever the client raises, the topics are followed again
+            except Exception as error:  # noqa: BLE001 - the topics are followed again after any error of the client
                 self._set_state(*state_after(error, self._connection_log.refusal()))
                 expected = isinstance(error, KafkaError | OSError)
                 if failures == 0 or not expected:
@@ -171,9 +176,9 @@ class TopicConsumer:
             self._report(consumer, listener, offsets)
 
     def _pause_or_resume(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
-        """Pauses all partitions while too much is under way, and single ones while they have no leader.
+        """Pauses all partitions while too many messages are in flight, and single partitions while they have no leader.
 
-        Polling goes on meanwhile: it keeps the consumer in its group.
+        Polling continues meanwhile, because it keeps the consumer in its group.
         """
         assigned, paused = consumer.assignment(), consumer.paused()
         self.paused = self._should_pause()
@@ -184,7 +189,7 @@ class TopicConsumer:
     def _report(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
         self._next_report = time.monotonic() + REPORT_INTERVAL_S
         self._report_requested.clear()
-        asked = time.monotonic()  # a later request may mean a message that came after the ends found now
+        asked = time.monotonic()  # a later request may concern a message that is newer than the ends found now
         self._group_offsets.commit(consumer)
         assigned = consumer.assignment()
         if not listener.rebalances:
@@ -200,7 +205,8 @@ class TopicConsumer:
         found = offsets.ends(assigned)
         led = any(offsets.leader(tp) is not None for tp in assigned)
         if not assigned and not reachable(self._settings):
-            # Without partitions and brokers the client's `poll` returns at once, again and again; it is opened anew instead.
+            # Without partitions and brokers the client's `poll` returns at once, in a busy loop. The error makes `_run`
+            # open it again.
             raise KafkaConnectionError(f"no answer from {', '.join(self._settings.brokers)}")
         if assigned and not found and (led or not reachable(self._settings)):
             self._next_report = time.monotonic() + REPORT_INTERVAL_S
@@ -210,32 +216,33 @@ class TopicConsumer:
         self._ends = {
             partition: end
             for partition, end in (self._ends | known).items()
-            if TopicPartition(*partition) in assigned  # without an answer, the last known end stays
+            if TopicPartition(*partition) in assigned  # without an answer, the last known end is kept
         }
         fetched = {}
         for tp in assigned - listener.unplaced:
-            offset = consumer.position(tp, timeout_ms=0)  # asks no broker
+            offset = consumer.position(tp, timeout_ms=0)  # sends no request
             if offset is not None:
                 fetched[(tp.topic, tp.partition)] = int(offset)
         self._emit(PartitionOffsets(fetched, self._ends))
         self._report_state(consumer, offsets, frozenset((assigned - found.keys()) | (assigned & listener.unplaced)))
-        # The group gives a member nothing while the client has not heard of the topics' partitions yet.
+        # The group assigns no partition to a member whose client does not know the topics' partitions yet.
         complete = found.keys() == assigned and bool(assigned or self._missing)
         while self._end_requests and self._end_requests[0][0] < asked:
-            # Joining the group may have taken longer than that.
+            # Joining the group may have taken longer than the timeout, so the later of both times counts.
             if not complete and asked < max(self._end_requests[0][0], self._asked[1]) + ENDS_TIMEOUT_S:
                 break
             _, request = self._end_requests.popleft()
-            if request.set_running_or_notify_cancel():  # false where the caller has given up
+            if request.set_running_or_notify_cancel():  # false if the caller has cancelled the request
                 request.set_result(self._ends)
 
     def _report_state(
         self, consumer: KafkaConsumer, offsets: OffsetQueries, unanswered: frozenset[TopicPartition]
     ) -> None:
-        """Names the topics and partitions that are not followed. A partition is named after two reports without an answer."""
+        """Sets a state that names the topics and partitions that are not followed. A partition is named after two reports
+        without an answer."""
         missing = [topic for topic in self._settings.topics if not consumer._cluster.partitions_for_topic(topic)]
         if self._missing.difference(missing):
-            # kafka-python 3.0 now and then misses that a topic appeared, so the consumer joins the group anew.
+            # kafka-python 3.0 sometimes does not notice a new topic, so the consumer joins the group again.
             consumer._coordinator.request_rejoin()
         self._missing = frozenset(missing)
         lasting = {tp for tp in unanswered & self._unanswered if tp.topic not in missing}

@@ -1,4 +1,4 @@
-"""The state of a consumer, as `status` shows it, and which state follows from an error of the Kafka client."""
+"""The state of a consumer, as `status` shows it, and the mapping from errors of the Kafka client to states."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kafka.errors import (
 )
 
 MAX_NAMED_PARTITIONS = 5
-"""Partitions that a state's detail names."""
+"""Maximum number of partitions that a state's detail names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def partition_names(tps: Collection[TopicPartition]) -> str:
 
 
 def state_after(error: Exception, refused: str) -> tuple[str, str]:
-    """The state after an error, and why. `refused`: what the brokers said to a login just now, "" for nothing."""
+    """Returns the state after an error, and its detail. `refused` is the brokers' answer to a recent login, or ""."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     reason = reason.replace(f"{type(error).__name__}: {type(error).__name__}", type(error).__name__)
     if isinstance(error, SaslAuthenticationFailedError | UnsupportedSaslMechanismError) or refused:

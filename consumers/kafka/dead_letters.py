@@ -1,4 +1,4 @@
-"""Sends messages that cannot be read to the dead-letter topic: each once, even if the process dies in between."""
+"""Sends messages that cannot be decoded to the dead-letter topic: each once, even if the process dies in between."""
 
 import contextlib
 from collections.abc import Sequence
@@ -23,25 +23,26 @@ from consumers.kafka.settings import KafkaSettings, producer_config, reader_conf
 TOPIC, PARTITION, OFFSET, ERROR, GROUP = (
     f"hippod-{name}" for name in ("topic", "partition", "offset", "error", "group")
 )
-"""Headers that a dead letter gets, after those of the message itself."""
+"""Headers that a dead letter has in addition to the headers of its message."""
 
 REFUSED_FOR_GOOD = (MessageSizeTooLargeError, RecordListTooLargeError, InvalidTopicError, AuthorizationError)
-"""Errors for which sending again is no use."""
+"""Errors after which sending the message again is useless."""
 _SEND_TIMEOUT_S = 60.0
 _QUERY_TIMEOUT_MS = 5000
 
 _Identity = tuple[str, int, int, bytes]
-"""Topic, partition and offset of a message, and a digest of what it holds: a topic made anew has other messages there."""
+"""Topic, partition and offset of a message, and a digest of its content: a topic that was created again has other messages
+at the same offsets."""
 
 log = structlog.get_logger(__name__)
 
 
 class DeadLetters:
-    """Blocking, for one thread.
+    """Sends dead letters. Blocking, for one thread.
 
-    A message is sent and acknowledged by all replicas; then its offset is committed with the store. The process may die
-    between the two. So before the first letter is sent, and after any error, the topic is read to find the letters that it
-    has: the headers of a letter name its message, and its key, value and other headers are the message's.
+    All replicas acknowledge a letter before the store commits the message's offset. The process may die between the two. So
+    before the first letter is sent, and after any error, the topic is read to find the letters that it already contains.
+    The headers of a letter identify its message; its key, value and other headers are copies of the message's.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
@@ -51,15 +52,17 @@ class DeadLetters:
         self._delivered: set[_Identity] | None = None
 
     def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
-        """For each letter `None` once it is delivered, or why the topic refuses it for good. Raises KafkaError where a later
-        try may succeed.
+        """Sends the letters. Returns for each `None` once it is delivered, or the reason why the topic refuses it
+        permanently.
+
+        Raises KafkaError if a later try may succeed.
         """
         try:
             if self._delivered is None:
                 self._delivered = self._find_delivered()
             return self._send(letters, self._delivered)
         except BaseException:
-            self._delivered = None  # unknown now: what was sent may have arrived or not
+            self._delivered = None  # unknown now, because the sent letters may or may not have arrived
             self.close()
             raise
 
@@ -103,7 +106,7 @@ class DeadLetters:
         return [*_theirs(message.headers), *((name, value.encode("utf-8", "replace")) for name, value in ours.items())]
 
     def _find_delivered(self) -> set[_Identity]:
-        """Every message that has a dead letter."""
+        """Reads the topic and returns the identities of all messages that have a dead letter."""
         delivered: set[_Identity] = set()
         consumer = open_consumer(reader_config(self._settings, KafkaConsumer.DEFAULT_CONFIG))
         try:
@@ -141,7 +144,7 @@ class DeadLetters:
 
 
 def _theirs(headers: Sequence[tuple[str, bytes | None]]) -> list[tuple[str, bytes]]:
-    """The headers of a message that its letter has too."""
+    """Returns the headers of a message that are copied to its letter."""
     ours = (TOPIC, PARTITION, OFFSET, ERROR, GROUP)
     return [(name, value) for name, value in headers if value is not None and name not in ours]
 
@@ -160,7 +163,7 @@ def _identity_in_letter(record: Any) -> _Identity | None:
 
 
 def _digest(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """The same of a message and of its letter."""
+    """Returns a digest that is equal for a message and its letter."""
     digest = blake2b(digest_size=16)
     texts = [each for name, held in _theirs(headers) for each in (name.encode("utf-8", "surrogateescape"), held)]
     for held in (key, value, *texts):

@@ -1,4 +1,4 @@
-"""Reads a Kafka message: documents to index, documents to remove, or why it cannot be read."""
+"""Decodes a Kafka message into documents to index, documents to remove, or the reason why it cannot be decoded."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,17 @@ from consumers.types import ParsedDocument
 
 _MAX_ID_CHARS = 1024
 _MAX_REASONS = 3
-"""How many faults of one message its error names: a list may hold thousands of wrong documents."""
+"""Maximum number of faults that a message's error names: a list may contain thousands of wrong documents."""
 
 
 NAMELESS_REMOVAL = "neither value nor key: it does not name the document to remove"
 
 
 def read_message(message: KafkaMessage, message_format: MessageFormat, settings: SplitSettings) -> list[ParsedDocument]:
-    """At least one document. Each has the message's origin as `kafka` in its metadata.
+    """Decodes a message into at least one document. Each document has the message's origin as `kafka` in its metadata.
 
-    A message with a fault ends with one document that has `error`, under the message's own URI. The id that the message
-    names keeps its document until a readable message replaces it. The message's sound documents come first.
+    The valid documents come first. A message with a fault adds one document with `error` at the end, under the message's
+    own URI; so a document that an invalid item names is kept until a valid message replaces it.
     """
     origin = _origin(message)
     documents: list[ParsedDocument] = []
@@ -47,7 +47,7 @@ def read_message(message: KafkaMessage, message_format: MessageFormat, settings:
 
 
 def unreadable_document(message: KafkaMessage, reason: str, code: FailureCode) -> ParsedDocument:
-    """The failed document that stands for an unreadable message, under the message's own URI."""
+    """Returns the failed document of an unreadable message, under the message's own URI."""
     where = f"partition {message.partition}, offset {message.offset} of {message.topic}"
     about = {"kafka": _origin(message)}
     error = f"{where}: {reason}"
@@ -62,17 +62,17 @@ def is_newer(metadata: Mapping[str, Any], message: KafkaMessage) -> bool:
 
 
 def message_document_uri(topic: str, identity: str) -> str:
-    """The URI of the document `identity` of a topic, spelt as for all JSON documents, with `#` and `?` encoded."""
+    """Returns the URI of the document `identity` of a topic, spelt as for all JSON documents, with `#` and `?` encoded."""
     return _escape_path_end(read_json_document({"id": identity}, _base(topic), None, SplitSettings()).uri, topic)
 
 
 def message_uri(message: KafkaMessage) -> str:
-    """The URI of an unreadable message. It has a fragment, which no document's URI has."""
+    """Returns the URI of an unreadable message. It has a fragment, which a document's URI never has."""
     return f"kafka://{message.topic}#{message.partition}-{message.offset}"
 
 
 def published_at(timestamp_ms: int) -> str:
-    """The timestamp as RFC 3339 in UTC; the last possible one where the producer's clock is beyond year 9999."""
+    """Formats the timestamp as RFC 3339 in UTC. A timestamp beyond the year 9999 becomes the latest representable time."""
     try:
         moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -121,7 +121,7 @@ def _keyed_document(
     wrong_key: str | None = None,
     place: str = "",
 ) -> ParsedDocument:
-    """The document of one JSON value. Its id is its own, else the key, else partition and offset."""
+    """Returns the document of one JSON value. Its id is the value's "id", else the key, else partition and offset."""
     if isinstance(value, dict) and value.get("id") is None:
         if wrong_key is not None:
             return ParsedDocument("", error=f'no "id", and {wrong_key}', code=FailureCode.JSON)
@@ -152,7 +152,7 @@ def _text_document(message: KafkaMessage, key: str | None, settings: SplitSettin
 
 
 def _key(message: KafkaMessage) -> tuple[str | None, str | None]:
-    """The key as an id, `None` where it is none; and what is wrong with it."""
+    """Returns the key as an id, or `None` if there is no valid one, and the key's fault, if any."""
     if not message.key:
         return None, None
     try:

@@ -1,4 +1,4 @@
-"""What the consumer's thread reports: which partitions it reads, the messages it fetched, and where the topics end."""
+"""Events of the consumer's thread: started partitions, fetched messages, and the ends of partitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from consumers.kafka.message import KafkaMessage
 
 Partition = tuple[str, int]
-"""Topic and number."""
+"""Topic and partition number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStarted:
-    """The partition is read from `offset` on. `recreated`: the topic is another one, so offsets stored before mean nothing."""
+    """The partition is read from `offset` on. `recreated` means that the topic was created again, so previously stored
+    offsets are invalid."""
 
     partition: Partition
     offset: int
@@ -20,14 +21,14 @@ class PartitionStarted:
 
 @dataclass(frozen=True, slots=True)
 class MessagesFetched:
-    """New messages; those of one partition are in order."""
+    """New messages. Messages of one partition are in offset order."""
 
     messages: tuple[KafkaMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """For each partition that this consumer has now: the next offset to fetch, and the end of the partition."""
+    """For each partition of this consumer: the next offset to fetch, and the end offset."""
 
     fetched: Mapping[Partition, int]
     ends: Mapping[Partition, int]

@@ -1,4 +1,4 @@
-"""A Kafka message, and its codec: as JSON between processes and in the store."""
+"""A Kafka message and its JSON encoding, which is used between processes and in the store."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class KafkaMessage:
-    """One record of a topic. `timestamp` is in milliseconds since 1970, -1 where the broker keeps none."""
+    """One record of a topic. `timestamp` is in milliseconds since 1970; -1 if the broker stores none."""
 
     topic: str
     partition: int
@@ -30,13 +30,13 @@ class KafkaMessage:
 
     @classmethod
     def from_record(cls, record: Any) -> "KafkaMessage":
-        """The message of a record as kafka-python's consumer gives it."""
+        """Converts a record of kafka-python's consumer."""
         headers = tuple((str(name), value) for name, value in record.headers or ())
         timestamp = -1 if record.timestamp is None else int(record.timestamp)
         return cls(record.topic, record.partition, record.offset, timestamp, record.key, record.value, headers)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object. Bytes become text; what is not UTF-8 in them becomes surrogate escapes."""
+        """Returns a JSON object. Bytes become text; bytes that are not UTF-8 become surrogate escapes."""
         return {
             "topic": self.topic,
             "partition": self.partition,
@@ -48,7 +48,7 @@ class KafkaMessage:
         }
 
     def payload(self) -> str:
-        """The message as text, stored with the failed document so that `retry` can read it again."""
+        """Returns the message as text. It is stored with the failed document so that `retry` can decode it again."""
         return json.dumps(self.to_json())
 
     @classmethod

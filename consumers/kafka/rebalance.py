@@ -1,4 +1,4 @@
-"""Listens to rebalances. A partition that is assigned is positioned before anything is fetched from it."""
+"""Handles rebalances. An assigned partition gets a position before anything is fetched from it."""
 
 from threading import Lock
 from typing import Any, Protocol
@@ -10,19 +10,20 @@ from consumers.kafka.events import Partition
 
 
 class AssignedPositions(Protocol):
-    """Who knows where a partition goes on. Called on kafka-python's thread; it must not block."""
+    """Source of fetch positions. kafka-python's thread calls it; the methods must not block."""
 
     def assigned(self, partition: Partition) -> int | None:
-        """Where to go on, `None` where that has to be asked."""
+        """Returns the offset at which to continue; `None` if a broker must be asked."""
         ...
 
     def revoked(self, partition: Partition) -> None: ...
 
 
 class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """kafka-python calls this from its own thread while `poll` waits. It must not block, so it asks no broker.
+    """Listener that kafka-python calls on its own thread while `poll` waits. It must not block, so it sends no request to
+    brokers.
 
-    `positions` says where to go on.
+    `positions` supplies the offsets at which to continue.
     """
 
     def __init__(self, consumer: Any, positions: "AssignedPositions") -> None:
@@ -31,14 +32,14 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
         self._lock = Lock()
         self._new: list[TopicPartition] = []
         self.unplaced: set[TopicPartition] = set()
-        """Partitions without an offset to fetch from; they are paused."""
+        """Paused partitions without an offset to fetch from."""
         self.rebalances = 0
-        """How often the group has assigned partitions to this consumer."""
+        """Number of times that the group has assigned partitions to this consumer."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         for tp in assigned:
             offset = self._positions.assigned((tp.topic, tp.partition))
-            # Any position keeps the client from asking for the group's offset and seeking it.
+            # With any position set, the client does not ask for the group's offset and seek to it.
             self._consumer.seek(tp, 0 if offset is None else offset)
             if offset is None:
                 self._consumer.pause(tp)
@@ -53,7 +54,7 @@ class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
             self._positions.revoked((tp.topic, tp.partition))
 
     def take_new(self) -> list[TopicPartition]:
-        """Partitions assigned since the last call, and those that still have no offset."""
+        """Returns the partitions assigned since the last call and the partitions that still have no offset."""
         with self._lock:
             new, self._new = self._new, []
         return list(dict.fromkeys([*new, *sorted(self.unplaced)]))

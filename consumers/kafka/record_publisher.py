@@ -1,4 +1,4 @@
-"""Sends records to a topic. What it says it has sent, all replicas have."""
+"""Sends records to a topic. A record counts as sent once all replicas have acknowledged it."""
 
 import contextlib
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class RecordPublisher:
-    """Blocking, for one thread. `settings` are those of the cluster; messages go to `topic`."""
+    """Publishes records to `topic` of the cluster in `settings`. Blocking, for one thread."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._settings = settings
@@ -27,13 +27,15 @@ class RecordPublisher:
         self._producer: Any = None
 
     def publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
-        """Sends each record's messages; returns for each None once they are acknowledged by all replicas, or why the topic
-        refuses them for good. Raises KafkaError where a later try may succeed: then all are to be sent again.
+        """Sends each record's messages. Returns for each record None once all replicas have acknowledged it, or the reason
+        why the topic refuses it permanently.
+
+        Raises KafkaError if a later try may succeed; all records must then be sent again.
         """
         try:
             return self._publish(records)
         except BaseException:
-            self.close()  # what it still holds must not overtake what is sent again
+            self.close()  # messages in its buffer must not overtake messages that are sent again
             raise
 
     def _publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
@@ -49,7 +51,8 @@ class RecordPublisher:
     def _send(self, messages: Sequence[RecordMessage], partitions: list[int]) -> list[Any] | str:
         futures = []
         for message in messages:
-            # As kafka-python chooses for the URI as key: parts, whose keys are others, go with their record.
+            # The partition that kafka-python would choose with the URI as key. Parts have other keys but must go to their
+            # record's partition.
             partition = partitions[(murmur2(message.uri.encode()) & 0x7FFFFFFF) % len(partitions)]
             headers = list(message.headers)
             try:

@@ -1,16 +1,16 @@
-"""The settings of a `[[kafka]]` section, and the configuration of kafka-python's clients made of them."""
+"""Settings of a `[[kafka]]` section, and the configuration of kafka-python's clients derived from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 MessageFormat = Literal["json", "text"]
-"""How an article is written."""
+"""Format of an article."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """Which topics of which cluster are followed, and how. `options` are passed on to kafka-python."""
+    """The followed topics of one cluster. `options` are passed to kafka-python."""
 
     brokers: tuple[str, ...]
     topics: tuple[str, ...]
@@ -22,7 +22,7 @@ class KafkaSettings:
 
     @property
     def message_format(self) -> MessageFormat:
-        """How articles are read. Raises ValueError where the topics hold records."""
+        """Format of the articles. Raises ValueError if the topics contain records."""
         if self.format == "records":
             raise ValueError("records are not articles")
         return self.format
@@ -56,7 +56,7 @@ RESERVED_OPTIONS: Mapping[str, str] = {
         "it takes a Python object, which a file cannot contain",
     ),
 }
-"""Options that hippod sets itself, or that a file cannot hold, each with the reason."""
+"""Options that hippod sets itself or that a file cannot contain, each with the reason."""
 
 _CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "bootstrap_timeout_ms": 5000,
@@ -65,8 +65,8 @@ _CONSUMER_DEFAULTS: Mapping[str, Any] = {
     "allow_auto_create_topics": False,
     "metrics_enabled": False,
 }
-"""hippod's defaults where they differ from kafka-python's: it notices within seconds that a broker is back or that a topic
-appeared, and a misspelt name makes no topic."""
+"""hippod's defaults that differ from kafka-python's. With them the client notices a returning broker or a new topic within
+seconds, and a misspelt name creates no topic."""
 
 _GROUP_ONLY = frozenset(("group_instance_id", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"))
 _PRODUCER_DEFAULTS: Mapping[str, Any] = {
@@ -78,11 +78,11 @@ _PRODUCER_DEFAULTS: Mapping[str, Any] = {
     "acks": "all",
     "metrics_enabled": False,
 }
-"""`max_request_size` is high because the broker decides what it takes."""
+"""`max_request_size` is high so that only the broker limits the size."""
 
 
 def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with arrays as tuples where kafka-python wants them."""
+    """Returns the options, with lists converted to tuples if kafka-python requires tuples."""
     out = dict(options)
     if isinstance(out.get("api_version"), list):
         out["api_version"] = tuple(out["api_version"])
@@ -92,7 +92,8 @@ def with_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def consumer_config(settings: KafkaSettings, client_options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords for the group's consumer. `client_options`: every option of a consumer, with its default."""
+    """Returns the keyword arguments of the group's consumer. `client_options` maps every option of a consumer to its
+    default."""
     configured = {name: value for name, value in with_tuples(settings.options).items() if name in client_options}
     return {
         **_CONSUMER_DEFAULTS,
@@ -105,7 +106,7 @@ def consumer_config(settings: KafkaSettings, client_options: Mapping[str, Any]) 
 
 
 def reader_config(settings: KafkaSettings, client_options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords for a consumer that reads a topic without joining a group."""
+    """Returns the keyword arguments of a consumer that reads a topic without joining a group."""
     config = consumer_config(settings, client_options)
     return {name: value for name, value in config.items() if name not in _GROUP_ONLY} | {
         "group_id": None,
@@ -114,7 +115,7 @@ def reader_config(settings: KafkaSettings, client_options: Mapping[str, Any]) ->
 
 
 def producer_config(settings: KafkaSettings, client_options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords for the producer of the dead letters."""
+    """Returns the keyword arguments of a producer."""
     configured = {name: value for name, value in with_tuples(settings.options).items() if name in client_options}
     configured.pop("allow_auto_create_topics", None)
     return {**_PRODUCER_DEFAULTS, **configured, "bootstrap_servers": list(settings.brokers)}

@@ -1,4 +1,4 @@
-"""Which topics a cluster has, for those who look before they start or join a group."""
+"""Queries a cluster for its topics, before hippod starts or joins a group."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from consumers.kafka.settings import KafkaSettings, reader_config
 
 
 def missing_topics(settings: KafkaSettings, topics: Sequence[str]) -> list[str]:
-    """Those of `topics` that the brokers do not have. Raises OSError where they do not say."""
+    """Returns the topics among `topics` that do not exist. Raises OSError if the brokers do not answer."""
     try:
         consumer = open_consumer(reader_config(settings, KafkaConsumer.DEFAULT_CONFIG))
         try:
@@ -26,10 +26,11 @@ def missing_topics(settings: KafkaSettings, topics: Sequence[str]) -> list[str]:
 
 
 def await_partitions(consumer: Any, topics: Sequence[str], stop: Event, timeout_s: float) -> None:
-    """Waits until `consumer`, which is subscribed to `topics`, knows their partitions, until `stop`, or for `timeout_s`.
+    """Waits until `consumer`, which is subscribed to `topics`, knows their partitions; ends early on `stop` or after
+    `timeout_s`.
 
-    kafka-python 3.0 forgets what `subscribe` asks for while its first question of all is under way. The member then joins
-    its group without having heard of the topics, shares out nothing, and has the whole group join again.
+    kafka-python 3.0 forgets the subscribed topics if `subscribe` is called while its first metadata request is pending. The
+    member would then join its group without knowing the topics, assign no partitions, and make the whole group rejoin.
     """
     deadline = time.monotonic() + timeout_s
     while any(not consumer._cluster.partitions_for_topic(topic) for topic in topics) and time.monotonic() < deadline:

@@ -14,17 +14,17 @@ from consumers.kafka.settings import RESERVED_OPTIONS, KafkaSettings, consumer_c
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _VERSION_FOR_CHECKS = (2, 3)
-"""With a version given, kafka-python's constructors do not ask a broker for its version."""
+"""An explicit version: with it, kafka-python's constructors do not ask a broker for its version."""
 
 _UNUSED_ADDRESS = "127.0.0.1:1"
-"""The broker address while the options are checked. Nothing listens there."""
+"""Broker address used while the options are checked. Nothing listens there."""
 
 OptionProblem = tuple[str, str]
-"""The name of a wrong option, and the end of a sentence that says what is wrong."""
+"""Name of a wrong option, and the predicate of a sentence that describes the fault."""
 
 
 def option_problems(settings: KafkaSettings) -> list[OptionProblem]:
-    """Every option that kafka-python or hippod would refuse, with kafka-python's own words where it has any."""
+    """Returns every option that kafka-python or hippod would refuse, with kafka-python's message if it has one."""
     client_options = dict(KafkaConsumer.DEFAULT_CONFIG)
     if settings.dead_letter is not None:
         client_options = {**KafkaProducer.DEFAULT_CONFIG, **client_options}
@@ -65,7 +65,7 @@ def _wrong_types(options: Mapping[str, Any], client_options: Mapping[str, Any]) 
 
 
 def _security_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
-    """Mistakes that kafka-python would find only when it connects."""
+    """Yields mistakes that kafka-python would find only when it connects."""
     protocol = options.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
         yield "security_protocol", f"must be one of {', '.join(_PROTOCOLS)}"
@@ -88,7 +88,7 @@ def _sasl_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
             return
     try:
         SASL_MECHANISMS[name](host="localhost", **config)
-    except Exception as error:  # noqa: BLE001 - each mechanism raises its own: what matters is that it cannot be used
+    except Exception as error:  # noqa: BLE001 - each mechanism raises its own errors, and any of them means that it is unusable
         yield "sasl_mechanism", f"cannot be used: {error or type(error).__name__}"
 
 
@@ -111,7 +111,7 @@ def _tls_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
 
 
 def _refused_by_client(settings: KafkaSettings) -> Iterator[OptionProblem]:
-    """Has kafka-python check all options. To find the wrong one, it leaves out one option at a time."""
+    """Lets kafka-python check all options. Finds the wrong one by leaving out one option at a time."""
     reason = _refusal(settings.options, settings)
     if reason is None:
         return

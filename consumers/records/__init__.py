@@ -1,4 +1,6 @@
-"""Records: documents that were read elsewhere, with their extractions and vectors. One Arrow schema, its writer and its reader.
+"""Records: documents that were parsed elsewhere, with their extractions and vectors. One Arrow schema, its writer and its
+reader.
 
-docs/reference/records.md describes the format. Like the rest of `consumers`, this knows neither the store nor the method.
+docs/reference/records.md describes the format. Like the rest of `consumers`, this package does not depend on the store or
+the retrieval method.
 """

@@ -1,13 +1,14 @@
-"""Puts records together that came in parts. A record is whole, or it does not count.
+"""Assembles records that arrive in parts. A record counts only once it is complete.
 
-Whoever writes parts acknowledges their source only once all are written: where some are missing, the record comes again as a
-whole. So parts may be given up after a while, and the parts that a compacted topic has of an earlier version must be.
+A writer acknowledges the source of a record only after it has sent all parts. If parts are missing, the writer sends the
+whole record again. So incomplete records may be dropped after a while, and leftover parts of an earlier version in a
+compacted topic must be dropped.
 
-Two workers may send one article at once. Their records have one position, but another digest, and their parts come mixed: each
-is put together by itself.
+Two workers may send the same document concurrently. Their records have the same position but different digests, and their
+parts are interleaved; each record is assembled separately.
 
-The first part has the document's own key, so compaction drops it when a newer message of the document comes. When that was a
-removal, which compaction drops in its turn, the other parts stay behind alone.
+The first part has the document's own key, so compaction drops it once a newer message of the document exists. If the newer
+message is a removal, compaction later drops the removal too, and only the other parts remain.
 """
 
 import time
@@ -20,20 +21,22 @@ from consumers.records.messages import Part
 from consumers.records.record import SourcePosition
 
 WAIT_S = 600.0
-"""How long the parts of a record are waited for; a writer sends them within a minute."""
+"""Seconds after which an incomplete record is dropped. A writer sends all parts within a minute."""
 ORPHAN_WAIT_S = 10.0
-"""How long parts without the first of their record hold up the position, at least. Writers send the first one first, but the
-copy of a worker that was given up may follow it, and then compaction leaves the first part last: so all else that the topic
-had has to be read, too."""
+"""Minimum time in seconds for which parts without their first part hold back the committed position.
+
+Writers send the first part first. But the duplicate of a stopped worker may follow, and compaction then leaves the first
+part last. So the rest of the topic must have been read too.
+"""
 MAX_HELD_BYTES = 512 * 1024 * 1024
-"""Most that is held of records that are not whole; beyond, the one that waits longest is given up."""
+"""Maximum size of all incomplete records. Beyond it, the oldest one is dropped."""
 
 A = TypeVar("A")
-"""What comes with each part, and goes back once the record is whole or given up."""
+"""A caller's token for each part. It is returned once the record is complete or dropped."""
 
 
 _Key = tuple[str, str, int]
-"""URI, digest, and how many parts."""
+"""URI, digest and number of parts."""
 
 
 @dataclass(slots=True)
@@ -49,10 +52,11 @@ class _Group(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Assembled(Generic[A]):
-    """`value`: the whole record's bytes, None while parts are missing; `tokens`: those of its parts, once all are there.
+    """Result of adding a part. `value` is the complete record, or None. `tokens` are the tokens of all its parts, once
+    these have arrived.
 
-    With `broken` all parts are there, and together they are not what was written. `released`: tokens of parts that do not
-    count any more.
+    `broken` means that all parts have arrived but have another digest than the record; `value` is then None. `released` are
+    the tokens of parts that no longer count.
     """
 
     value: bytes | None
@@ -62,7 +66,7 @@ class Assembled(Generic[A]):
 
 
 class PartAssembler(Generic[A]):
-    """The records whose parts are coming: of each URI those of one position. For one thread."""
+    """Incomplete records. For each URI it keeps only records with the same position. For one thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._groups: dict[_Key, _Group[A]] = {}
@@ -74,7 +78,8 @@ class PartAssembler(Generic[A]):
         return len(self._groups)
 
     def add(self, uri: str, part: Part, position: SourcePosition | None, chunk: bytes, token: A) -> Assembled[A]:
-        """Takes a part. One of an older position than those that are held does not count, and one of a newer voids them."""
+        """Adds a part. A part with an older position than the stored parts is ignored; one with a newer position drops
+        them."""
         released: list[A] = []
         key = (uri, part.digest, part.count)
         group = self._groups.get(key)
@@ -100,8 +105,11 @@ class PartAssembler(Generic[A]):
         return Assembled(None if broken else value, tuple(group.tokens), tuple(released), broken)
 
     def supersede(self, uri: str, position: SourcePosition | None) -> tuple[A, ...]:
-        """A whole record of the document has come, or its removal: gives back the tokens of parts that are no newer. Those of
-        its own position are kept on: whole, they would be the record that came last."""
+        """Drops the parts that a complete record or a removal at `position` replaces, and returns their tokens.
+
+        Parts with a newer position are kept. Parts with the same position are kept without their tokens: they may still
+        form the record that arrives last.
+        """
         released: list[A] = []
         for key in self._keys.get(uri, [])[:]:
             group = self._groups[key]
@@ -114,8 +122,11 @@ class PartAssembler(Generic[A]):
         return tuple(released)
 
     def expired(self, all_read: Callable[[A], bool]) -> tuple[A, ...]:
-        """Gives back the tokens of parts that were waited for long enough. Parts without their first are kept on, so that they
-        are whole should it come. `all_read`: whether all that the topic has beside a token's part was read."""
+        """Returns the tokens of parts that have waited long enough.
+
+        Parts without their first part are kept without their tokens, in case the first part still arrives.
+        `all_read(token)` says whether the rest of the topic of the token's part has been read.
+        """
         now = self._clock()
         released: list[A] = []
         for key, group in list(self._groups.items()):
@@ -147,7 +158,7 @@ def _is_before(position: SourcePosition | None, other: SourcePosition | None) ->
 
 
 def _are_equal(position: SourcePosition | None, other: SourcePosition | None) -> bool:
-    """Whether neither is before the other. Records without a position are all of one; one without and one with are not."""
+    """Whether neither position is before the other. Two missing positions are equal; a missing one differs from any other."""
     if position is None or other is None:
         return position is other
     return not position.is_before(other) and not other.is_before(position)

@@ -1,8 +1,8 @@
-"""Records as Kafka messages: keyed by URI, a null value removes, and a record that is too large comes in parts.
+"""Records as Kafka messages: keyed by URI, removal by a null value, large records split into parts.
 
-Headers carry what must be known before a value is read, or where there is none: the source position, and which part this is.
-The parts of a record share its partition; the first has the URI as its key, the others the URI, a unit separator and their
-number, so that compaction keeps all of them.
+The headers carry the source position and the part's number, which are needed before a value is read or if there is none.
+All parts of a record are in one partition. The first part has the URI as its key. The other keys consist of the URI, a unit
+separator and the part's number, so that compaction keeps all parts.
 """
 
 import json
@@ -16,16 +16,16 @@ from consumers.records.writer import to_message
 POSITION_HEADER = "hippod-position"
 PART_HEADER = "hippod-part"
 PART_SEPARATOR = "\x1f"
-"""No URI has it: control characters are percent-encoded there."""
+"""Never part of a URI, where control characters are percent-encoded."""
 ENVELOPE_BYTES = 2048
-"""What key, headers and the broker's own fields may take of a message's size."""
+"""Bytes of a message reserved for headers and the broker's own fields."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordMessage:
-    """`uri` decides the partition; `value` is None where the document is removed."""
+    """One Kafka message. `uri` decides the partition. `value` is None if the document is removed."""
 
     uri: str
     key: bytes
@@ -35,7 +35,7 @@ class RecordMessage:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part `number` (from 0) of `count`. `digest` is that of the whole record's bytes, in hex."""
+    """Part `number` (from 0) of `count`. `digest` is the hex digest of the complete record."""
 
     number: int
     count: int
@@ -43,7 +43,7 @@ class Part:
 
 
 def to_messages(record: Record, max_bytes: int) -> list[RecordMessage]:
-    """One message, or several of at most `max_bytes` each."""
+    """Returns one message for a record, or several parts of at most `max_bytes` each."""
     key = record.uri.encode()
     headers: Headers = ()
     if record.position is not None:
@@ -68,7 +68,7 @@ def to_messages(record: Record, max_bytes: int) -> list[RecordMessage]:
 
 
 def uri_of(key: bytes | None) -> str:
-    """The document that a message is about. Raises RecordError."""
+    """Returns the URI in a message's key. Raises RecordError."""
     if not key:
         raise RecordError("the message has no key; records are keyed by URI")
     try:
@@ -78,13 +78,13 @@ def uri_of(key: bytes | None) -> str:
 
 
 def position_of(headers: Headers) -> SourcePosition | None:
-    """Raises RecordError where there is a header that says no position."""
+    """Returns the source position in the headers, if any. Raises RecordError if the header is invalid."""
     value = _json_header(headers, POSITION_HEADER)
     return None if value is None else SourcePosition.from_json(value)
 
 
 def part_of(headers: Headers) -> Part | None:
-    """Raises RecordError where there is a header that says no part."""
+    """Returns the part in the headers, if any. Raises RecordError if the header is invalid."""
     value = _json_header(headers, PART_HEADER)
     if value is None:
         return None

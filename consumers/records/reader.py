@@ -1,7 +1,7 @@
-"""Arrow as records. Whatever is wrong with bytes or a row becomes a `RecordError` that says so.
+"""Reads records from Arrow data. Any fault of the bytes or of a row becomes a `RecordError` that describes it.
 
-Arrow's own checks run in full before a value is used. Bytes from outside are read in a child process first all the same
-(`daemon.workers`): a fault of the library costs that child.
+Arrow's own validation runs in full before a value is used. Bytes from outside are nevertheless read in a child process
+first (`daemon.workers`), so that a fault of the library only crashes that process.
 """
 
 import json
@@ -28,7 +28,7 @@ PARQUET_MAGIC = b"PAR1"
 
 
 def from_message(value: bytes) -> Record:
-    """The record of a Kafka message: an Arrow IPC stream of one row."""
+    """Reads the record of a Kafka message: an Arrow IPC stream with one row. Raises RecordError."""
     try:
         with pa.ipc.open_stream(value) as stream:
             _check_version(stream.schema)
@@ -41,9 +41,10 @@ def from_message(value: bytes) -> Record:
 
 
 def read_file(path: Path) -> Iterator[Record | RecordError]:
-    """The records of a Parquet file, some at a time; a row that is none gives its error, and costs no other.
+    """Yields the records of a Parquet file, reading one batch at a time. An invalid row yields its error and does not
+    affect the other rows.
 
-    Raises RecordError where the file as a whole is something else.
+    Raises RecordError if the file as a whole is not a Parquet file of records.
     """
     try:
         file = pq.ParquetFile(path, memory_map=True)
@@ -72,7 +73,7 @@ def _each(batch: Any) -> Iterator[Record | RecordError]:
 
 
 def records_of(batch: Any) -> Iterator[Record]:
-    """The records of a RecordBatch. Raises RecordError at the first row that is none."""
+    """Yields the records of a RecordBatch. Raises RecordError at the first invalid row."""
     columns = _columns(batch)
     for row in range(batch.num_rows):
         yield _record(columns, row)
@@ -98,7 +99,7 @@ def _check_version(schema: Any) -> None:
 
 
 def _columns(batch: Any) -> dict[str, Any]:
-    """The columns that we know, in the types of our schema."""
+    """Returns the columns of our schema, cast to its types. Missing columns are filled with nulls."""
     columns: dict[str, Any] = {}
     try:
         batch.validate(full=True)
@@ -154,7 +155,7 @@ def _record(columns: Mapping[str, Any], row: int) -> Record:
 
 
 def _links(values: Sequence[Any]) -> dict[int, list[Link]]:
-    """The links by the number of their passage."""
+    """Returns the links, by the number of their passage."""
     found: dict[int, list[Link]] = {}
     for value in values:
         if value is None or value["passage"] is None or not (value["target"] or value["heading"]):
@@ -184,7 +185,7 @@ def _passages(
 
 
 def _left_out(values: Sequence[Any]) -> tuple[Omission, ...]:
-    """The account of omissions. A kind that this version does not know counts as `other`; its sentence stays."""
+    """Returns the account of omissions. A kind that this version does not know becomes `other`; its text is kept."""
     found = []
     for value in values:
         count, text = (None, None) if value is None else (value["count"], value["text"])
@@ -230,7 +231,8 @@ def _vectors(value: Any, passages: int) -> RecordVectors:
 
 
 def _matrix(value: Any, dim: int, rows: int, what: str, may_be_absent: bool = False) -> NDArray[np.float32]:
-    """Shape (rows, dim), rows of length one or zero: float16 leaves them a little longer or shorter."""
+    """Returns vectors of shape (rows, dim) with rows of length one or zero. Rows in float16 are normalised again, because
+    rounding changes their length."""
     flat = value.values.to_numpy(zero_copy_only=False) if value.is_valid else np.empty(0, np.float32)
     if may_be_absent and not flat.size:
         return np.empty((0, dim), np.float32)
@@ -239,7 +241,7 @@ def _matrix(value: Any, dim: int, rows: int, what: str, may_be_absent: bool = Fa
     halves = flat.dtype == np.float16
     vectors: NDArray[np.float32] = flat.astype(np.float32).reshape(rows, dim)
     lengths = np.linalg.norm(vectors, axis=1)
-    # Not a number fails every comparison, so it is asked for what is right.
+    # NaN fails every comparison, so the test accepts valid lengths instead of rejecting wrong ones.
     if not np.all((np.abs(lengths - 1) < 1e-2) | (lengths == 0)):
         raise RecordError(f"the vectors of its {what} are not normalised")
     if halves:

@@ -1,4 +1,4 @@
-"""What a record holds, as plain values."""
+"""The content of a record, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,19 +11,21 @@ from consumers.types import ParsedDocument, Triple
 
 
 class RecordError(ValueError):
-    """These bytes, or this row, are no record that this version can read; the message says why."""
+    """The bytes or the row are not a record that this version can read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """Where a document's text came from: `offset` in `stream` (`kafka:articles/3`), at `time_ms` (milliseconds since 1970)."""
+    """Origin of a document's text: `offset` in `stream` (such as `kafka:articles/3`), at `time_ms` (milliseconds since
+    1970)."""
 
     stream: str
     offset: int
     time_ms: int = 0
 
     def is_before(self, other: "SourcePosition") -> bool:
-        """Within a stream offsets decide; between streams the times do, and of equal times the streams' names."""
+        """Whether this position is older. Within a stream the offsets decide; between streams the times, then the names of
+        the streams."""
         if self.stream == other.stream:
             return self.offset < other.offset
         return (self.time_ms, self.stream) < (other.time_ms, other.stream)
@@ -33,7 +35,7 @@ class SourcePosition:
 
     @classmethod
     def from_json(cls, value: object) -> "SourcePosition":
-        """Raises RecordError where it is none."""
+        """Reads a position from JSON. Raises RecordError if the value is not one."""
         if isinstance(value, Mapping):
             stream, offset, time_ms = value.get("stream"), value.get("offset"), value.get("time_ms", 0)
             if isinstance(stream, str) and type(offset) is int and type(time_ms) is int:
@@ -43,7 +45,7 @@ class SourcePosition:
 
 @dataclass(frozen=True, slots=True)
 class PassageExtraction:
-    """What an extractor found in one passage; with `error` instead where it could not read it."""
+    """The extraction of one passage. `error` is set instead if the extractor failed."""
 
     extractor: str
     entities: tuple[str, ...] = ()
@@ -60,10 +62,10 @@ def _no_rows() -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordVectors:
-    """Embeddings by one encoder. Each array has shape (texts, dim); rows are L2-normalised, or zero.
+    """Vectors of one encoder. Each array has shape (texts, dim); rows are L2-normalised or zero.
 
-    `passages` has one row for each of the document's passages, or none at all. Phrases travel in float32, as they decide
-    synonyms; passages and triples in float16.
+    `passages` has one row for each of the document's passages, or no rows. Phrase vectors are transferred in float32
+    because they decide synonym edges, the others in float16.
     """
 
     encoder: str
@@ -77,10 +79,10 @@ class RecordVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Record:
-    """A document that was read elsewhere. `deleted` in its document says that it is to be removed.
+    """A document that was parsed elsewhere. `document.deleted` means that it is to be removed.
 
-    `extractions` has one entry for each passage, None if none was made: the document states the passage's triples, or the
-    hippod that takes the record extracts them.
+    `extractions` has one entry per passage. None means that the record has no extraction: the document states the passage's
+    triples, or the hippod that imports the record extracts them.
     """
 
     document: ParsedDocument
@@ -94,7 +96,7 @@ class Record:
 
     @property
     def is_read(self) -> bool:
-        """Whether no passage is left to extract. One that the record's extractor could not read is."""
+        """Whether every passage has triples. A passage on which the record's extractor failed still needs extraction."""
         pairs = zip(self.document.passages, self.extractions, strict=True)
         return all(
             passage.triples is not None or (extraction is not None and extraction.error is None)

@@ -1,19 +1,19 @@
-"""The Arrow schema of records. docs/reference/records.md explains it to those who write records with other programs.
+"""The Arrow schema of records. docs/reference/records.md explains it to authors of other programs that write records.
 
-A row is a record. A column that is added, and may be absent, leaves `VERSION` as it is; whatever else changes raises it.
+Each row is a record. Adding a nullable column does not change `VERSION`; any other change increments it.
 """
 
 import pyarrow as pa
 
 VERSION = 1
 VERSION_KEY = "hippod.record.version"
-"""In the schema's metadata."""
+"""Key of the version in the schema's metadata."""
 
 STRINGS = pa.list_(pa.string())
 TRIPLES = pa.list_(pa.list_(pa.string(), 3))
 """Lists of subject, predicate and object."""
 HALVES, FLOATS = pa.list_(pa.float16()), pa.list_(pa.float32())
-"""Vectors one after the other: of n texts n * dim numbers."""
+"""Concatenated vectors: n * dim numbers for n texts."""
 
 POSITION = pa.struct([("stream", pa.string()), ("offset", pa.int64()), ("time_ms", pa.int64())])
 EXTRACTION = pa.struct(
@@ -68,8 +68,8 @@ SCHEMA = pa.schema(
     metadata={VERSION_KEY: str(VERSION)},
 )
 REQUIRED = ("uri", "state")
-"""Columns that must be there; each of the others may be absent, which says the same as null."""
+"""Required columns. Any other column may be missing, which has the same meaning as null."""
 
 INDEXED, FAILED, SKIPPED, REMOVED = "indexed", "failed", "skipped", "removed"
 STATES = (INDEXED, FAILED, SKIPPED, REMOVED)
-"""The values of `state`. `failed` and `skipped` documents have an `error`; `removed` ones nothing but a URI and a position."""
+"""Values of `state`. `failed` and `skipped` documents have an `error`; `removed` documents have only a URI and a position."""

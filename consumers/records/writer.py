@@ -1,4 +1,4 @@
-"""Records as Arrow: one as the value of a Kafka message, many as a Parquet file."""
+"""Writes records as Arrow data: one record as the value of a Kafka message, or many as a Parquet file."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -28,11 +28,11 @@ from consumers.records.schema import (
 from consumers.types import ParsedDocument
 
 ROW_GROUP_RECORDS = 64
-"""Records that are in memory at once while a file is written, and read."""
+"""Number of records in memory at once while a file is written or read."""
 
 
 def to_message(record: Record) -> bytes:
-    """An Arrow IPC stream of one row."""
+    """Returns the record as an Arrow IPC stream with one row."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, SCHEMA, options=options) as stream:
@@ -41,7 +41,7 @@ def to_message(record: Record) -> bytes:
 
 
 def write_file(path: Path, records: Iterable[Record]) -> int:
-    """Writes a Parquet file; returns how many records it holds."""
+    """Writes a Parquet file and returns the number of its records."""
     rest, count = iter(records), 0
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as file:
         while part := list(islice(rest, ROW_GROUP_RECORDS)):
@@ -51,7 +51,7 @@ def write_file(path: Path, records: Iterable[Record]) -> int:
 
 
 def to_batch(records: Sequence[Record]) -> Any:
-    """A RecordBatch with one row for each record."""
+    """Returns a RecordBatch with one row per record."""
     rows = [_row(record) for record in records]
     columns = {
         field.name: pa.array([row[field.name] for row in rows], field.type)
@@ -112,12 +112,12 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _text(text: str) -> str:
-    """Text that UTF-8 can hold, with the replacements that the store would make."""
+    """Replaces characters that UTF-8 cannot encode, as the store does."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _vectors(rows: Sequence[RecordVectors | None]) -> Any:
-    """From numpy arrays without a Python object for each number."""
+    """Builds the column of vectors from numpy arrays, without creating a Python object per number."""
     held = [row or RecordVectors("", 0) for row in rows]
     triples = [[list(triple) for triple in row.triples] for row in held]
     children = [

@@ -1,4 +1,4 @@
-"""Cutting a document's text into passages at content-defined boundaries."""
+"""Splits a document's text into passages at content-defined boundaries."""
 
 from consumers.splitting.blocks import SEPARATOR, ParsedText, PlacedLink, SplitSettings, TextBlock
 from consumers.splitting.passages import paragraphs, split, split_text

@@ -1,4 +1,4 @@
-"""From blocks to the units that boundaries are chosen between."""
+"""Divides blocks into the units between which passages may be split."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -12,13 +12,14 @@ from consumers.splitting.tokens import TOKEN, count_tokens
 
 _WORDS, _SENTENCE, _LINE, _PARAGRAPH = range(4)
 _RUN_MASK = 15
-"""A run of words ends where 4 bits of a hash are zero: 16 tokens on average."""
+"""A run of words ends where these 4 bits of a hash are zero: after 16 tokens on average."""
 _RUN_LIMIT = 64
 _KEYED_CHARS = 200
 
 
 def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int) -> list[Unit]:
-    """Blocks whole where they fit into a passage; longer ones by sentences, then lines, then runs of words."""
+    """Returns each block as one unit if it fits into a passage. Divides longer blocks into sentences, then lines, then runs
+    of words."""
     units: list[Unit] = []
     for index, (block, tokens) in enumerate(zip(blocks, counts, strict=True)):
         level = _PARAGRAPH if block.joint.count("\n") > 1 else _LINE
@@ -30,7 +31,7 @@ def units_of(blocks: Sequence[TextBlock], counts: Sequence[int], max_tokens: int
 
 
 def _key(text: str) -> int:
-    """A hash of how a piece begins, blind to line breaks."""
+    """Hashes the beginning of a piece. White space does not change the hash."""
     beginning = " ".join(text[:_KEYED_CHARS].split())
     return int.from_bytes(blake2b(beginning.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
@@ -51,7 +52,7 @@ def _pieces(block: int, text: str, level: int, max_tokens: int) -> Iterator[Unit
 def _sentences_or_lines(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
     starts = [*sentence_starts(text), len(text)]
     for start, end in pairwise(starts):
-        # Half a token a character at the least is what a sentence within the limit can have.
+        # A token has at least one character, so a sentence of at most `max_tokens` characters is within the limit.
         if end - start <= max_tokens or "\n" not in text[start:end] or count_tokens(text[start:end]) <= max_tokens:
             yield start, end
             continue
@@ -63,7 +64,8 @@ def _sentences_or_lines(text: str, max_tokens: int) -> Iterator[tuple[int, int]]
 
 
 def _runs(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int, int]]:
-    """Runs of words in a sentence too long to keep: (start, end, tokens), cut where a hash of two neighbours says so."""
+    """Yields runs of words in an overlong sentence: (start, end, tokens). A hash of two neighbouring words decides where a
+    run ends."""
     run_start, tokens, previous = start, 0, ""
     for match in TOKEN.finditer(text, start, end):
         word = match.group()

@@ -1,4 +1,4 @@
-"""What parsing gives to splitting: a document's text as a list of blocks that know where they stood."""
+"""The output of parsing and input of splitting: a document's text as a list of blocks with their locations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,15 +7,15 @@ from typing import Any
 from consumers.types import Link
 
 SEPARATOR = " › "
-"""Between a document's title and its headings, wherever they are written in one line."""
+"""Separates a document's title and its headings wherever they are written in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
     """Sizes of passages in tokens (`consumers.splitting.tokens`).
 
-    A section of at most `max_tokens` stays one passage; no passage is longer. Sections shorter than `min_tokens` that
-    follow each other share a passage.
+    A section of at most `max_tokens` becomes one passage; no passage is longer. Consecutive sections shorter than
+    `min_tokens` share a passage.
     """
 
     max_tokens: int = 400
@@ -40,8 +40,8 @@ class PlacedLink:
 class TextBlock:
     """A paragraph, list item or table row.
 
-    `headings` is the path of headings above it. `joint` is what stands between it and the block before it: an empty line
-    before a paragraph, a line break before an item or a row. Lines, pages and rows are counted from 1.
+    `headings` is the path of headings above it. `joint` separates it from the previous block: an empty line before a
+    paragraph, a line break before an item or a row. Lines, pages and rows are counted from 1.
     """
 
     text: str
@@ -59,7 +59,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ParsedText:
-    """What a format's parser found. `title` comes from the content alone, "" where the content names none."""
+    """The result of a format's parser. `title` comes from the content alone; it is "" if the content has no title."""
 
     blocks: tuple[TextBlock, ...]
     title: str = ""

@@ -1,9 +1,9 @@
-"""Where a section too long for one passage is cut, decided by the content around each place and by nothing else.
+"""Splits a section that is too long for one passage. Only the content around a place decides whether it becomes a boundary.
 
-Every gap between two units (paragraphs, lines, sentences, runs of words) has a rank: first the kind of gap, then a hash of
-what begins there. A gap is a boundary when no gap within `reach` tokens on either side outranks it. As that looks at
-the neighbourhood alone, an edit cannot move boundaries farther away than `reach`: everything beyond stays as it was.
-What is still too long after that (gaps whose ranks only rise or fall over a long way) is cut from its own beginning.
+Every gap between two units (paragraphs, lines, sentences, runs of words) has a rank: first the kind of the gap, then a hash
+of the text after it. A gap is a boundary if no gap within `reach` tokens on either side has a higher rank. Because the rule
+depends only on the neighbourhood, an edit cannot move boundaries that are farther away than `reach`. Stretches that are
+still too long, because their ranks only rise or only fall, are split from their beginning.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """A piece that is not cut any more: `block[start:end]`. `level` and `key` rank the gap before it."""
+    """An indivisible piece of text, `block[start:end]`. `level` and `key` rank the gap before it."""
 
     block: int
     start: int
@@ -22,14 +22,15 @@ class Unit(NamedTuple):
 
 
 def cut_section(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list[tuple[int, int]]:
-    """Ranges of `units`, in order and without holes, of at most `max_tokens` each (no unit is longer than that)."""
+    """Returns consecutive ranges of `units` that cover all of them, with at most `max_tokens` each. No unit may be longer
+    than that."""
     ends = [0]
     for unit in units:
         ends.append(ends[-1] + unit.tokens)
     if ends[-1] <= max_tokens:
         return [(0, len(units))]
-    # A fifth of the limit: passages of 0.4 of it on average, so that few stretches are left over for `_walk`, whose cuts
-    # depend on more than their neighbourhood.
+    # A fifth of the limit gives passages of 0.4 times the limit on average. Few stretches then remain for `_walk`, whose
+    # boundaries depend on more than their neighbourhood.
     reach = max(max_tokens // 5, min_tokens, 1)
     ranges: list[tuple[int, int]] = []
     first = 0
@@ -40,7 +41,8 @@ def cut_section(units: Sequence[Unit], max_tokens: int, min_tokens: int) -> list
 
 
 def _peaks(units: Sequence[Unit], ends: Sequence[int], reach: int) -> list[int]:
-    """Indices of the units before which there is a gap that nothing within `reach` tokens outranks. One pass, a stack."""
+    """Returns the indices of units whose preceding gap has the highest rank within `reach` tokens. One pass with a
+    monotonic stack."""
     count, total = len(units), ends[-1]
     left = [0] * count
     right = [total] * count
@@ -57,7 +59,8 @@ def _peaks(units: Sequence[Unit], ends: Sequence[int], reach: int) -> list[int]:
 def _walk(
     units: Sequence[Unit], ends: Sequence[int], first: int, last: int, max_tokens: int, reach: int
 ) -> list[tuple[int, int]]:
-    """Cut a stretch without peaks from its beginning on: each time at the highest gap that leaves no crumbs."""
+    """Splits a stretch without peaks from its beginning: each time at the highest-ranked gap that leaves no piece shorter
+    than `reach`, if there is one."""
     ranges = []
     while ends[last] - ends[first] > max_tokens:
         begin, end = ends[first], ends[last]

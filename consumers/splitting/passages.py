@@ -1,4 +1,4 @@
-"""From blocks to passages: sections first, then boundaries within those that are too long."""
+"""Turns blocks into passages: first by section, then by boundaries within long sections."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +14,15 @@ from consumers.splitting.tokens import count_tokens
 from consumers.types import Link, Passage
 
 MAX_LINKS = 10_000
-"""Links of a document that are kept, the first. A link in a heading counts once for each passage below it."""
+"""Maximum number of links of a document; further ones are dropped. A link in a heading counts once for each passage below
+it."""
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Blocks under one path of headings, with the tokens of each block."""
+    """Blocks under one path of headings, and the number of tokens of each block."""
 
     headings: tuple[str, ...]
     blocks: tuple[TextBlock, ...]
@@ -34,14 +35,16 @@ class _Section:
 
 @SPLIT_TIMER.timed
 def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
-    """Passages in reading order. `title` is the one the content gives, "" for none; empty blocks are left out."""
+    """Splits blocks into passages, in reading order. `title` is the title that the content gives, or "". Empty blocks are
+    left out."""
     sections = _share_short_ones(_sections(blocks, title), settings)
     return tuple(_within_limit(passage for section in sections for passage in _passages(section, title, settings)))
 
 
 @SPLIT_TIMER.timed
 def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage, ...]:
-    """Passages of a plain text without headings. One that fits is kept to the letter; blank text gives none."""
+    """Splits a plain text without headings. A text that fits into one passage is kept unchanged; a blank text gives no
+    passages."""
     if not text.strip():
         return ()
     if count_tokens(text) <= settings.max_tokens:
@@ -50,7 +53,7 @@ def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage,
 
 
 def paragraphs(text: str, first_line: int = 1) -> Iterator[TextBlock]:
-    """The stretches of a text between empty lines, as blocks with their line numbers."""
+    """Yields the parts of a text between empty lines, as blocks with their line numbers."""
     line, at = first_line, 0
     gaps = [(match.start(), match.end()) for match in _BLANK_LINES.finditer(text)]
     for gap_start, gap_end in [*gaps, (len(text), len(text))]:
@@ -74,12 +77,12 @@ def _sections(blocks: Sequence[TextBlock], title: str) -> list[_Section]:
 
 
 def _share_short_ones(sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Section]:
-    """Neighbouring sections that are all too short stand together under the headings that they have in common."""
+    """Merges runs of consecutive short sections under the headings that they have in common."""
     run: list[_Section] = []
     size = 0
     for section in sections:
         short = section.tokens < settings.min_tokens
-        # The headings that go into the text count too.
+        # The headings that become part of the text count too.
         grown = section.tokens + count_tokens(SEPARATOR.join(section.headings))
         if run and (not short or size + grown > settings.max_tokens):
             yield _together(run)
@@ -108,13 +111,13 @@ def _together(run: Sequence[_Section]) -> _Section:
 
 
 def _headed(block: TextBlock, heading: str) -> TextBlock:
-    """The block with the heading above it as a part of its text."""
+    """Returns the block with `heading` prepended to its text, and its links moved accordingly."""
     links = tuple(replace(link, start=link.start + len(heading)) for link in block.links)
     return replace(block, text=heading + block.text, joint="\n\n", links=links)
 
 
 def _within_limit(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """The passages with the first `MAX_LINKS` of their links."""
+    """Limits the links of all passages together to the first `MAX_LINKS`."""
     left = MAX_LINKS
     for passage in passages:
         yield passage if len(passage.links) <= left else replace(passage, links=passage.links[:left])
@@ -136,7 +139,7 @@ def _passages(section: _Section, title: str, settings: SplitSettings) -> Iterato
         yield Passage(full_title, text, _location(section.blocks[0], 0), links=_links(section.blocks, units=None))
         return
     units = units_of(section.blocks, section.counts, settings.max_tokens)
-    block, seen, lines = -1, 0, 0  # counting line breaks from the last place on keeps a huge block linear
+    block, seen, lines = -1, 0, 0  # count line breaks from the previous unit on, so that a huge block takes linear time
     for first, last in cut_section(units, settings.max_tokens, settings.min_tokens):
         begin = units[first]
         if begin.block != block:
@@ -159,7 +162,8 @@ def _text(blocks: Sequence[TextBlock], units: Sequence[Unit]) -> str:
 
 
 def _links(blocks: Sequence[TextBlock], units: Sequence[Unit] | None) -> tuple[Link, ...]:
-    """The links of a passage that consists of `units`, or of all `blocks` if it is None; those of its headings first."""
+    """Returns the links of a passage that consists of `units`, or of all `blocks` if `units` is None. Links of headings
+    come first."""
     parts = ((block, 0, len(block.text)) for block in blocks)
     if units is not None:
         parts = ((blocks[unit.block], unit.start, unit.end) for unit in units)
@@ -172,7 +176,7 @@ def _links(blocks: Sequence[TextBlock], units: Sequence[Unit] | None) -> tuple[L
 
 
 def _location(block: TextBlock, lines: int) -> dict[str, Any]:
-    """Where a passage stands that begins `lines` line breaks into a block."""
+    """Returns the location of a passage that begins `lines` line breaks after the start of a block."""
     line = None if block.line is None else block.line + lines
     found = {
         "page": block.page,

@@ -1,13 +1,13 @@
-"""Where sentences begin: a conservative rule that keeps to one pass over the text.
+"""Finds the beginnings of sentences by a conservative rule, in one pass over the text.
 
-A rule of our own rather than a library: the trained splitters need a model's download or cost quadratic time on text
-without stops, and the boundaries only have to be the same each time, not perfect. When in doubt nothing is cut.
+The rule replaces a library: trained splitters need a downloaded model, or take quadratic time on text without full stops.
+The boundaries need to be reproducible, not perfect. In doubt, a text is not split.
 """
 
 import re
 
 _CLOSERS = "\"'”’»›)\\]}」』）】〕"
-# The run of marks is always taken whole (possessive), whatever follows: that keeps "......" of any length linear.
+# The possessive quantifier matches a run of marks completely, whatever follows. It keeps a text like "......" linear.
 _STOP = re.compile(rf"(?P<cjk>[。！？｡]++[{_CLOSERS}]*+\s*+)|(?P<stop>[.!?…]++)[{_CLOSERS}]*+(?P<space>\s*+)")
 _LAST_WORD = re.compile(r"[^\s(\[\"'“‘«]*\Z")
 # German writes ordinals with a full stop: "am 3. Mai", "im 19. Jahrhundert".
@@ -32,7 +32,7 @@ _ABBREVIATIONS = frozenset(_ABBREVIATIONS_WORDS.split())
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Offsets at which sentences begin, ascending, the first one 0; empty for an empty text."""
+    """Returns the offsets at which sentences begin, ascending. The first is 0; an empty text gives an empty list."""
     starts = [0] if text else []
     for match in _STOP.finditer(text):
         end = match.end()

@@ -1,4 +1,4 @@
-"""Triples that came with a document: each goes to the passage it fits best."""
+"""Assigns the triples of a document to its best matching passages."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _WORD = re.compile(r"\w+")
 
 
 def read_triples(value: list[Any]) -> tuple[list[Triple], list[Any]]:
-    """The well-formed triples of a list, and its items that are not three non-empty strings."""
+    """Returns the well-formed triples of a list, and the items that are not three non-empty strings."""
     good = [(item[0], item[1], item[2]) for item in value if _is_triple(item)]
     return good, [item for item in value if not _is_triple(item)]
 
@@ -21,10 +21,12 @@ def _is_triple(item: Any) -> bool:
 
 
 def assign_triples(passages: Sequence[Passage], triples: Sequence[Triple]) -> tuple[Passage, ...]:
-    """The passages with `triples` set on every one of them, to no triples where none fits.
+    """Returns the passages with the triples assigned to them. A passage without a matching triple gets an empty tuple, not
+    None.
 
-    A triple fits the passage that holds the largest share of the words of its subject and object, each counted with its
-    own share; of equals the earlier one. A triple none of whose words occur anywhere goes to the first passage.
+    A triple goes to the passage with the highest score: the share of the subject's words that the passage contains, plus
+    the share of the object's words. Of equal scores the first passage wins; so a triple without any word in the passages
+    goes to the first passage.
     """
     if not passages:
         return ()

@@ -1,4 +1,4 @@
-"""How long splitting took in this process, for whoever measures the stages of reading."""
+"""Measures the time that splitting takes in this process, as one stage of parsing."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class WorkTimer:
-    """Seconds since `take` was last called. One thread."""
+    """Accumulates seconds until `reset` is called. For one thread."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -21,7 +21,7 @@ class WorkTimer:
         return seconds
 
     def timed(self, work: Callable[P, T]) -> Callable[P, T]:
-        """`work`, its time counted; what it calls itself of the same kind counts once."""
+        """Returns `work` with its time counted. Time of nested calls with the same timer counts once."""
 
         @wraps(work)
         def measured(*args: P.args, **kwargs: P.kwargs) -> T:

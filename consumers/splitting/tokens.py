@@ -1,7 +1,8 @@
-"""The measure of passages: one token is a word, a CJK character, or a punctuation mark.
+"""The unit of passage sizes: a token is a word, a CJK character, or a punctuation mark.
 
-A word is a run of letters, digits and underscores; a run longer than 32 counts one token for every 32 characters begun,
-so that a file without spaces is measured too. Chinese and Japanese write words without spaces, so there each character counts.
+A word is a run of letters, digits and underscores. A longer run counts one token per 32 characters or part of them, so that
+a file without spaces is measured too. Chinese and Japanese are written without spaces, so each of their characters is a
+token.
 """
 
 import re
@@ -13,4 +14,4 @@ TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,32}}|[^\w\s]")
 def count_tokens(text: str) -> int:
     if len(text) < 100_000:
         return len(TOKEN.findall(text))
-    return sum(1 for _ in TOKEN.finditer(text))  # a list of tens of millions of strings would not fit
+    return sum(1 for _ in TOKEN.finditer(text))  # a list of tens of millions of strings would not fit into memory

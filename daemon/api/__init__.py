@@ -1,4 +1,5 @@
-"""The socket API: HTTP with JSON over a Unix socket, and over TCP where configured.
+"""The HTTP API with JSON, served over a Unix socket and, if configured, over TCP.
 
-`server.ApiServer` serves; `ports` says what it needs of the rest of the daemon; `event_hub.EventHub` brings it events.
+`server.ApiServer` serves it. `service_protocols` declares the ports that the other packages of the daemon implement.
+`event_hub.EventHub` distributes events to clients.
 """

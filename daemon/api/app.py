@@ -1,4 +1,4 @@
-"""The application: every route of the contract, every error a problem."""
+"""The FastAPI application: adds every route of the contract, and answers every error with a problem document."""
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -23,10 +23,11 @@ AddRoutes = Callable[[FastAPI, ApiContext], None]
 
 
 def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI:
-    """The routes over the ports of `context`, and those that each of `more_routes` adds.
+    """Returns the application with the routes over the ports of `context`, and the routes that `more_routes` add.
 
-    `RequestBoundary` around it turns unexpected errors into problems. TypeError where a route does not declare what it needs
-    (`daemon.api.access.rights`)."""
+    `RequestBoundary`, which wraps the application, turns unexpected errors into problems. Raises TypeError if a route does
+    not declare what it requires (`daemon.api.access.rights`).
+    """
     app = FastAPI(
         title="hippod", openapi_url=None, redirect_slashes=False, generate_unique_id_function=lambda route: route.name
     )
@@ -50,7 +51,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """What the framework itself refuses: a path or a method it has no route for."""
+    """Answers the framework's own refusals: an unknown path, or a method that the path does not serve."""
     assert isinstance(error, HTTPException)
     path = request.url.path
     if error.status_code == 405:

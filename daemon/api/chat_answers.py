@@ -1,6 +1,6 @@
-"""Between OpenAI's chat protocol and the memory's own questions: what is asked, and how an answer is written as a message.
+"""Translates OpenAI's chat protocol: a conversation to a question, and an answer or found passages to a message.
 
-Chat programs render a message as Markdown. What others wrote in it, the model among them, is made safe for that.
+Chat programs render messages as Markdown, so text from documents and from the model is escaped.
 """
 
 import re
@@ -15,22 +15,22 @@ from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.errors import Invalid
 
 EARLIER_QUESTIONS = 2
-"""Earlier questions of a conversation that stand before the last one."""
+"""Number of earlier questions put before the last question of a conversation."""
 EARLIER_CHARS = 400
-"""Characters of each."""
+"""Maximum characters of each earlier question."""
 QUESTION_CHARS_MAX = 30_000
-"""A little less than a query's most: the earlier ones stand before it."""
+"""Maximum characters of the last question: less than a query's maximum, to leave space for the earlier questions."""
 _URL_SAFE = ":/?#@!$&*+,;=%~'"
-"""Characters that stay in a link: brackets would end it."""
+"""Characters of a URI that a link does not percent-encode. Brackets are encoded because they would end the link."""
 _LINKED = re.compile("(?:https?|file|kafka|s3)://|added:|mailto:", re.IGNORECASE)
-"""How a document's URI begins that becomes a link. A record's URI may have any scheme, such as one that runs a program."""
+"""Schemes of URIs that become links. A record's URI may have any scheme, even one that starts a program when clicked."""
 
 
 def conversation_question(request: ChatRequest) -> str:
-    """The user's last message, after the two questions before it: "And when?" alone finds nothing.
+    """Returns the user's last message, preceded by the two questions before it: "And when?" alone finds nothing.
 
-    Answers are not taken up (what the memory has said would be found again for having been said), nor are instructions to the
-    model. Invalid where the user says nothing, or too much.
+    Answers are left out, because the memory would find its own statements again; so are instructions to the model. Raises
+    Invalid if the conversation has no user message or the last one is too long.
     """
     asked = [each.text for each in request.messages if each.role == "user" and each.text]
     if not asked:
@@ -55,7 +55,7 @@ def query_request(question: str) -> QueryRequest:
 
 
 def answer_content(answer: AskResponse) -> tuple[str, list[Annotation]]:
-    """The answer with its numbers, and the documents that these stand for as links below it."""
+    """Returns the numbered answer, followed by links to the cited documents, and the annotations."""
     sources = "\n".join(f"- [{each.rank}] {_link(each.title, each.document)}" for each in answer.citations)
     text = safe_markdown(answer.answer)
     content = f"{text}\n\n{sources}" if sources else text
@@ -63,7 +63,7 @@ def answer_content(answer: AskResponse) -> tuple[str, list[Annotation]]:
 
 
 def passages_content(found: QueryResponse) -> tuple[str, list[Annotation]]:
-    """The passages, best first, each as a quotation below the link to its document."""
+    """Returns the passages, best first, each quoted below a link to its document, and the annotations."""
     parts = []
     for passage in found.passages:
         quoted = "\n".join(f"> {line}".rstrip() for line in safe_markdown(passage.text).splitlines())
@@ -75,18 +75,18 @@ def passages_content(found: QueryResponse) -> tuple[str, list[Annotation]]:
 
 
 def _link(title: str, uri: str) -> str:
-    """The document's title, or its URI where it has none, as a link to the document where the URI may be one."""
+    """Returns a link to the document, labelled with its title or else its URI; plain text if the URI must not be a link."""
     if not _LINKED.match(uri):
         return escape_markdown(f"{title} ({uri})" if title else uri)
     scheme, rest = uri[: uri.index(":") + 1], uri[uri.index(":") + 1 :]
     host = "//" if rest.startswith("//") else ""
-    # A renderer that refuses the link shows the URI as text: it must not hold another address.
+    # A renderer that refuses the link shows the URI as text, so the path must not look like another address.
     path = quote(rest.removeprefix(host), safe=_URL_SAFE).replace("//", "/%2F")
     return f"[{escape_markdown(title or uri)}]({scheme}{host}{path})"
 
 
 def _annotations(content: str, cited: Iterable[tuple[int, str, str]]) -> list[Annotation]:
-    """Of (rank, title, URI) each: programs make a link of an annotation, so only of URIs that may be one."""
+    """Takes (rank, title, URI) of each citation. Programs turn annotations into links, so other URIs get none."""
     return [_annotation(content, rank, title, uri) for rank, title, uri in cited if _LINKED.match(uri)]
 
 

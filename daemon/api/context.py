@@ -1,4 +1,4 @@
-"""What the routes share."""
+"""The state that all routes share."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,10 +22,10 @@ from daemon.contract.query import QueryRequest
 
 @dataclass(frozen=True, slots=True)
 class ApiContext:
-    """One for each server; its Unix socket and TCP share it. `stopping` is set when the server begins to stop."""
+    """Shared by all routes of a server, on its Unix socket and on TCP. `stopping` is set when the server begins to stop."""
 
     startup_ports: StartupPorts
-    """All of them: a request gets what its client sees, by `startup`."""
+    """The unrestricted ports. `startup` returns them as a request's client may see them."""
     gate: StartupGate
     limits: ApiLimits
     body_memory: BodyMemory
@@ -35,33 +35,35 @@ class ApiContext:
     subscribers: ConcurrencyLimit
     imports: ConcurrencyLimit
     maintenance: ConcurrencyLimit
-    """Verifying and backing up, which read the whole store."""
+    """Verifications and backups, which read the whole store."""
     waits: ConcurrencyLimit
     """Requests that wait for documents to be indexed."""
     as_of: ConcurrencyLimit
-    """Queries of an earlier commit."""
+    """Queries at an earlier commit."""
     rate_limiter: RateLimiter
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def startup(self, request: Request) -> StartupPorts:
-        """What answers from the first moment, as the client of `request` has it."""
+        """Returns the ports that answer from the first moment, limited to what the client of `request` may see."""
         return startup_ports(self.startup_ports, client_of(request.scope))
 
     async def memory(self, request: Request) -> MemoryPorts:
-        """The memory, as the client of `request` has it. Waits for it as `StartupGate.ports` does."""
+        """Returns the memory's ports, limited to what the client may see. Waits until they exist, see `StartupGate.ports`."""
         client = client_of(request.scope)
         return memory_ports(await self.gate.ports(), client)
 
     def body_reservation(self, request: Request) -> AbstractContextManager[BodyReservation]:
-        """The part of `body_memory` for the body of `request`."""
+        """Reserves a part of `body_memory` for the body of `request`."""
         return self.body_memory.reservation(identity_of(request.scope))
 
     @asynccontextmanager
     async def memory_for_query(
         self, request: Request, wanted: QueryRequest | GraphRequest
     ) -> AsyncIterator[MemoryPorts]:
-        """The memory and a slot for `wanted`. A request that came while hippod started gets one in turn, oldest first; later
-        ones are refused while all are taken (Busy)."""
+        """Yields the memory's ports while holding a slot for `wanted`.
+
+        Requests that arrived while hippod started wait for a slot, oldest first. Later ones raise Busy if no slot is free.
+        """
         started = self.gate.is_decided
         ports = await self.memory(request)
         limit = self.queries if wanted.as_of is None else self.as_of

@@ -1,4 +1,4 @@
-"""Events from any thread to any number of readers, none of which can block the daemon or fill its memory."""
+"""Delivers events from any thread to any number of readers. A slow reader neither blocks the daemon nor fills its memory."""
 
 import asyncio
 import threading
@@ -11,11 +11,11 @@ from daemon.api.access.event_view import EventView
 from daemon.contract.status import Event, EventName
 
 EVENTS_QUEUED_MAX = 1024
-"""How many events one reader may be behind. Beyond, its oldest are dropped."""
+"""Maximum events queued for one reader. If the queue is full, its oldest event is dropped."""
 
 
 class EventHub:
-    """`publish` may be called from any thread and never waits."""
+    """Delivers events to readers. `publish` may be called from any thread and never waits."""
 
     def __init__(self, capacity: int = EVENTS_QUEUED_MAX) -> None:
         self._capacity = capacity
@@ -33,8 +33,10 @@ class EventHub:
         after: object | None = None,
         **more: Any,
     ) -> None:
-        """Sends the event to every reader that may see it. `before`, `after`: the document that it is about, as it was and as
-        it is now. `more` must be JSON values."""
+        """Sends an event to every reader that may see it.
+
+        `before` and `after` are the document before and after the change. Values of `more` must be JSON values.
+        """
         with self._lock:
             self._last_id += 1
             if not self._readers:
@@ -44,7 +46,7 @@ class EventHub:
                 reader.push(published, before, after)
 
     def events(self, view: EventView | None = None) -> "EventSubscription":
-        """A new reader on the running event loop; it gets what is published from now on, as `view` shows it."""
+        """Adds a reader on the running event loop; it receives the events published from now on, filtered by `view`."""
         reader = EventSubscription(self, self._lock, self._capacity, asyncio.get_running_loop(), view)
         with self._lock:
             if self._closed:
@@ -58,13 +60,13 @@ class EventHub:
             self._readers.discard(reader)
 
     def close(self) -> None:
-        """Ends all readers, and those that come."""
+        """Ends all readers, present and future."""
         with self._lock:
             self._closed = True
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Ends all readers; they may come again, perhaps to see something else."""
+        """Ends all present readers. They may reconnect, possibly with another view."""
         with self._lock:
             for reader in self._readers:
                 reader.end()
@@ -72,7 +74,7 @@ class EventHub:
 
 
 class EventSubscription:
-    """One reader's bounded queue. The oldest events go first: a `lost` event takes their place."""
+    """One reader's bounded queue. If it overflows, the oldest events are replaced by one `lost` event with their number."""
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class EventSubscription:
         self._wake = asyncio.Event()
 
     def push(self, event: Event, before: object | None, after: object | None) -> None:
-        """With the lock held."""
+        """Queues the event if the view shows it. The caller holds the lock."""
         shown = event if self._view is None else self._view.shown(event, before, after)
         if shown is not None:
             self._queue_event(shown)
@@ -107,14 +109,14 @@ class EventSubscription:
         self._wake_reader()
 
     def end(self) -> None:
-        """With the lock held."""
+        """Ends the subscription after the queued events. The caller holds the lock."""
         self._ended = True
         self._wake_reader()
 
     def _wake_reader(self) -> None:
-        if not self._woken:  # one wake-up for however many events come before the reader runs
+        if not self._woken:  # one wake-up, however many events come before the reader runs
             self._woken = True
-            with suppress(RuntimeError):  # the loop is closed: nobody is left to read
+            with suppress(RuntimeError):  # the loop is closed, so no reader is left
                 self._loop.call_soon_threadsafe(self._wake.set)
 
     def __aiter__(self) -> "EventSubscription":

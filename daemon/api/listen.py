@@ -1,5 +1,8 @@
-"""The sockets that the API listens on: bound, given mode and group, and only then open to connections; or inherited from the
-service manager (`inherited_socket`)."""
+"""The sockets on which the API listens.
+
+A Unix socket gets its mode and group before it accepts connections. The service manager may also pass one
+(`inherited_socket`).
+"""
 
 import errno
 import grp
@@ -14,22 +17,22 @@ from pathlib import Path
 from daemon.config_types.private_umask import make_shared_folder
 
 SOCKET_PATH_BYTES_MAX = 107
-"""The kernel's limit on a Unix socket's path."""
+"""The kernel's maximum for the path of a Unix socket."""
 
 
 FIRST_INHERITED_FD = 3
-"""systemd passes sockets from this descriptor on (sd_listen_fds(3))."""
+"""The first descriptor that systemd passes to a service (sd_listen_fds(3))."""
 
 
 class ListenError(Exception):
-    """The API cannot listen on the configured address; the message says why and what to do."""
+    """The API cannot listen on the configured address. The message says why and what to do."""
 
 
 def bind_unix(path: Path, mode: int, group: str | None) -> socket.socket:
-    """A bound socket at `path`, not listening yet.
+    """Returns a socket bound to `path` that does not listen yet.
 
-    A connection is refused until `listen`, so that mode and group hold before the first one can come; a umask, which
-    all threads share, is not needed for that. A socket that a dead process left is replaced, a live one is an error.
+    Connections are refused until `listen`, so mode and group are set before the first one. This needs no umask, which all
+    threads would share. The socket of a dead process is replaced; that of a live process raises ListenError.
     """
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
         raise ListenError(
@@ -81,7 +84,7 @@ def _clear_stale(path: Path) -> None:
 
 
 def _listening_process(connected: socket.socket) -> str:
-    """Which process listens at the other end, where the system knows."""
+    """Returns " by process PID" for the process that listens at the other end, or "" if the system does not know it."""
     if not hasattr(socket, "SO_PEERCRED"):
         return ""
     pid, _, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -96,11 +99,10 @@ def _gid(group: str) -> int:
 
 
 def inherited_socket(environ: MutableMapping[str, str]) -> socket.socket | None:
-    """The Unix socket that the service manager made and listens on for this process, None where it made none.
+    """Returns the listening Unix socket that the service manager passed to this process, or None if it passed none.
 
-    Its mode, its group and its file are the manager's: nothing of it is changed or unlinked here. ListenError for any
-    other kind of socket. The variables that name it are inherited out of `environ`, so that no child
-    thinks that it is meant.
+    The manager owns the socket's mode, group and file; hippod changes and unlinks nothing. Raises ListenError for any other
+    kind of socket. Removes the variables that describe it from `environ`, so that no child process takes them for its own.
     """
     variables = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
     if (
@@ -146,14 +148,14 @@ def bind_tcp(host: str, port: int) -> socket.socket:
         bound = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ListenError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-    # Connections have it from the socket that they come in on. Without it the body of an answer waits 40 ms, until the
-    # client has acknowledged its head; asyncio sets it only on sockets that were made by naming the protocol.
+    # Accepted connections inherit TCP_NODELAY. Without it, the body of a response waits 40 ms for the client to acknowledge
+    # the head. asyncio sets it only on sockets that were created with an explicit protocol.
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return bound
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode, None when nothing is there."""
+    """Returns device and inode of `path`, None if it does not exist."""
     try:
         found = path.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: what the routes take and give, made from the contract's models."""
+"""`GET /openapi.json`: describes requests and responses of all routes, generated from the contract's models."""
 
 import asyncio
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ PROBLEM_HEADERS: dict[int, dict[str, Any]] = {
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems a route may answer with, and those that any may (401, 403 and 421 over TCP only)."""
+    """Returns the problems with one of `statuses`, and those that any route may return (401, 403 and 421 on TCP only)."""
     by_status = _errors_by_status()
     found: dict[int | str, dict[str, Any]] = {}
     for status in sorted({*statuses, 400, 401, 403, 421, 429, 500, 503}):
@@ -84,7 +84,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _errors_by_status() -> dict[int, list[type[RequestError]]]:
-    """What requests are refused with, by their HTTP status."""
+    """Returns the subclasses of `RequestError` by HTTP status."""
     by_status: dict[int, list[type[RequestError]]] = {}
     for error in RequestError.__subclasses__():
         by_status.setdefault(error.status, []).append(error)
@@ -92,7 +92,7 @@ def _errors_by_status() -> dict[int, list[type[RequestError]]]:
 
 
 def json_body(model: type[BaseModel], *, lines: bool = False, required: bool = True) -> dict[str, Any]:
-    """A JSON body; `lines` when the same comes as JSON lines too."""
+    """Returns the request body's description: JSON of `model`, and also JSON lines if `lines`."""
     content: dict[str, Any] = {JSON: {"schema": {"$ref": REF.format(model=model.__name__)}}}
     if lines:
         content[NDJSON] = {"schema": {"type": "string", "description": "One JSON document a line."}}
@@ -100,13 +100,13 @@ def json_body(model: type[BaseModel], *, lines: bool = False, required: bool = T
 
 
 def raw_body(schema: Mapping[str, Any], *others: str) -> dict[str, Any]:
-    """A JSON body that is no model of the contract, and under which other media types it may come as well."""
+    """Returns the description of a JSON body without a model in the contract; `others` are further media types."""
     content = {media_type: {"schema": dict(schema)} for media_type in (JSON, *others)}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def text_response(media_type: str, description: str, *, streamed: bool = False) -> dict[int | str, dict[str, Any]]:
-    """A 200 that is not a JSON document."""
+    """Returns the description of a 200 response that is not a JSON document."""
     found: dict[str, Any] = {"description": description, "content": {media_type: {"schema": {"type": "string"}}}}
     if streamed:
         never = {"description": "no-store", "required": True, "schema": {"type": "string", "const": "no-store"}}
@@ -115,30 +115,30 @@ def text_response(media_type: str, description: str, *, streamed: bool = False) 
 
 
 def alternative_response(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """A 200 that comes under another media type where `Accept` names it."""
+    """Returns the description of a 200 response of another media type, sent if `Accept` contains it."""
     return {200: {"content": {media_type: {"schema": {"type": "string", "description": description}}}}}
 
 
 def query_parameters(model: type[BaseModel], rename: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The query string's parameters, one a field."""
+    """Returns the description of the query string's parameters, one per field of `model`."""
     schema = model.model_json_schema(mode="validation")
     found = []
     for name, field in schema["properties"].items():
         parameter = (rename or {}).get(name, name)
         inlined = _without_null(_inline(field, schema))
-        # A value of several parts is JSON in the query string too.
+        # An object is passed as JSON in the query string.
         how = {"content": {JSON: {"schema": inlined}}} if inlined.get("type") == "object" else {"schema": inlined}
         found.append({"name": parameter, "in": "query", "required": False, **how})
     return {"parameters": found}
 
 
 def path_parameter(name: str, description: str) -> dict[str, Any]:
-    """The parameter in the path."""
+    """Returns the description of a parameter in the path."""
     return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
 
 
 def _without_null(field: dict[str, Any]) -> dict[str, Any]:
-    """Without the `null` of an optional field: a parameter is left out instead."""
+    """Returns an optional field's schema without the `null` type: a client omits the parameter instead."""
     choices = [each for each in field.get("anyOf", []) if each.get("type") != "null"]
     default = {"default": field["default"]} if field.get("default") is not None else {}
     whole = {**choices[0], **default} if len(choices) == 1 else field
@@ -173,7 +173,7 @@ def add_route(app: FastAPI, version: str) -> None:
 
 
 def document(app: FastAPI, version: str) -> dict[str, Any]:
-    """The OpenAPI document of an application: its routes, and the models of the contract."""
+    """Returns the OpenAPI document of an application, with the models of the contract."""
     found = get_openapi(
         title="hippod",
         version=version,

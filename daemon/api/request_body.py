@@ -1,4 +1,4 @@
-"""Reading a request's body within limits of size, time and memory."""
+"""Reads a request's body within limits of size, time and memory."""
 
 import asyncio
 from collections import Counter
@@ -18,10 +18,10 @@ from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, Unsuppor
 
 
 class BodyDeadline:
-    """An ASGI `receive` that raises TooSlow when the client does not send the body in time.
+    """An ASGI `receive` that raises TooSlow if the client does not send the body in time.
 
-    Only the time spent waiting for the client counts, not the time that the reader takes between two pieces. There is no
-    deadline once the body is complete or an answer has begun: from then on `receive` waits for the client to disconnect.
+    Only the time spent waiting for the client counts, not the reader's time between two pieces. The deadline ends when the
+    body is complete or a response has begun: from then on `receive` waits for the client to disconnect.
     """
 
     def __init__(self, receive: Receive, limits: ApiLimits, answering: Callable[[], bool]) -> None:
@@ -59,8 +59,11 @@ class BodyDeadline:
 
 
 class BodyMemory:
-    """Counts the bytes of all bodies in memory, over all requests of one event loop. Busy beyond the limit, or beyond what
-    one client may hold of it; a client's only body is bound by the limit alone."""
+    """Limits the total bytes of request bodies in memory, for all requests of one event loop.
+
+    `BodyReservation.take` raises Busy beyond the limit, or beyond the client's share of it. The share does not apply to a
+    client's only body.
+    """
 
     def __init__(self, limit: int, client_share: float = 1.0) -> None:
         self._shares = FairShares(limit, client_share)
@@ -95,7 +98,7 @@ class BodyMemory:
 
 
 class BodyReservation:
-    """One request's part of `BodyMemory`."""
+    """The bytes of `BodyMemory` that one request holds."""
 
     def __init__(self, memory: BodyMemory, client: str) -> None:
         self._memory = memory
@@ -108,7 +111,7 @@ class BodyReservation:
 
 
 def body_media_type(request: Request, allowed: Collection[str]) -> str:
-    """The body's media type, the first of `allowed` where the client names none. UnsupportedMediaType for one not `allowed`."""
+    """Returns the body's media type, or the first of `allowed` if none is sent. Raises UnsupportedMediaType for others."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not media_type:
         return next(iter(allowed))
@@ -124,7 +127,7 @@ def has_body(request: Request) -> bool:
 
 
 async def body_chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The body's pieces as they arrive. TooLarge as soon as its length is known to be above `limit`."""
+    """Yields the body's pieces as they arrive. Raises TooLarge as soon as the body is known to be longer than `limit`."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
@@ -151,9 +154,10 @@ async def read_body(request: Request, reservation: BodyReservation, limits: ApiL
 
 
 async def read_json_lines(request: Request, reservation: BodyReservation, limits: ApiLimits) -> list[dict[str, Any]]:
-    """JSON lines as objects; empty lines are passed over. A line may be as long as a JSON body.
+    """Reads a body of JSON lines; returns one object per line. Empty lines are skipped.
 
-    TooLarge at the first document beyond `documents_per_request`: millions fit into one body, and all would be refused.
+    Raises TooLarge if a line is longer than a JSON body may be, or at the first document beyond `documents_per_request`: a
+    body can contain millions of documents, and all of them would be refused.
     """
     found: list[dict[str, Any]] = []
     number = 0

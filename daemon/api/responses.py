@@ -1,4 +1,4 @@
-"""Responses: models straight to bytes, errors as problem+json."""
+"""Responses: models as JSON, errors as problem+json."""
 
 from collections.abc import Mapping
 
@@ -12,20 +12,20 @@ from daemon.observe import metrics
 
 
 def json_response(model: BaseModel, status: int = 200) -> Response:
-    """Serialised by pydantic-core, without a Python dict on the way."""
+    """Returns the model as a response. pydantic-core serialises it without an intermediate Python dict."""
     return Response(model.__pydantic_serializer__.to_json(model), status, media_type=JSON)
 
 
 REFUSAL_STATUSES = (401, 403, 408, 413, 421, 429, 503)
-"""Statuses of requests that are turned away for what they are or when they come, not for what they say."""
+"""Statuses of requests that are refused because of their sender, size, speed or time, not because of their content."""
 
 
 OPENAI_PATHS = (Route.CHAT, Route.MODELS)
-"""Where OpenAI's clients ask: they look for `error` in what is refused."""
+"""The paths of OpenAI's protocol. Its clients expect an `error` key in the body of a refusal."""
 
 
 def problem_response(error: RequestError, headers: Mapping[str, str] | None = None, path: str = "") -> Response:
-    """`path`: what was asked; on OpenAI's paths the problem also says in their shape what is wrong."""
+    """Returns the error as a problem response. If `path` is one of OpenAI's paths, the body also has OpenAI's `error`."""
     if error.status in REFUSAL_STATUSES:
         metrics.REFUSED.labels(error.reason).inc()
     all_headers = {**error.headers, **(headers or {})}
@@ -38,7 +38,7 @@ def problem_response(error: RequestError, headers: Mapping[str, str] | None = No
 
 
 def openai_error(error: RequestError) -> OpenAiError:
-    """The refusal as OpenAI's clients know it; `code` is the problem's type."""
+    """Returns the refusal in OpenAI's format; `code` is the problem's type."""
     details = "; ".join(f"{each.field}: {each.message}" for each in error.errors)
     message = f"{error.detail} {details}".strip()
     kind = "server_error" if error.status >= 500 else "invalid_request_error"

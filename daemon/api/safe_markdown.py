@@ -1,10 +1,10 @@
-"""Text that others wrote, made safe for a client that renders it as Markdown.
+"""Makes text from documents and from the model safe for a client that renders it as Markdown.
 
-Rendering must not make the client send a request. So an image becomes a link that the reader can see, HTML becomes text, and
-a link leads to the web or to a mail address.
+Rendering must not make the client send a request. So images become visible links, HTML becomes text, and links lead only to
+http, https or mailto addresses.
 
-Every rule looks at a few characters alone, and holds inside and outside of code: renderers differ in where code ends. So an
-answer that is sent in pieces is the same text as one that is sent at once.
+Every rule depends on a few characters only, and applies inside and outside of code, because renderers disagree about where
+code ends. So an answer that is sent in pieces is the same text as one that is sent at once.
 """
 
 import re
@@ -19,15 +19,16 @@ _DANGEROUS: Final = re.compile(
 _KEPT_SCHEME: Final = re.compile(r"(?:^|[^A-Za-z0-9+.-])(?:https?|file|kafka|s3):\Z", re.IGNORECASE)
 _SCHEME_CHARS: Final = 8
 _UNDECIDED: Final = re.compile(r"(?<!\\)\\*(?:[!<]|(?<!/)/+)?\Z")
-"""Characters at the end of a text that the next character may turn into markup."""
+"""Matches characters at the end of a text that the next character may turn into markup."""
 _UNDECIDED_LINK: Final = re.compile(r"(?<=\])\((\S{0,8})\Z")
 
 
 def safe_markdown(text: str, finished: bool = True) -> str:
-    """`text` without Markdown or HTML that lets a renderer send a request, or that links to anything but http(s) and mailto.
+    """Returns `text` without Markdown or HTML that makes a renderer send a request, or that links elsewhere than http(s) or
+    mailto.
 
-    Of a text that is not `finished`, the result is the part that no continuation changes: it is the beginning of the
-    result of every longer text.
+    If the text is not `finished`, returns the part that no continuation can change: a prefix of the result of every longer
+    text.
     """
     end = len(text) if finished else _decided(text)
     out: list[str] = []
@@ -41,7 +42,7 @@ def safe_markdown(text: str, finished: bool = True) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """`text` as Markdown that shows it as it stands, on one line: for titles and names."""
+    """Returns `text` escaped as one line of Markdown that displays it literally; for titles and names."""
     return safe_markdown(re.sub(r"[\\`*_\[\]<>&!|~]", r"\\\g<0>", " ".join(text.split())))
 
 
@@ -61,7 +62,7 @@ def _has_kept_scheme(found: re.Match[str]) -> bool:
 
 
 def _decided(text: str) -> int:
-    """How many characters of an unfinished text have their meaning already."""
+    """Returns the length of the part of an unfinished text whose meaning no continuation can change."""
     link = _UNDECIDED_LINK.search(text)
     if link is not None and any(start.startswith(link[1].lower()) for start in _LINK_STARTS):
         return link.start()

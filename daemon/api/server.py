@@ -1,4 +1,4 @@
-"""The API as a part of the daemon: started before the memory is open, stopped within a time."""
+"""The API server: starts before the memory is open, and stops within a time limit."""
 
 import asyncio
 import socket
@@ -26,15 +26,16 @@ from daemon.config_types.path_validators import read_token
 
 log = structlog.get_logger(__name__)
 CANCEL_RESERVE_S = 1.0
-"""What is kept of the stop time for requests that have to be cancelled."""
+"""Part of the stop time that is reserved for requests that must be cancelled."""
 LAST_ACCEPTED_S = 0.05
 """How long connections that were accepted just before a stop may take to be set up and read."""
 
 
 class ApiServer:
-    """Serves `ports` at once and `memory` once its gate is open, on the running event loop.
+    """Serves `ports` at once, and the ports of `memory` after its gate has opened, on the running event loop.
 
-    `inherited` is a Unix socket that is bound already (a service manager's)."""
+    `inherited` is a bound Unix socket that a service manager passed.
+    """
 
     def __init__(
         self,
@@ -47,9 +48,9 @@ class ApiServer:
         tcp_middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
         tcp_apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
-        """`tcp_middleware` runs before the checks of `TcpAuthMiddleware`, the last one outermost.
+        """`tcp_middleware` runs before the checks of `TcpAuthMiddleware`; its last element is the outermost.
 
-        `tcp_apps` are served on TCP alone, below their paths, see `daemon.api.middleware.tcp_auth`.
+        `tcp_apps` are served on TCP only, at and below their paths, see `daemon.api.middleware.tcp_auth`.
         """
         self._settings = settings
         self._inherited = inherited
@@ -59,13 +60,13 @@ class ApiServer:
         self._app = build(self._context, more_routes)
         self._sides: list[HttpListener] = []
         self._made: tuple[int, int] | None = None
-        # Who reads events was let in once: by a token that has been changed since, nobody goes on.
+        # An open event stream was authenticated once. If a token becomes invalid, all streams end.
         self._clients = Clients(settings.clients, settings.token_file, ports.events.disconnect)
         self.tcp_address: tuple[str, int] | None = None
-        """Where it listens on TCP, once started (the port that was chosen when 0 was configured)."""
+        """The TCP address on which the server listens after `start`, with the chosen port if port 0 is configured."""
 
     async def start(self) -> None:
-        """Returns once connections are accepted. ListenError when it cannot listen; nothing is left behind then."""
+        """Returns when connections are accepted. Raises ListenError, after cleaning up, if it cannot listen."""
         try:
             await self._start()
         except BaseException:
@@ -92,17 +93,17 @@ class ApiServer:
             log.info("listening", tcp=f"{host}:{self.tcp_address[1]}")
 
     def _identified(self, app: ASGIApp) -> ASGIApp:
-        """`app` behind `ClientMiddleware`, for one side: each has connections of its own."""
+        """Wraps `app` in `ClientMiddleware` for one listener. Each listener has its own connection limit."""
         limits = self._settings.limits
         requests = ConcurrencyLimit(limits.connections, "requests", limits.client_share)
         return ClientMiddleware(app, self._clients, self._context.rate_limiter, requests, self._context.stopping)
 
     def use_token_file(self, path: Path | None) -> None:
-        """For a reload: the token is in this file from now on. Its content may change at any time without a call."""
+        """Uses the token in this file from now on; for a reload. The file may change later without a call."""
         self._clients.use_token_file(path)
 
     def use_clients(self, clients: Sequence[ClientRule]) -> None:
-        """For a reload: these are the clients from now on. Who reads events has to come again."""
+        """Uses these clients from now on; for a reload. Readers of events must reconnect."""
         if self._clients.use_rules(clients):
             self._context.startup_ports.events.disconnect()
 
@@ -130,14 +131,14 @@ class ApiServer:
         await side.begin(bound)
 
     def stopping(self) -> None:
-        """Ends questions and waits; everything else goes on until `stop`."""
+        """Ends waiting requests and questions to the model; other requests continue until `stop`."""
         self._context.stopping.set()
 
     async def stop(self, timeout_s: float) -> None:
-        """Accept nothing new, end the endless (events, wait), let the rest finish, then cut what is left.
+        """Stops accepting connections, ends event streams and waits, lets other requests finish, then cancels the rest.
 
-        To be awaited before what the requests need is closed. Whoever connects from now on is refused by the kernel; on an
-        inherited socket it waits there for the next hippod.
+        Await it before closing what the requests use. The kernel refuses new connections; on an inherited socket it queues
+        them for the next hippod process.
         """
         self._context.stopping.set()
         self._context.startup_ports.events.close()
@@ -149,7 +150,7 @@ class ApiServer:
 
 
 class HttpListener(uvicorn.Server):
-    """One uvicorn on one socket. Signals are the daemon's."""
+    """One uvicorn server on one socket. It installs no signal handlers: the daemon handles signals."""
 
     def __init__(self, config: HttpServerConfig) -> None:
         super().__init__(config)
@@ -175,7 +176,7 @@ class HttpListener(uvicorn.Server):
             raise ListenError("the HTTP server ended as it started")
 
     async def _stop_accepting(self) -> None:
-        """Leaves new connections to the kernel. Closing the socket at once would reset those that were just accepted."""
+        """Stops accepting and lets the kernel queue connections. Closing at once would reset recently accepted ones."""
         loop = asyncio.get_running_loop()
         listening = [each for server in self.servers for each in server.sockets]
         if not self.should_exit and listening:

@@ -1,11 +1,10 @@
-"""What the routes need of the rest of the daemon, one protocol a concern, in the contract's types.
+"""The ports: protocols that the services implement for the routes, one per concern, in the contract's types.
 
-Every method runs on the API's event loop and must not hold it: whatever takes more than a millisecond (the store, a
-model, hashing, parsing, building a long list of models) belongs in a thread (`asyncio.to_thread`, or an executor of the
-port's own with as many threads as may run at a time) and is awaited. A route awaits a port under no lock. When the
-client goes away or the daemon stops, `wait`, `ask` and the iterators are cancelled or closed: they clean up in
-`finally`, as any coroutine does. A port refuses with an error of `daemon.errors`; anything else it raises is logged
-and becomes a 500 that says nothing of the inside.
+Every method runs on the API's event loop and must not block it. Work that takes more than a millisecond (store, model,
+hashing, parsing, building a long list of models) runs in a thread (`asyncio.to_thread`, or an executor of the port with as
+many threads as may run at once) and is awaited. A route holds no lock while it awaits a port. When the client disconnects or
+the daemon stops, `wait`, `ask` and the iterators are cancelled or closed, and clean up in `finally`. A port refuses a request
+with an error of `daemon.errors`; any other exception is logged and becomes a 500 without details.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -37,45 +36,47 @@ from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overv
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]
-"""Of labels and a document of the store's."""
+"""Takes a client's labels and a document of the store; returns whether the client sees the document."""
 
 
 class QueryPort(Protocol):
     async def wait_for_positions(self, request: QueryRequest) -> None:
-        """Returns once the memory has all that `after` names. TimedOut after `after_timeout_s`."""
+        """Returns when the memory contains all positions in `after`. Raises TimedOut after `after_timeout_s`."""
         ...
 
     async def query(self, request: QueryRequest) -> QueryResponse:
-        """From one snapshot. NotConfigured for a mode or filter that the configuration has not."""
+        """Answers from one snapshot. Raises NotConfigured for a mode or filter that the configuration lacks."""
         ...
 
 
 class GraphPort(Protocol):
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
-        """From one snapshot; refuses as a query does. None where the phrase or passage to expand is not in the memory."""
+        """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown; raises like `query`."""
         ...
 
 
 class AskPort(Protocol):
     async def ask(self, request: AskRequest) -> AskResponse:
-        """Upstream when the LLM fails."""
+        """Answers a question with the model. Raises UpstreamFailed if the model fails."""
         ...
 
     def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
-        """What happens in each step; all of the answer's text so far, each time longer; last the answer itself. Fails as
-        `ask` does."""
+        """Yields the events of each step, the answer's text so far (each time all of it), and last the answer.
+
+        Raises like `ask`.
+        """
         ...
 
 
 class JudgePort(Protocol):
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
-        """Upstream when the LLM fails."""
+        """Judges an answer with the model. Raises UpstreamFailed if the model fails."""
         ...
 
 
 class SessionPort(Protocol):
     async def sessions(self, scope: Scope | None = None) -> SessionList:
-        """Those of this client that have not expired, by name."""
+        """Returns the client's sessions that have not expired, sorted by name."""
         ...
 
     async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse: ...
@@ -85,7 +86,7 @@ class ExtractionPort(Protocol):
     async def reextract(self) -> ExtractionResponse: ...
 
     async def backfill(self) -> ExtractionResponse:
-        """Returns once it is under way. NotConfigured where passages are read by a server."""
+        """Starts the backfill and returns. Raises NotConfigured if a server does the extraction."""
         ...
 
     async def status(self) -> ExtractionResponse: ...
@@ -93,55 +94,60 @@ class ExtractionPort(Protocol):
 
 class DocumentPort(Protocol):
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
-        """All or none. Returns once a crash does not lose them. Invalid names the first bad ones (`documents[3].text`), and
-        those whose labels the client may not give."""
+        """Adds all documents or none; returns when a crash cannot lose them.
+
+        Raises Invalid, naming the first wrong fields (`documents[3].text`), also for labels that the client may not assign.
+        """
         ...
 
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
-        """What is out of `scope` is missing."""
+        """Removes documents. Reports a document outside `scope` as missing."""
         ...
 
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
-        """Of what is in `scope`. NotFound for a name without a source or document in sight; Conflict for a followed folder."""
+        """Removes a source's documents that are in `scope`.
+
+        Raises NotFound if no visible source or document has the name, Conflict for a followed folder.
+        """
         ...
 
     async def documents(self, request: ListRequest) -> DocumentList:
-        """At most `request.limit`, by URI; `next` is set when more follow."""
+        """Returns at most `request.limit` documents, sorted by URI; `next` is set if there are more."""
         ...
 
     async def scopes(self, scope: Scope | None = None) -> ScopeList:
-        """What a scope within `scope` may name."""
+        """Returns the sources, labels and folders that a scope within `scope` may name."""
         ...
 
     async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
-        """What `key` names (see `daemon.contract.show`), lists cut at `limit`; None when nothing has that name."""
+        """Returns what `key` names (see `daemon.contract.show`), with lists cut at `limit`; None if nothing has that name."""
         ...
 
     async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
-        """None: every failed document of `scope`."""
+        """Retries failed documents; all in `scope` if `uris` is None."""
         ...
 
     async def confirm(self, source: str) -> ConfirmResponse:
-        """NotFound where there is no such source, Conflict where it holds nothing back."""
+        """Raises NotFound if the source does not exist, Conflict if it has no pending removals."""
         ...
 
 
 class StatusPort(Protocol):
     def state(self) -> DaemonState:
-        """At once."""
+        """Returns the daemon's state without waiting."""
         ...
 
     async def status(self, scope: Scope | None = None) -> Status:
-        """From counters where there is no scope: it is called at every scrape."""
+        """Returns the status. Without a scope it uses counters only, because every metrics scrape calls it."""
         ...
 
     async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
-        """Returns once all that the sources had when it was called is committed or failed; TimedOut after the time."""
+        """Returns when everything that the sources contained at the call is committed or failed. Raises TimedOut."""
         ...
 
 
 class Subscription(Protocol):
-    """One reader of events, registered from the moment it exists, and bounded: a `lost` event replaces those it missed."""
+    """One reader of events, registered on creation. Its queue is bounded: one `lost` event replaces all dropped events."""
 
     def __aiter__(self) -> AsyncIterator[Event]: ...
 
@@ -151,47 +157,49 @@ class Subscription(Protocol):
 
 
 class Events(Protocol):
-    """`daemon.api.event_hub.EventHub` is one."""
+    """Implemented by `daemon.api.event_hub.EventHub`."""
 
     def events(self, view: EventView | None = None) -> Subscription:
-        """`view`: what of them the reader sees; all without one."""
+        """Adds a reader. `view` selects the events that it sees; without one it sees all."""
         ...
 
     def close(self) -> None:
-        """Ends every subscription once it has given the events that wait in it, and those that come."""
+        """Ends every present and future subscription, each after its queued events."""
         ...
 
     def disconnect(self) -> None:
-        """Ends every subscription so."""
+        """Ends every present subscription after its queued events."""
         ...
 
 
 class TransferPort(Protocol):
     def export(self, format: ExportFormat, scope: Scope | None = None) -> AsyncGenerator[bytes, None]:
-        """Whole lines (but for a packed format), many to a chunk (64 KiB or so), of one snapshot, made as asked for."""
+        """Yields one snapshot in chunks of about 64 KiB, produced on demand: whole lines unless the format is compressed."""
         ...
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
-        """Reads the file's bytes as they arrive (spooled to disk, not to memory). Invalid when it is no such file."""
+        """Imports a file. Spools the bytes to disk as they arrive. Raises Invalid if it is not such a file."""
         ...
 
     async def verify(self) -> VerifyResponse: ...
 
     async def backup(self, directory: str) -> BackupResponse:
-        """Conflict where the directory cannot be written."""
+        """Raises Conflict if the directory cannot be written."""
         ...
 
 
 class OverviewPort(Protocol):
     async def overview(self, scope: Scope | None = None) -> Overview:
-        """How the memory has grown, and what came last: for the page."""
+        """Returns the memory's growth and its newest documents, for the page."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """What needs the open memory; `daemon.api.startup_gate` gives them to routes. `asks` and `judge` are None where no
-    LLM is configured."""
+    """The ports that need the open memory; routes get them from `daemon.api.startup_gate`.
+
+    `asks` and `judge` are None if no language model is configured.
+    """
 
     queries: QueryPort
     documents: DocumentPort
@@ -206,9 +214,9 @@ class MemoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class StartupPorts:
-    """What answers from the first request on, while the memory is still being opened."""
+    """The ports that answer from the first request on, while the memory is still opening."""
 
     status: StatusPort
     events: Events
     sees: Sees = field(default=lambda _labels, _document: False)
-    """Whether a client with these labels sees a document, by the labels that sources have now."""
+    """Returns whether a client with these labels sees a document, using the labels that sources have now."""

@@ -1,4 +1,4 @@
-"""The API listens before the memory is open; requests that need the memory wait here for it."""
+"""Makes requests wait for the memory: the API listens before the memory is open."""
 
 import asyncio
 
@@ -6,11 +6,11 @@ from daemon.api.service_protocols import MemoryPorts
 from daemon.errors import NotReady
 
 STARTUP_WAIT_S = 100.0
-"""How long a request waits for the memory before it is refused. hippoctl waits longer than this for an answer."""
+"""How long a request waits for the memory before it is refused. hippoctl's own timeout is longer."""
 
 
 class StartupGate:
-    """Gives routes the memory's ports once there are any. On one event loop."""
+    """Gives the memory's ports to routes once they exist. Use from one event loop only."""
 
     def __init__(self, wait_s: float = STARTUP_WAIT_S) -> None:
         self._wait_s = wait_s
@@ -19,20 +19,20 @@ class StartupGate:
 
     @property
     def is_decided(self) -> bool:
-        """Whether nobody waits: the memory is open, or will not be."""
+        """Whether the start has succeeded or failed, so that requests no longer wait."""
         return self._decided.is_set()
 
     def open(self, ports: MemoryPorts) -> None:
-        """The memory is open: requests that wait go on, and later ones wait no more."""
+        """Lets waiting and later requests use `ports`: the memory is open."""
         self._ports = ports
         self._decided.set()
 
     def give_up(self) -> None:
-        """The memory will not be opened: requests that wait are refused. No effect on an open gate."""
+        """Refuses waiting and later requests: the memory will not be opened. No effect on an open gate."""
         self._decided.set()
 
     async def ports(self) -> MemoryPorts:
-        """Waits until the gate is open. NotReady when that takes longer than `wait_s`, or hippod stops before."""
+        """Returns the ports when the gate is open. Raises NotReady after `wait_s`, or if hippod stops first."""
         try:
             async with asyncio.timeout(self._wait_s):
                 await self._decided.wait()

@@ -1,4 +1,4 @@
-"""Streamed responses: made as the client reads, and no faster. Server-sent events are written here."""
+"""Streamed responses, produced no faster than the client reads; also formats server-sent events."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -18,9 +18,9 @@ HEARTBEAT = b":\n\n"
 
 
 class LimitedStream(Response):
-    """Streams what `begin()` yields, in a slot of `limit`; without one where only what is found already is sent.
+    """Streams what `begin()` yields while holding a slot of `limit`. `limit` is None if the result exists already.
 
-    The first chunk is made before the response begins, so that an error up to there is answered as a problem.
+    The first chunk is produced before the response begins, so an error up to that point becomes a problem response.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class LimitedStream(Response):
 
 
 async def _fairly(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Yields to the event loop between two chunks: a source that never waits would block every other request."""
+    """Yields the chunks, and control to the event loop between them: a source that never waits would block other requests."""
     yield first
     async for chunk in rest:
         await asyncio.sleep(0)
@@ -48,9 +48,9 @@ async def _fairly(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGener
 
 
 async def event_messages(events: Events, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    """Server-sent events until the hub closes. A comment when nothing happened for `heartbeat_s`.
+    """Yields server-sent events until the hub closes, and a comment whenever nothing happened for `heartbeat_s`.
 
-    The subscription exists before the first chunk is out: a client that has the headers misses nothing after them.
+    The subscription exists before the first chunk is sent, so a client misses no event after it has received the headers.
     """
     with closing(events.events()) as reader:
         yield FIRST_COMMENT
@@ -67,19 +67,19 @@ async def event_messages(events: Events, heartbeat_s: float) -> AsyncGenerator[b
 
 
 def event_message(event: Event) -> bytes:
-    """The event under its own name, with its `id` where it has one."""
+    """Returns the event as a server-sent event with its name, and its `id` if it has one."""
     name = event.event.replace("\r", " ").replace("\n", " ")
     return sse_message(name, event, event.id)
 
 
 def sse_message(name: str, data: BaseModel, id: int | None = None) -> bytes:
-    """One server-sent event: `id` (where there is one), `event` and `data`, which is the model's JSON on one line."""
+    """Returns a server-sent event: `id` (if given), `event`, and the model's JSON on one line as `data`."""
     number = "" if id is None else f"id: {id}\n"
     return f"{number}event: {name}\ndata: {_on_one_line(data.model_dump_json())}\n\n".encode()
 
 
 def data_message(data: BaseModel, key: str = "") -> bytes:
-    """A server-sent event without a name, as OpenAI streams them; with `key`, the model's JSON stands below that key."""
+    """Returns a server-sent event without a name, as OpenAI streams them. With `key`, the data is an object with that key."""
     json = _on_one_line(data.model_dump_json())
     return f'data: {{"{key}":{json}}}\n\n'.encode() if key else f"data: {json}\n\n".encode()
 
@@ -88,5 +88,5 @@ _UNICODE_LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u
 
 
 def _on_one_line(json: str) -> str:
-    """For readers that end a line wherever Unicode does, as many do: texts of documents hold such characters."""
+    """Escapes Unicode line ends in JSON, which documents may contain: many clients end a line at them."""
     return json.translate(_UNICODE_LINE_ENDS) if not json.isascii() else json

@@ -1,4 +1,4 @@
-"""pydantic's errors as sentences: which field, what is wrong, what is allowed."""
+"""Parses requests into models, and turns pydantic's errors into problems: which field, what is wrong, what is allowed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -18,11 +18,11 @@ from daemon.errors import BadRequest, Invalid, RequestError
 
 Model = TypeVar("Model", bound=BaseModel)
 FIELD_ERRORS_MAX = 20
-"""How many wrong fields one answer names."""
+"""Maximum number of wrong fields in one response."""
 
 
 async def read_model(request: Request, model: type[Model], reservation: BodyReservation, limits: ApiLimits) -> Model:
-    """The body as `model`; no body is `{}`."""
+    """Parses the body as `model`; an empty body is parsed as `{}`."""
     body = await read_body(request, reservation, limits)
     if not body.strip():
         return parse_model(b"{}", model)
@@ -38,7 +38,7 @@ def parse_model(body: bytes | bytearray, model: type[Model]) -> Model:
 
 
 def read_query_string(request: Request, model: type[Model]) -> Model:
-    """The query string as `model`. A parameter given twice is an error."""
+    """Parses the query string as `model`. Raises Invalid if a parameter is given twice."""
     values: dict[str, str] = {}
     for key, value in request.query_params.multi_items():
         if key in values:
@@ -69,13 +69,13 @@ PATTERN_MESSAGES = {
     SESSION_PATTERN: "must be up to 60 letters, digits, underscores, dots and dashes, and not begin with a dot or dash",
 }
 UNION_FIELDS = ("as_of",)
-"""Fields that take values of several types."""
+"""Fields whose values may have several types."""
 
 
 def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> FieldError:
     loc: tuple[int | str, ...] = tuple(found["loc"])
     if loc and loc[0] in UNION_FIELDS:
-        loc = loc[:1]  # pydantic names the type that did not fit; a client knows the field
+        loc = loc[:1]  # pydantic appends the type that did not match; the client knows only the field
     kind = str(found["type"])
     if kind == "extra_forbidden":
         return FieldError(field=field_path(loc), message="is not known here", allowed=_keys(model))
@@ -90,7 +90,7 @@ def _field_error(found: Mapping[str, Any], model: type[BaseModel] | None) -> Fie
 
 
 def field_path(loc: Iterable[int | str]) -> str:
-    """`documents[3].text`."""
+    """Formats a location as `documents[3].text`."""
     text = ""
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

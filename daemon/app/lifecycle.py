@@ -136,7 +136,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     )
     await api.start()
     stack.callback(lambda: log.info("stopped", uptime_s=round(time.monotonic() - began, 1)))
-    return _Front(api, gate, events, progress, partial(send_request, address, owned=inherited is None), tcp_apps)
+    return _Front(api, gate, events, progress, partial(send_request, address), tcp_apps)
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":

@@ -1,1 +1,1 @@
-"""hippod-backfill: a pile of documents read on a Ray cluster, and written as files of records."""
+"""hippod-backfill: parses many documents on a Ray cluster, and writes files of records."""

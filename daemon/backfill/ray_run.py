@@ -1,8 +1,8 @@
-"""The shards on a Ray cluster. The only module that imports ray (extra `ray`).
+"""Runs shards on a Ray cluster. The only module that imports ray (extra `ray`).
 
-Ray Data hands out the descriptions of shards, not their contents: these go from the input to the actor that reads them, and its
-records from there to the output. So nothing large passes through Ray's object store, and a lost node takes nothing away but
-the shards that it was at. Those are read again elsewhere, into files of the same names.
+Ray Data distributes descriptions of shards, not contents. An actor reads its input itself and writes its records to the output
+itself, so nothing large passes through Ray's object store. If a node is lost, its present shards are processed again elsewhere,
+into files with the same names.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from daemon.config import Config
 
 
 class ShardActor:
-    """A `ShardReader` as Ray Data calls it."""
+    """A `ShardReader` in the form that Ray Data calls."""
 
     def __init__(self, config: Config, out: str) -> None:
         self._reader = ShardReader(config, out)
@@ -36,10 +36,10 @@ def run(
     gpus: float,
     progress: Callable[[int, int], None],
 ) -> int:
-    """Reads all shards; returns how many records were written. Raises what Ray does where it gives up.
+    """Processes all shards; returns the number of records written. Raises Ray's exception if Ray gives up.
 
-    `actors`: at most so many at once; None: one a processor of the cluster. `gpus`: of each actor. `progress` is told how many
-    shards are done, and how many records they gave.
+    `actors` is the maximum number of concurrent actors; None means one per processor of the cluster. `gpus` is per actor.
+    `progress` is called with the number of finished shards and of their records.
     """
     started = not ray.is_initialized()
     if started:

@@ -1,4 +1,4 @@
-"""One actor's work: a shard into a file of records, by the same reading as hippod and hippod-worker."""
+"""Processes a shard into a file of records, with the same parsing as hippod and hippod-worker."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ from store.types import Extraction, PassageText
 
 
 def reading_of(config: Config) -> dict[str, Any]:
-    """How documents are read under a configuration, as far as records depend on it."""
+    """Returns the settings on which records depend: extractor, encoder and passage sizes."""
     backend = OPENIE_BACKENDS[config.openie.backend]
     return {
         "extractor": backend.extractor_name(config.llm.model or ""),
@@ -43,11 +43,11 @@ def reading_of(config: Config) -> dict[str, Any]:
 
 
 class ShardReader:
-    """Reads one shard after the other, on an event loop of its own. Holds the models, so it is made once a process."""
+    """Processes shards, one after the other, on its own event loop. Create one per process, because it loads the models."""
 
     def __init__(self, config: Config, out: str) -> None:
-        """Raises EncoderUnavailable, BackfillError where the extractor's package is missing, or what a bulk backend does
-        where its model cannot be loaded."""
+        """Raises EncoderUnavailable, BackfillError if the extractor's package is missing, or the exception of a bulk backend
+        whose model cannot be loaded."""
         self._config = config
         self._out = out
         self._reading = reading_of(config)
@@ -67,7 +67,7 @@ class ShardReader:
             assert load is not None
             try:
                 extractor = _BulkReading(self._models.extractor_name, load())
-            except ImportError as error:  # here it was found; the nodes have environments of their own
+            except ImportError as error:  # the driver has the package; the nodes have separate environments
                 await self._close()
                 raise BackfillError(f"on {platform.node()}: {self._models.backend.install_text} ({error})") from error
         else:
@@ -86,9 +86,9 @@ class ShardReader:
         await self._models.close()
 
     def read(self, shard: Shard) -> tuple[str, int]:
-        """Writes the shard's file, unless it is there; returns its name and how many records it got now.
+        """Writes the shard's file unless it exists; returns its name and the number of records written now.
 
-        Raises BackfillError where the input cannot be read or has changed since it was listed.
+        Raises BackfillError if the input cannot be read or has changed since it was listed.
         """
         name = shard.file_name(self._reading)
         files, folder = file_system(self._out)
@@ -113,7 +113,7 @@ class ShardReader:
         return [_without_costs(record) for record in await self._maker.make(found)]
 
     async def _documents(self, shard: Shard) -> AsyncIterator[tuple[InputFile, int, ParsedDocument]]:
-        """Each document with its file, and its number within the shard's part of that file."""
+        """Yields each document with its file and its number within the shard's part of that file."""
         for file in shard.files:
             number = shard.first
             stream = self._of_file(file) if shard.kind == "files" else self._of_lines(shard, file)
@@ -144,7 +144,7 @@ class ShardReader:
 
 
 class _BulkReading:
-    """A model in this process, as the extractor of a shard."""
+    """An in-process model as the extractor of a shard."""
 
     def __init__(self, name: str, bulk: BulkExtractor) -> None:
         self.name = name
@@ -155,13 +155,13 @@ class _BulkReading:
 
 
 def _position(file: InputFile, number: int) -> SourcePosition:
-    """A file that was changed later is later, whoever reads it."""
+    """Returns a position by which a version of a file with a later modification time is newer, whichever actor parsed it."""
     modified_ms = file.modified_ns // 1_000_000
     return SourcePosition(f"backfill:{file.uri}@{modified_ms}", number, modified_ms)
 
 
 def _without_costs(record: Record) -> Record:
-    """The time of a call is another in each run; the file is to be the same."""
+    """Returns the record without the durations of calls, which differ between runs, so that equal runs write equal files."""
     kept = [None if each is None else replace(each, took_ms=0.0) for each in record.extractions]
     return replace(record, extractions=tuple(kept))
 
@@ -180,7 +180,7 @@ def _content(file: InputFile, begin: int, end: int) -> bytes:
 
 
 def _rows(file: InputFile, begin: int, end: int) -> bytes:
-    """Rows of a Parquet file as JSON lines; what JSON has no word for is written as text."""
+    """Returns rows of a Parquet file as JSON lines. Values without a JSON equivalent become text."""
     try:
         with file_system(file.url)[0].open_input_file(file.path) as stream:
             table = pq.ParquetFile(stream)
@@ -199,7 +199,7 @@ def _rows(file: InputFile, begin: int, end: int) -> bytes:
 
 
 def _put(files: fs.FileSystem, path: Path, target: str, out: str) -> None:
-    """Whole or not at all."""
+    """Writes the file to the target, completely or not at all."""
     local = isinstance(files, fs.LocalFileSystem)
     part = f"{target}.{os.getpid()}.part" if local else target
     try:

@@ -1,8 +1,8 @@
-"""What there is to read, cut into shards: pieces of input that one actor reads, each into one file of records.
+"""Divides the input into shards: pieces that one actor processes into one file of records.
 
-A shard's file is named after what it holds and how it is read, and by nothing else: not when, where, in which order or how
-often. So whoever starts again sees by the names what is done. Small files are grouped at boundaries that their names choose, so
-that a file that is added or removed changes one group alone.
+The name of a shard's file depends only on the shard's content and on how it is processed, not on time, place, order or number
+of runs. So a restarted backfill recognises finished shards by name. Small files are grouped at boundaries that their names
+determine, so that adding or removing a file changes only one group.
 """
 
 import hashlib
@@ -27,19 +27,19 @@ SHARD_BYTES = 4 << 20
 SHARD_LINES = 256
 SHARD_FILES = 64
 GROUP_BOUNDARY = 16
-"""Of so many file names one ends a group of small files."""
+"""On average, one in this many file names ends a group of small files."""
 READ_BYTES = 4 << 20
 
 Kind = Literal["files", "lines", "rows"]
 
 
 class BackfillError(Exception):
-    """The backfill cannot go on; the message says why and what to do."""
+    """The backfill cannot continue; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file: the URL of its input, its path in that file system, the URI of its documents, its size and time of change."""
+    """One file: the URL of its input, its path in that file system, the URI of its documents, size and modification time."""
 
     url: str
     path: str
@@ -50,7 +50,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Whole files; or of one file the bytes `begin` to `end` (`lines`), or the rows (`rows`). `first` counts from 1."""
+    """Whole files, or a part of one file: bytes (`lines`) or rows (`rows`) from `begin` to `end`. `first` counts from 1."""
 
     kind: Kind
     files: tuple[InputFile, ...]
@@ -59,7 +59,7 @@ class Shard:
     first: int = 1
 
     def file_name(self, reading: Mapping[str, Any]) -> str:
-        """`reading`: how it is read; see `reading_of`."""
+        """Returns the name of the file of records. `reading` contains the settings that `reading_of` returns."""
         said = [[file.uri, file.size, file.modified_ns] for file in self.files]
         content = [FORMAT, READER_VERSION, dict(reading), self.kind, said, self.begin, self.end, self.first]
         return f"{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]}.parquet"
@@ -74,7 +74,7 @@ class Shard:
 
 
 def shards(inputs: Sequence[str]) -> Iterator[Shard]:
-    """All shards of the inputs: folders, files, or URLs. Raises BackfillError."""
+    """Yields all shards of the inputs: folders, files, or URLs. Raises BackfillError."""
     for given in inputs:
         url = given if "://" in given else f"file://{Path(given).absolute()}"
         small: list[InputFile] = []
@@ -108,12 +108,12 @@ def _input_files(url: str) -> Iterator[InputFile]:
 
 
 def _excluded_folders(files: fs.FileSystem, root: str, found: Sequence[fs.FileInfo]) -> set[str]:
-    """The folders below `root` that a default exclusion leaves out, with all below them."""
+    """Returns the folders below `root` that a default exclusion leaves out, including all their subfolders."""
     top = root.rstrip("/")
     content: dict[str, set[str]] = {}
     for info in found:
         folder, _, name = info.path.rpartition("/")
-        # In an object store, a folder may exist only as a part of names.
+        # In an object store, a folder may exist only as part of the names of files.
         while len(folder) >= len(top) and name not in content.setdefault(folder, set()):
             content[folder].add(name)
             folder, _, name = folder.rpartition("/")
@@ -148,7 +148,7 @@ def _groups(files: Iterable[InputFile]) -> Iterator[Shard]:
 
 
 def _line_shards(file: InputFile) -> Iterator[Shard]:
-    """Cut between lines. The whole file is looked at for its line ends, and no more than one piece of it is in memory."""
+    """Yields shards that end at line ends. Reads the whole file, but holds only one piece of it in memory."""
     begin = place = 0
     number = first = 1
     try:

@@ -39,9 +39,20 @@ def _one_line(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def load_config(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
-    """The configuration in `path`, or in the first file of the search order. `ConfigError` lists all that is wrong."""
+CREDENTIALS = "CREDENTIALS_DIRECTORY"
+"""Variable with the folder in which systemd shows secrets to a service."""
+
+
+def load_config(
+    path: Path | str | None = None, environ: Mapping[str, str] | None = None, *, read_secrets: bool = True
+) -> Config:
+    """The configuration in `path`, or in the first file of the search order. `ConfigError` lists all that is wrong.
+
+    Without `read_secrets`, files of tokens and keys need not be readable, nor `$CREDENTIALS_DIRECTORY` be set.
+    """
     environ = os.environ if environ is None else environ
+    if not read_secrets:
+        environ = {CREDENTIALS: "/run/credentials", **environ}
     file = _find(environ) if path is None else _named(Path(path), "--config")
     values = _parse(_read(file), file)
     overriding, sources, problems = overrides(environ)
@@ -57,11 +68,12 @@ def load_config(path: Path | str | None = None, environ: Mapping[str, str] | Non
     config = None
     base = (file.resolve() if ".." in file.parts else file.absolute()).parent
     try:
-        config = Config.model_validate(values, context=Context(base, environ))
+        config = Config.model_validate(values, context=Context(base, environ, read_secrets))
     except ValidationError as error:
         problems += [sentence(each, str(file), sources) for each in error.errors(include_url=False)]
     else:
-        problems += [f"{file}: {each}" for each in [*disagreements(config), *_key_variable(config, environ)]]
+        key_problems = _key_variable(config, environ) if read_secrets else []
+        problems += [f"{file}: {each}" for each in [*disagreements(config), *key_problems]]
     if config is None or problems:
         raise ConfigError(problems)
     config._file = base / file.name
@@ -142,7 +154,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         raise ConfigError([f"{file}: not TOML: {reason}; text values need quotes"]) from None
 
 
-def unsupported(config: Config) -> list[str]:
+def unsupported(config: Config, *, read_secrets: bool = True) -> list[str]:
     """One sentence for each setting that cannot be followed here: key, value, and what to do instead."""
     problems = []
     backend = OPENIE_BACKENDS[config.openie.backend]
@@ -151,6 +163,6 @@ def unsupported(config: Config) -> list[str]:
     encoder = config.encoder
     if missing := ENCODER_BACKENDS[encoder.backend].missing_package(encoder.model, encoder.device):
         problems.append(f'encoder.backend = "{encoder.backend}", encoder.model = "{encoder.model}": {missing}')
-    if problem := key_problem(config.llm):
+    if read_secrets and (problem := key_problem(config.llm)):
         problems.append(problem)
     return [f"{config.file or 'configuration'}: {problem}" for problem in problems]

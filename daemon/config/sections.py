@@ -13,7 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, create_model, model
 from pydantic_core import PydanticCustomError
 
 from consumers.kafka.settings import KafkaSettings
-from daemon.config_types.path_validators import directory_to_be, readable_file, token_in, usable_prompts
+from daemon.config_types.mounts import private_tmp_problem
+from daemon.config_types.path_validators import directory_to_be, readable_secret, token_in, usable_prompts
 from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import (
@@ -67,6 +68,8 @@ def _socket(path: Path) -> Path:
     size = len(os.fsencode(path))
     if size > _SOCKET_BYTES:
         raise ValueError(f"a path of at most {_SOCKET_BYTES} bytes, the limit of Unix sockets; {path} has {size}")
+    if problem := private_tmp_problem(path):
+        raise ValueError(f"a path that clients can reach; {problem}, or in /run/hippod")
     return path
 
 
@@ -191,7 +194,7 @@ class ModelServer(Section):
     model: OptionalText = None
     api_key_env: OptionalText = None
     """Name of the environment variable that holds the key."""
-    api_key_file: Annotated[OptionalPath, AfterValidator(readable_file)] = None
+    api_key_file: Annotated[OptionalPath, AfterValidator(readable_secret)] = None
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
 
     @model_validator(mode="after")
@@ -359,6 +362,8 @@ class Worker(Section):
 def _backup_url(url: str | None) -> str | None:
     if url is not None and not re.fullmatch(r"s3://[^/\x00]+(/[^\x00]*)?|file:///[^\x00]+", url):
         raise ValueError('a URL such as "s3://bucket/prefix" or "file:///mnt/backups/hippod"')
+    if url is not None and url.startswith("file://") and (problem := private_tmp_problem(Path(url[len("file://") :]))):
+        raise ValueError(f"a URL of a place that lasts; {problem}")
     return url
 
 

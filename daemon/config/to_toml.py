@@ -7,7 +7,8 @@ from pydantic import BaseModel
 
 from daemon.config.config import Config
 from daemon.config_types.secrets import masked, without_userinfo
-from daemon.config_types.values import Duration, Interval, MemoryLimit, Size, seconds_text, size_text
+from daemon.config_types.values import Duration, Interval, MemoryLimit, Size, size_text
+from daemon.contract.durations import duration_text
 
 
 def render(config: Config) -> str:
@@ -38,9 +39,9 @@ def _table(section: BaseModel) -> dict[str, Any]:
         elif isinstance(value, tuple):
             table[key] = list(value)
         elif _is(field.metadata, Duration):
-            table[key] = seconds_text(value)
+            table[key] = duration_text(value)
         elif _is(field.metadata, Interval):
-            table[key] = seconds_text(value) if value else "off"
+            table[key] = duration_text(value) if value else "off"
         elif _is(field.metadata, Size) or (_is(field.metadata, MemoryLimit) and isinstance(value, int)):
             table[key] = size_text(value)
         elif isinstance(value, bool | int | float):

@@ -7,6 +7,10 @@ import stat
 from difflib import get_close_matches
 from pathlib import Path
 
+from pydantic import ValidationInfo
+
+from daemon.config_types.mounts import private_tmp_problem
+from daemon.config_types.values import context_of
 from memory.llm.prompt_texts import BadPromptFile, read_prompt_files
 
 _TOKEN_BYTES = 4096
@@ -26,7 +30,9 @@ def existing_directory(path: Path) -> Path:
         if is_directory:
             next(path.iterdir(), None)
     except FileNotFoundError:
-        raise ValueError(f"a directory that exists; there is no {path}{_similar(path)}; create it first") from None
+        elsewhere = private_tmp_problem(path)
+        create = f"hippod sees another one: {elsewhere}" if elsewhere else "create it first"
+        raise ValueError(f"a directory that exists; there is no {path}{_similar(path)}; {create}") from None
     except OSError as error:
         raise ValueError(f"a directory that hippod may read; {path}: {error.strerror}") from None
     if not is_directory:
@@ -35,8 +41,10 @@ def existing_directory(path: Path) -> Path:
 
 
 def directory_to_be(path: Path) -> Path:
-    """`path`, when it is a directory or one can be made there with its parents; else `ValueError`."""
+    """`path`, when it is a directory or one can be made there with its parents, and it will last; else `ValueError`."""
     allowed = "a directory, which is made when absent"
+    if problem := private_tmp_problem(path):
+        raise ValueError(f"{allowed}; {problem}")
     nearest = next(each for each in (path, *path.parents) if os.path.lexists(each))
     try:
         is_directory = stat.S_ISDIR(nearest.stat().st_mode)
@@ -49,9 +57,9 @@ def directory_to_be(path: Path) -> Path:
     return path
 
 
-def readable_file(path: Path | None) -> Path | None:
-    """`path`, when it is a regular file that can be opened; else `ValueError`."""
-    if path is not None:
+def readable_secret(path: Path | None, info: ValidationInfo) -> Path | None:
+    """`path`, when it is a regular file that can be opened, or secrets are not read; else `ValueError`."""
+    if path is not None and context_of(info).read_secrets:
         _head(path)
     return path
 
@@ -66,9 +74,9 @@ def usable_prompts(folder: Path | None) -> Path | None:
     return folder
 
 
-def token_in(path: Path | None) -> Path | None:
-    """`path`, when it has a usable bearer token in it; else `ValueError`."""
-    if path is not None:
+def token_in(path: Path | None, info: ValidationInfo) -> Path | None:
+    """`path`, when it has a usable bearer token in it, or secrets are not read; else `ValueError`."""
+    if path is not None and context_of(info).read_secrets:
         read_token(path)
     return path
 

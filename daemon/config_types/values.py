@@ -15,9 +15,8 @@ from pathspec import GitIgnoreSpec
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from daemon.config_types.paths import expand
+from daemon.contract.durations import ALLOWED, parse_duration
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b)", re.IGNORECASE)
 _BYTES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
 _BYTES |= {"kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
@@ -27,10 +26,12 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a value is read against: the directory that relative paths start from, and the environment."""
+    """What a value is read against: the directory that relative paths start from, and the environment. `read_secrets`: files
+    of tokens and keys must be readable."""
 
     base: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    read_secrets: bool = True
 
 
 def context_of(info: ValidationInfo) -> Context:
@@ -45,15 +46,14 @@ def _path(value: Any, info: ValidationInfo) -> Any:
 
 
 def _seconds(value: Any) -> float:
-    allowed = 'a time such as "15m", "1h30m", "2d", or a number of seconds, up to 100 years'
+    allowed = f"{ALLOWED}, up to 100 years"
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(allowed)
     if isinstance(value, str):
-        text = value.strip().lower()
-        parts = _PART.findall(text)
-        if not parts or _PART.sub("", text).strip():
-            raise ValueError(allowed)
-        value = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        try:
+            value = parse_duration(value)
+        except ValueError:
+            raise ValueError(allowed) from None
     if not 0 <= value <= _LONGEST_S:
         raise ValueError(allowed)
     return float(value)
@@ -128,14 +128,6 @@ def _globs(value: Any) -> Any:
         except ValueError:
             raise ValueError(f'{allowed}; "{glob}" is not a pattern') from None
     return tuple(value)
-
-
-def seconds_text(seconds: float) -> str:
-    """A duration as it would be written: 5400.0 gives "90m". Reading it back gives the same number."""
-    for unit in ("d", "h", "m"):
-        if seconds and seconds % _SECONDS[unit] == 0:
-            return f"{int(seconds / _SECONDS[unit])}{unit}"
-    return f"{seconds:.15g}s" if "e" not in f"{seconds:.15g}" else f"{seconds:.9f}s"
 
 
 def size_text(size: int) -> str:

@@ -1,5 +1,5 @@
-"""The JSON of the socket API and of `hippoctl --json`: the one part of the daemon that a client imports.
+"""The JSON types of the HTTP API and of `hippoctl --json`: the only part of the daemon that clients import.
 
-One file for each group of routes. Import the types from the files; this one exports nothing, so that a client loads only what
-it needs.
+There is one module for each group of routes. Import the types from these modules; this one exports nothing, so that a client
+loads only what it needs.
 """

@@ -1,7 +1,6 @@
-"""What a client may choose from, without the types of requests and answers.
+"""The choices that a client has, without the types of requests and responses.
 
-hippoctl reads these to know its own options, before it has asked anything: nothing here loads pydantic, which takes as long as
-a query.
+hippoctl needs these to define its options. The module does not import pydantic, which takes as long as a query.
 """
 
 from enum import StrEnum
@@ -26,7 +25,7 @@ __all__ = [
 ]
 
 NO_RETRIEVAL = "none"
-"""The mode of an answer without retrieval: the model answers from what it knows (closed book)."""
+"""The mode of an answer without retrieval: the model answers from its own knowledge (closed book)."""
 
 
 class Filter(StrEnum):

@@ -58,14 +58,14 @@ DOCUMENT_SCHEMA: Schema = {
     ],
     "example": {"id": "lamp", "title": "Quill lamp", "text": "The Quill lamp was built by Sabine Rell."},
 }
-"""JSON Schema of a document that is added. `daemon.services.documents.added_documents` checks it."""
+"""JSON Schema of an added document. `daemon.services.documents.added_documents` validates it."""
 
 DOCUMENT_KEYS = frozenset(
     ("id", "idx", "title", "text", "url", "published_at", "triples", "labels", "deleted", "content_base64", "filename")
 )
-"""Keys of an added document that have a meaning: they are not free for metadata."""
+"""Keys of an added document that have a meaning, so that metadata cannot use them."""
 INTERNAL_KEYS = frozenset(("kafka", "record", "left_out"))
-"""Keys of metadata that hippod alone writes. In a document they are kept under `kafka_`, `record_` and `left_out_`."""
+"""Metadata keys that only hippod writes. In a document they are renamed to `kafka_`, `record_` and `left_out_`."""
 
 DocumentJson = Annotated[dict[str, Any], WithJsonSchema(DOCUMENT_SCHEMA)]
 
@@ -87,7 +87,7 @@ class AddResponse(Response):
     documents: list[str]
     replaced: int = Field(default=0, exclude_if=operator.not_)
     position: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
-    """For a query's `after`: a memory that has these documents."""
+    """Usable as a query's `after`, to wait until the memory contains these documents."""
 
 
 class RemoveRequest(Request):

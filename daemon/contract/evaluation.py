@@ -1,4 +1,4 @@
-"""`hippoctl eval`: how well questions with known answers were answered."""
+"""`hippoctl eval`: how well questions with known answers are answered."""
 
 from pydantic import Field
 

@@ -1,18 +1,18 @@
-"""What `hippod --inspect` and `hippoctl doctor` find: one result a check."""
+"""The results of `hippod --inspect` and `hippoctl doctor`: one for each check."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 ASK_ROOT = "run `sudo hippoctl doctor`"
-"""For what this user may not see: hippod's directories are closed to others, as they should be."""
+"""Hint for paths that this user may not access: hippod's directories are rightly closed to others."""
 
 Verdict = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was checked, how it is, and what to do where it is not well. `exit_code` is hippoctl's where it has failed."""
+    """The result of a check, and what to do if it is not ok. `exit_code` is that of hippoctl if the check fails."""
 
     name: str
     status: Verdict
@@ -25,20 +25,20 @@ class Finding:
 
 
 def not_visible(name: str, path: object) -> Finding:
-    """For a path that this user may not look at."""
+    """Returns the finding for a path that this user may not access."""
     return Finding(name, "warn", f"{path} is not visible to this user", ASK_ROOT)
 
 
 def guarded(
     name: str, check: Callable[[], Iterable[Finding]], passing: type[Exception] | tuple[type[Exception], ...] = ()
 ) -> Iterator[Finding]:
-    """What `check` finds. Where the check itself fails, one warning, so that the others go on; `passing` errors are raised."""
+    """Yields the findings of `check`; if it raises, a warning, so that other checks still run. `passing` errors are raised."""
     try:
         yield from check()
     except passing:
         raise
     except PermissionError as error:
         yield not_visible(name, error.filename or "something that it looks at")
-    except Exception as error:  # noqa: BLE001 - the others are still worth having
+    except Exception as error:  # noqa: BLE001 - the other checks must still run
         hint = "this check itself failed; the others count all the same"
         yield Finding(name, "warn", f"{type(error).__name__}: {error}", hint)

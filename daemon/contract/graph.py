@@ -1,4 +1,4 @@
-"""`POST /v1/graph`: the neighbourhood of a query or of one node, for drawing."""
+"""`POST /v1/graph`: the neighbourhood of a query or of a node, for drawing."""
 
 from typing import Annotated, Literal, Self
 
@@ -13,8 +13,6 @@ from daemon.contract.query import AsOf, QueryText, SeedPhrase
 from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 from daemon.contract.show import TripleText
-
-"""The most nodes of one answer, whatever the memory's size; there are at most four edges for each."""
 
 NodeKey = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX)]
 

@@ -1,14 +1,15 @@
-"""The bounds that a client must keep. Nothing is imported: hippoctl reads them before it has asked anything."""
+"""Limits for requests. Imports nothing, because hippoctl needs them before it sends a request."""
 
 TIMEOUT_MAX_S = 7 * 24 * 3600.0
-"""The longest time limit that a client may set."""
+"""Maximum time limit that a client may set."""
 QUERY_CHARS_MAX = 32_768
-"""The longest query, in characters. An encoder reads a small part of that."""
+"""Maximum characters of a query. An encoder uses only a small part of such a long one."""
 K_MAX = 1_000
 NODES_MAX = 2_000
+"""Maximum nodes in a response of `graph`, whatever the memory's size. There are at most four edges per node."""
 STEPS_MAX = 20
 LENGTH_MAX = 4_000
-"""Words of the longest answer that can be asked for."""
+"""Maximum words that may be requested for an answer."""
 SESSION_PATTERN = r"^\w[\w.-]{0,59}$"
 AFTER_TIMEOUT_MAX_S = 60.0
-"""How long a query may wait for the positions in `after`."""
+"""Maximum time that a query may wait for the positions in `after`."""

@@ -1,4 +1,4 @@
-"""`POST /v1/query`: what a client asks for, the passages that are found, and why."""
+"""`POST /v1/query`: a query, the passages found, and their explanation."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,9 +23,9 @@ from daemon.contract.scope import Scope
 
 NOT_BLANK = r"\S"
 ADDED_POSITION = "added"
-"""The key of a position that `add` gives."""
+"""The key of the position that `add` returns."""
 AFTER_MAX = 64
-"""Most positions that one question may name."""
+"""Maximum positions in one query."""
 
 PositionKey = Annotated[str, StringConstraints(min_length=1, max_length=8192)]
 QueryText = Annotated[str, StringConstraints(min_length=1, max_length=QUERY_CHARS_MAX, pattern=NOT_BLANK)]
@@ -191,7 +191,7 @@ class QueryCost(Response):
 
 class QueryResponse(Response):
     """An answer to a query. `note`: what the user should know about it: an empty filter, a fallback, documents that are still
-    being read. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
+    being indexed. `stages_ms`: milliseconds by stage. `weak`: nothing in the memory answers the query well, because even the
     nearest passage is far from it; absent if the encoder has no measured threshold, or passages were compared by words.
     `cost`: of the model, if it was asked.
     """

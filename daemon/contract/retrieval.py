@@ -1,4 +1,4 @@
-"""The retrieval modes and settings that a request may name. Both derive from their declarations in `memory.retrieval`."""
+"""The retrieval modes and settings that a request may name, derived from their declarations in `memory.retrieval`."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,7 +19,7 @@ class Mode(StrEnum):
 
 
 def field_of(setting: Setting) -> Any:
-    """The type of a setting in a request, where None stands for the configured value."""
+    """Returns the type of a setting in a request. None stands for the configured value."""
     if setting.kind is bool:
         return JsonBoolean | None
     if setting.choices:

@@ -1,4 +1,4 @@
-"""`scope`: which documents a question is asked of. The memory of a scope is what a memory of those documents alone would be."""
+"""`scope`: limits a request to some documents. The memory of a scope is what a memory of only these documents would be."""
 
 import operator
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from daemon.contract.base import Request, Response, Timestamp
 
 SCOPE_TERMS_MAX = 1_000
-"""Prefixes, labels or conditions of one scope."""
+"""Maximum prefixes, labels or conditions of one scope."""
 
 Prefix = Annotated[str, StringConstraints(min_length=1, max_length=32_768)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"\S")]
@@ -34,17 +34,17 @@ class Scope(Request):
 
 
 class ClientScope(Scope):
-    """A scope as one client asks of it: of its documents, those that have one of the labels `visible`. The others do not exist.
+    """A request's scope, limited to what one client sees: documents with one of the labels `visible`.
 
-    No request can hold one: it is made of a request's scope, after who asks is known.
+    A request cannot contain one. It is made from the request's scope after the client was identified.
     """
 
     visible: tuple[str, ...]
     client: str
-    """Its name: two clients that see the same share no session."""
+    """The client's name: two clients with the same labels share no session."""
 
     def unrestricted(self) -> "ClientScope":
-        """All that the client sees, whatever part of it this scope asks for."""
+        """Returns the scope of everything that the client sees, without the request's conditions."""
         return ClientScope(visible=self.visible, client=self.client)
 
 

@@ -1,7 +1,7 @@
-"""`GET /v1/documents/{key}`: one thing of the memory, and what it is connected to.
+"""`GET /v1/documents/{key}`: a document, passage, phrase or triple, with its connections.
 
-A key is tried as a document's URI, a passage's id, a triple (its JSON array `["subject", "predicate", "object"]`), and
-a phrase, in that order. Lists are cut at the number asked for (`limit`); `counts` says how many there are of each.
+A key is looked up as a document's URI, a passage's id, a triple (its JSON array `["subject", "predicate", "object"]`), and
+a phrase, in that order. Lists are cut at `limit` items; `counts` contains their full lengths.
 """
 
 from typing import Annotated, Any, Literal
@@ -49,8 +49,8 @@ class PassageOccurrence(Response):
 
 
 class DocumentLink(Response):
-    """A link of a document, as its author wrote it. `passage`: the id of the passage that holds it, or that stands below the
-    heading which holds it."""
+    """A link of a document, as its author wrote it. `passage`: the id of the passage that contains the link, or that is below
+    the heading which contains it."""
 
     target: str
     heading: str
@@ -59,8 +59,8 @@ class DocumentLink(Response):
 
 
 class ShowDocument(Response):
-    """A document. `passages` are in reading order; `phrases` and `triples` are those of its passages. `names`: what the
-    document is found by besides its text."""
+    """A document. `passages` are in reading order; `phrases` and `triples` are those of its passages. `names`: names by which
+    queries find the document besides its text."""
 
     kind: Literal["document"] = "document"
     document: DocumentEntry
@@ -76,10 +76,10 @@ class ShowDocument(Response):
 
 
 class ShowPassage(Response):
-    """A passage. `extractor`: the model and prompt that found its triples, here or in the documents' records; `None` if the
-    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (read by a quick extractor
-    until the model reads it) or `failed`, with `extraction_error` and `extraction_attempts`; `None` if the triples are
-    those of the documents.
+    """A passage. `extractor`: the model and prompt that found its triples, here or in the documents' records; null if the
+    documents state them. `extraction`: the outcome of the local extraction: `done`, `stand_in` (extracted by a quick
+    extractor until the model has processed it) or `failed`, with `extraction_error` and `extraction_attempts`; null if the
+    triples are those of the documents.
     """
 
     kind: Literal["passage"] = "passage"
@@ -120,4 +120,4 @@ class ShowTriple(Response):
 
 
 ShowResponse = Annotated[ShowDocument | ShowPassage | ShowPhrase | ShowTriple, Field(discriminator="kind")]
-"""`pydantic.TypeAdapter(ShowResponse).validate_json(body)` gives the one that `kind` names."""
+"""`pydantic.TypeAdapter(ShowResponse).validate_json(body)` returns the type that `kind` names."""

@@ -1,4 +1,4 @@
-"""`/v1/status`, `/v1/wait`, `/v1/events`, `/v1/extraction` and `/healthz`: what the memory holds and what the daemon does."""
+"""`/v1/status`, `/v1/wait`, `/v1/events`, `/v1/extraction` and `/healthz`: the content of the memory, and the daemon's work."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -36,10 +36,10 @@ class Edges(Response):
 
 
 PAUSED = "paused"
-"""The state of a source that waits for memory, whatever it is about otherwise."""
+"""The state of a source that waits for memory. It replaces all states except `BAD_SOURCE_STATES`."""
 
 BAD_SOURCE_STATES = ("missing", "error", "unreachable", "denied", "stopped")
-"""A source in one of these states reads nothing."""
+"""The states in which a source delivers nothing."""
 
 
 class SourceStatus(OpenResponse):
@@ -52,7 +52,7 @@ class SourceStatus(OpenResponse):
 
 
 class ExtractionStatus(Response):
-    """Passages that wait for the extractor, and passages that it could not read. `waiting_for`, `since`: if all wait for
+    """Passages that wait for the extractor, and passages on which it failed. `waiting_for`, `since`: if all of them wait for
     something, such as the model server.
     """
 
@@ -74,7 +74,7 @@ class SynonymRecall(Response):
 
 
 SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
-"""Phrases that an encoder cannot tell apart, beyond both of which it is the wrong one for what is read."""
+"""An encoder is unsuitable if the phrases that it cannot distinguish exceed both this share of all phrases and this number."""
 
 OTHER_ENCODER = (
     "set [encoder] model to one for many languages (sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, "
@@ -83,10 +83,10 @@ OTHER_ENCODER = (
 
 
 ENGLISH_ENCODER = "all-MiniLM-L6-v2"
-"""The packaged encoder, which was trained on English: of most other languages in Latin letters it knows pieces of words."""
+"""The packaged encoder. It was trained on English, and splits most words of other languages with Latin letters into pieces."""
 
 FOREIGN_SHARE = 0.2
-"""Passages in other languages from which on an encoder for English is the wrong one."""
+"""Share of passages in other languages from which an English encoder is unsuitable."""
 
 
 class IndistinctPhrases(Response):
@@ -98,13 +98,13 @@ class IndistinctPhrases(Response):
     crowded: int
 
     def is_serious(self, phrases: int) -> bool:
-        """Whether these are so many of `phrases` that another encoder is wanted."""
+        """Returns whether there are so many of them, among `phrases` phrases, that another encoder should be used."""
         return self.unknown + self.crowded > max(SERIOUS_LEAST, SERIOUS_SHARE * phrases)
 
 
 class Progress(Response):
-    """Progress of long work. `task`: "index" (documents being read), "extract" (passages the model reads), "import", "verify"
-    or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
+    """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model), "import",
+    "verify" or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
     `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that rate.
     Unknown values are null.
     """
@@ -122,8 +122,8 @@ class Progress(Response):
 
 class MemoryUse(Response):
     """Memory that the kernel cannot drop, and its limit (`[store] memory_limit`, null for none), in bytes.
-    `bytes_per_passage`: growth since the store was opened. `room_passages`: number of further passages that fit.
-    `full_in_s`: seconds until the limit at the rate of the last ten minutes. Unknown values are null. `paused`: why
+    `bytes_per_passage`: growth with each passage. `room_passages`: number of further passages that fit. `full_in_s`:
+    seconds until the limit at the rate of the last ten minutes. They are null until there is a trend. `paused`: why
     nothing is accepted.
     """
 
@@ -136,8 +136,8 @@ class MemoryUse(Response):
 
 
 class Status(Response):
-    """The daemon's state. `pending` and `failed` count documents; `skipped` counts documents that are not read on purpose, by
-    reason; `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
+    """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
+    `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
     one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
     `languages`: shares of passages by ISO 639 code, in a sample. A client that sees only some documents gets the counts of
@@ -190,7 +190,7 @@ class Event(OpenResponse):
 
 
 class ExtractionCost(Response):
-    """Number of passages that one extractor (model and prompt) has read over the life of the store, and the tokens."""
+    """Number of passages that one extractor (model and prompt) has processed over the life of the store, and the tokens."""
 
     extractor: str
     passages: int

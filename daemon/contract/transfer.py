@@ -1,4 +1,4 @@
-"""`/v1/export`, `/v1/import`, `/v1/verify` and `/v1/backup`: the whole memory out, in, checked, or copied."""
+"""`/v1/export`, `/v1/import`, `/v1/verify` and `/v1/backup`: export, import, check or copy the memory."""
 
 import operator
 from typing import Annotated
@@ -26,7 +26,7 @@ class ImportResponse(Response):
     triples: int
     skipped: int
     records: int | None = Field(default=None, exclude_if=is_empty)
-    """Of a file of records, how many documents it holds; left out for others."""
+    """Number of documents in a file of records; absent for other files."""
 
 
 class VerifyResponse(Response):
@@ -39,9 +39,9 @@ class VerifyResponse(Response):
     checked: int
     without_checksum: int = Field(default=0, exclude_if=operator.not_)
     lines: int
-    """Lines of the export that were compared."""
+    """Number of compared lines of the export."""
     synonym_recall: float
-    """Share of the synonym edges that should exist and do; of a sample where there are many phrases."""
+    """Share of the synonym edges that should exist and do; measured on a sample if there are many phrases."""
     problems: list[str]
 
 
@@ -62,5 +62,5 @@ class BackupResponse(Response):
     bytes: int
     name: str | None = Field(default=None, exclude_if=is_empty)
     sent: int | None = Field(default=None, exclude_if=is_empty)
-    """Files."""
+    """Number of sent files."""
     sent_bytes: int | None = Field(default=None, exclude_if=is_empty)

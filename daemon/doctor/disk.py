@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.config import Config
+from daemon.config_types.mounts import mount_of
 from daemon.contract.finding import Finding
 from daemon.doctor.permissions import bytes_below, nearest
-from daemon.sources.file_systems import MOUNTS, mount
 
 FULL_BYTES = 100 << 20
 """Bytes below which hippod is about to commit nothing more, or does so already."""
@@ -21,7 +21,7 @@ FEWEST_INODES, FEW_INODES = 1_000, 10_000
 def disk(config: Config) -> Iterator[Finding]:
     folder = config.store.path
     place = nearest(folder)
-    at, _ = mount(folder, MOUNTS)
+    at = mount_of(folder).at
     if at and not place.is_relative_to(at):
         return  # mounted below a directory that this user may not look into: this disk is another one
     usage, inodes = shutil.disk_usage(place), os.statvfs(place)

@@ -13,14 +13,16 @@ from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
 from daemon.doctor.permissions import bytes_below, closed
 from daemon.runtime.capacity_limits import OPEN_FILES_RECOMMENDED
+from daemon.runtime.own_environment import HINT, packages_of_others
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.lance.layout import table_folder
 from store.log.store_lock import lock_owner
 
 OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
-MEMORY_PER_STORE_BYTE = 0.5
-"""Memory that the system cannot drop for each byte of the store's texts and vectors, about."""
+MEMORY_PER_STORE_BYTE = 0.15
+"""Memory that the system cannot drop for each byte of the store's texts and vectors, about; "Size" in operations.md has the
+measurements."""
 
 
 def python(version: Sequence[int]) -> Finding:
@@ -37,6 +39,9 @@ def packages(_config: Config) -> Iterator[Finding]:
     except PackageNotFoundError:
         yield Finding("packages", "warn", "hippod is not installed as a package here", "run `make install`")
         return
+    if others := packages_of_others():
+        detail = f"this environment also has {', '.join(others)}, which overwrites hippod's files"
+        yield Finding("packages", "fail", detail, HINT)
     wrong = []
     for line in wanted:
         match = re.match(r"([A-Za-z0-9._-]+)\s*(?:\[[^]]*\])?\s*([^;]*)(;.*)?$", line)

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from daemon.config import Config
+from daemon.config_types.mounts import MOUNTS
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
 from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
-from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, file_system
+from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder import identity_before_loading
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint

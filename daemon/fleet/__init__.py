@@ -1,1 +1,1 @@
-"""hippod-worker: articles in, records out. Any number of workers share the reading of a topic."""
+"""hippod-worker: turns messages of articles into records. Any number of workers share the messages of a topic."""

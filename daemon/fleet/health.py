@@ -1,4 +1,4 @@
-"""`/healthz` and `/metrics` of a worker, on an address of its own."""
+"""`/healthz` and `/metrics` of a worker, on a separate address."""
 
 from pathlib import Path
 
@@ -20,7 +20,8 @@ STOP_TIMEOUT_S = 1.5
 
 
 class HealthServer:
-    """Serves from `start` to `stop`. 503 where a part of the worker has ended by itself; else 200, with what it waits for."""
+    """Serves from `start` to `stop`. `/healthz` returns 503 if a part of the worker has failed for good; otherwise 200, with
+    the reason if the worker waits."""
 
     def __init__(self, worker: Worker, listen: str) -> None:
         self._worker = worker
@@ -29,10 +30,10 @@ class HealthServer:
         app = Starlette(routes=[Route("/healthz", self._health), Route("/metrics", self._metrics)])
         self._listener = HttpListener(HttpServerConfig(app, ApiLimits()))
         self.port: int | None = None
-        """On TCP, once started."""
+        """The TCP port, after `start`; None on a Unix socket."""
 
     async def start(self) -> None:
-        """Raises ListenError where it cannot listen."""
+        """Starts serving. Raises ListenError if it cannot listen."""
         if self._socket is not None:
             bound = bind_unix(self._socket, SOCKET_MODE, None)
         else:

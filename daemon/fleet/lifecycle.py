@@ -1,4 +1,4 @@
-"""One life of hippod-worker: load, join the group, read, stop."""
+"""The life cycle of hippod-worker: load, join the group, process messages, stop."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 
 async def run(config: Config) -> None:
-    """Returns after a clean stop. Raises ListenError or EncoderUnavailable where it cannot start."""
+    """Runs a worker; returns after a clean stop. Raises ListenError or EncoderUnavailable if it cannot start."""
     began = time.monotonic()
     requests, notifier = signals.handle(), Notifier()
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""From a document that was parsed to its record: what the daemon would extract and encode before a commit, done here."""
+"""Makes records from parsed documents, with the extraction and encoding that the daemon otherwise does before a commit."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -21,21 +21,22 @@ from store.passage_id import passage_id
 from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple, is_statement
 
 ENCODE_SLICE_CHARS = 65_536
-"""Texts of so many characters go to the encoder at once, the shortest first."""
+"""Characters of the texts that are encoded at once, shortest texts first."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class PositionedDocument:
-    """A document as its source gave it, and from where. `deleted` says that it is to be removed."""
+    """A document with its source position. Its `deleted` means that it is to be removed."""
 
     document: ParsedDocument
     position: SourcePosition | None
 
 
 class RecordMaker:
-    """On the event loop; encodes on `executor`. Without an encoder records have no vectors."""
+    """Extracts and encodes documents. Use on the event loop; encodes on `executor`. Without an encoder, records have no
+    vectors."""
 
     def __init__(self, extractor: PassageExtractor, encoder: Encoder | None, executor: Executor | None = None) -> None:
         self._extractor = extractor
@@ -43,16 +44,16 @@ class RecordMaker:
         self._executor = executor
 
     async def make(self, documents: Sequence[PositionedDocument]) -> list[Record]:
-        """A record for each document, in order."""
+        """Returns a record for each document, in order."""
         return await self.encoded(await self.extracted(documents))
 
     async def extracted(self, documents: Sequence[PositionedDocument]) -> list[Record]:
-        """A record without vectors for each document. A passage that several of them hold is read once."""
+        """Returns a record without vectors for each document, in order. Extracts from a shared passage only once."""
         found = await self._extract(each.document for each in documents)
         return [_record(each, found) for each in documents]
 
     async def encoded(self, records: Sequence[Record]) -> list[Record]:
-        """The records with vectors. Raises what the encoder does."""
+        """Returns the records with vectors. Raises the encoder's exceptions."""
         if self._encoder is None or not any(record.document.passages for record in records):
             return list(records)
         with timed("encode"):
@@ -74,7 +75,7 @@ class RecordMaker:
             return {each.passage: each for each in await self._extract_each(list(texts.values()))}
 
     async def _extract_each(self, passages: list[PassageText]) -> list[Extraction]:
-        """A passage that costs an extractor's process its life costs none of those beside it."""
+        """Extracts from the passages. If a passage crashes the extractor's process, the others are not affected."""
         try:
             return await self._extractor.extract(passages)
         except WorkerFailed as error:
@@ -109,7 +110,7 @@ def _travelling(found: Extraction | None) -> PassageExtraction | None:
 
 
 def _encode(encoder: Encoder, records: Sequence[Record]) -> EncodedAhead:
-    """Every text of the records once, in slices of texts of about the same length."""
+    """Encodes every distinct text of the records, in slices of texts of similar length."""
     ahead = EncodedAhead()
     rough: dict[str, None] = {}
     exact: dict[str, None] = {}
@@ -149,7 +150,7 @@ def _rows(vectors: Sequence[NDArray[np.float32]], dim: int) -> NDArray[np.float3
 
 
 def _triples(record: Record) -> list[Triple]:
-    """Every triple of a record once, as the store will have it."""
+    """Returns the distinct triples of a record in the store's normal form."""
     found: dict[Triple, None] = {}
     for passage, extraction in zip(record.document.passages, record.extractions, strict=True):
         if passage.triples is not None:

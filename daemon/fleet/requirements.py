@@ -1,11 +1,11 @@
-"""What hippod-worker needs of a configuration, beyond what hippod does."""
+"""Requirements of hippod-worker on the configuration, beyond those of hippod."""
 
 from daemon.config import Config
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend
 
 
 def worker_problems(config: Config) -> list[str]:
-    """One sentence for each thing to put right, file and key first."""
+    """Returns one sentence for each problem, with file and key first."""
     section = config.worker
     problems = []
     if not section.topics:
@@ -23,7 +23,7 @@ def worker_problems(config: Config) -> list[str]:
         )
     if section.options:
         from consumers.kafka.validate import (
-            option_problems,  # kafka-python is loaded only where there is something to check
+            option_problems,  # imports kafka-python, so only if there are options to check
         )
 
         problems += [f"worker.options.{option}: {reason}" for option, reason in option_problems(section.settings)]

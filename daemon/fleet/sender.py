@@ -1,4 +1,4 @@
-"""Records on their way out: encoded some at a time, sent, and only then acknowledged to their source."""
+"""Encodes records in batches, sends them, and only then acknowledges their messages."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ from daemon.observe.metrics import RECORDS
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 
 SEND_BATCH_RECORDS = 64
-"""Records that are encoded and sent together: enough to share the cost, few enough to wait for."""
+"""Maximum messages whose records are encoded and sent together: enough to share the cost, few enough to wait for."""
 SEND_BATCH_PASSAGES = 256
 RETRY_DELAY_S = 2.0
 VECTORS_MAX_BYTES = 64 * 1024 * 1024
-"""A record that is larger travels without its vectors: whoever takes it encodes."""
+"""Maximum size of a record with vectors. A larger one is sent without, and the replica encodes it."""
 RECORD_MAX_BYTES = 256 * 1024 * 1024
-"""A record that is larger even then becomes that of a failed document."""
+"""Maximum size of a record without vectors. A larger one is replaced by the record of a failed document."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outgoing:
-    """Records of one message; `sent` is set once all are at the brokers."""
+    """The records of one message; `sent` is set when the brokers have all of them."""
 
     records: list[Record]
     acknowledgement: MessageAcknowledgement
@@ -41,7 +41,7 @@ class Outgoing:
 
 
 class RecordSender:
-    """On the event loop; `executor` encodes, a thread of its own sends. Records leave in the order of `put`."""
+    """Sends records in the order of `put`. Use on the event loop; it sends in its own thread."""
 
     def __init__(self, maker: RecordMaker, publisher: RecordPublisher, message_bytes: int) -> None:
         self._maker = maker
@@ -50,13 +50,13 @@ class RecordSender:
         self._waiting: asyncio.Queue[Outgoing] = asyncio.Queue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="records")
         self.problem: str | None = None
-        """Why records wait, if they do."""
+        """Why records wait, None if they do not."""
 
     def put(self, outgoing: Outgoing) -> None:
         self._waiting.put_nowait(outgoing)
 
     async def run(self) -> None:
-        """Sends until cancelled."""
+        """Sends records until cancelled."""
         while True:
             batch = [await self._waiting.get()]
             passages = _passages(batch[0])
@@ -123,7 +123,7 @@ class RecordSender:
             log.warning("record_refused", uri=record.uri, error=reason)
             failures.append(to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes))
         while any(await self._publish(failures)):
-            # Not even a failure is taken: nothing may be acknowledged, or the document would be lost in silence.
+            # The topic refuses even the failure. Do not acknowledge the message, or the document would be lost silently.
             self.problem = f"the topic refuses records: {refused[0][1]}"
             await asyncio.sleep(RETRY_DELAY_S)
         self.problem = None
@@ -143,7 +143,7 @@ class RecordSender:
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
-    """Says in place of a record why there is none."""
+    """Returns the record of a failed document that replaces a record which cannot be sent."""
     document = record.document
     about = {"kafka": document.metadata["kafka"]} if "kafka" in document.metadata else {}
     failed = ParsedDocument(
@@ -153,7 +153,8 @@ def failed_record(record: Record, reason: str, code: FailureCode) -> Record:
 
 
 def _still_owned(batch: Sequence[Outgoing]) -> list[Outgoing]:
-    """Without what is another worker's by now: that one reads it anew, and must not be followed by an older record."""
+    """Returns the batch without messages of partitions that another worker has now: it processes them again, and an older
+    record from here must not follow."""
     kept = []
     for each in batch:
         if each.acknowledgement.tracker.disowned:

@@ -1,4 +1,4 @@
-"""The worker at work: articles from the group's partitions, read many at a time, sent as records."""
+"""The worker: takes articles from the group's partitions, processes many at a time, and sends them as records."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,10 +30,11 @@ Coordinates = tuple[str, int, int]
 
 
 class Worker:
-    """On the event loop. It keeps nothing: what it has not sent when it ends is read again by whoever gets the partitions.
+    """Processes articles. Use on the event loop. It stores nothing: after it ends, another member of the group processes
+    again whatever was not sent.
 
-    Messages are read side by side, and leave side by side too, but for those of one document: these leave in their order, so
-    that a compacted topic keeps the newest.
+    Messages are processed and sent concurrently, except those of one document: these are sent in their order, so that a
+    compacted topic keeps the newest.
     """
 
     def __init__(
@@ -55,10 +56,10 @@ class Worker:
         self._feed: TopicFeed[list[ParsedDocument]] = TopicFeed(settings, self.in_flight, self._read, self._take)
         self._places = asyncio.Semaphore(section.concurrency)
         self._reading: dict[Coordinates, asyncio.Task[list[Record]]] = {}
-        """By message, until it is sent: one that comes again after a rebalance is not paid for twice."""
+        """The extraction of each message until it is sent, so that a message repeated after a rebalance is not paid twice."""
         self._remembered = 4 * section.concurrency
         self._last: dict[str, asyncio.Event] = {}
-        """By document: set once the last of its messages that came is sent."""
+        """For each document, the event that is set when its latest message is sent."""
         letters = section.dead_letter
         self._dead_letters = DeadLetterQueue(settings, letters, self._letter_sent) if letters else None
 
@@ -69,7 +70,7 @@ class Worker:
         self._feed.start()
 
     async def close(self) -> None:
-        """Hands its partitions back at once, with the offsets of what is sent. What is being read is dropped."""
+        """Returns the partitions at once, with the offsets of what is sent. Drops unfinished work."""
         for task in tuple(self._reading.values()):
             task.cancel()
         await self._feed.close()
@@ -82,7 +83,7 @@ class Worker:
 
     @property
     def problem(self) -> str | None:
-        """What keeps it from working, None while nothing does."""
+        """Why the worker cannot work at present, None if it can."""
         state = self._feed.consumer.state
         letters = self._dead_letters.problem if self._dead_letters is not None else None
         own = self._feed.problem or self._sender.problem or letters
@@ -92,15 +93,15 @@ class Worker:
 
     @property
     def broken(self) -> bool:
-        """Whether a part of it has ended by an error of its own: only a new start helps."""
+        """Whether a part of the worker has ended with an internal error, so that only a restart helps."""
         return self._feed.problem is not None
 
     def lags(self) -> dict[tuple[str, int], int]:
-        """Offsets of each of its partitions that are not sent as records."""
+        """Returns, for each assigned partition, the number of offsets that are not sent as records."""
         ends = self._feed.offsets.ends
         return {partition: self._feed.lag(partition, end, None) for partition, end in ends.items()}
 
-    # At work.
+    # Processing.
 
     async def _read(self, messages: list[KafkaMessage]) -> list[list[ParsedDocument]]:
         return await self._reader.read(messages)
@@ -120,12 +121,12 @@ class Worker:
                 self._places.release()
                 acknowledgement.drop()
                 return
-            # From here on in the order of the partition.
+            # From here on, in the order of the partition.
             before, sent = self._follow_up({each.uri for each in sound})
             self._feed.spawn(self._extract_and_send(message, acknowledgement, sound, before, sent))
 
     def _follow_up(self, uris: set[str]) -> tuple[list[asyncio.Event], asyncio.Event]:
-        """What must be sent before, and the event that those who follow wait for."""
+        """Returns the events of earlier messages of these documents, and the event that is set when this one is sent."""
         sent = asyncio.Event()
         before = [self._last[uri] for uri in uris if uri in self._last]
         self._last.update(dict.fromkeys(uris, sent))
@@ -154,11 +155,11 @@ class Worker:
                 del self._last[document.uri]
 
     async def _extracted(self, message: KafkaMessage, documents: Sequence[ParsedDocument]) -> list[Record]:
-        """Once, though the message may come again before it is sent."""
+        """Extracts from the message's documents once, even if the message comes again before it is sent."""
         task = self._reading.get(message.coordinates)
         if task is None:
             task = self._reading[message.coordinates] = asyncio.create_task(self._extract(message, documents))
-            # Those of partitions that another worker has now are never asked for again.
+            # Drop the oldest results: messages of partitions that another worker has now never come again.
             for old in [at for at, each in self._reading.items() if each.done()][: -self._remembered or None]:
                 del self._reading[old]
         return await asyncio.shield(task)
@@ -168,14 +169,14 @@ class Worker:
         try:
             return await self._maker.extracted([PositionedDocument(each, position) for each in documents])
         except PoolClosed:
-            raise asyncio.CancelledError from None  # the worker stops
-        except Exception as error:  # whatever one message does to us, the others go on
+            raise asyncio.CancelledError from None  # the worker is stopping
+        except Exception as error:  # a message that triggers a bug must not stop the others
             log.error("reading_failed", uri=documents[0].uri, error=error, exc_info=True)
             reason = f"internal error: {type(error).__name__}; see the worker's log"
             return [Record(unreadable_document(message, reason, FailureCode.INTERNAL), (), position)]
 
     async def _letter_sent(self, unreadable: UnreadableMessage, refused: ParsedDocument | None) -> None:
-        """A message that its dead-letter topic refuses becomes the record of a failed document."""
+        """Acknowledges the message, or sends the record of a failed document if the dead-letter topic refused it."""
         [acknowledgement] = unreadable.acknowledgements
         if refused is None:
             acknowledgement.done()

@@ -1,5 +1,5 @@
-"""The memory as an MCP server: the same tools and resources, however an agent gets in.
+"""The memory as an MCP server, with the same tools and resources over every transport.
 
-Standard input and output (`cli.commands.mcp`) and HTTP (`daemon.mcp.http`) share these files. A tool works by requests to the
-socket API, through a `DaemonClient`, and by nothing else. The official SDK speaks the protocol.
+Standard input and output (`cli.commands.mcp`) and HTTP (`daemon.mcp.http`) share these modules. Tools only send requests to
+the HTTP API, through a `DaemonClient`. The official SDK implements the protocol.
 """

@@ -1,4 +1,4 @@
-"""The socket API as a tool uses it: JSON in and out, and every failure a sentence that an agent can act on."""
+"""The client of the HTTP API for tools: JSON in and out, with errors as sentences that an agent can act on."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 
 
 class CallError(Exception):
-    """A call cannot be done; the message is for the agent. `problem` is the daemon's refusal, where it refused."""
+    """A call failed; the message is for the agent. `problem` is the daemon's problem document, if it refused the request."""
 
     def __init__(self, message: str, problem: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -35,16 +35,17 @@ class CallError(Exception):
 
 
 class DaemonClient:
-    """Requests to the daemon whose socket is at `socket`. Each makes its own connection: the daemon may restart in between.
+    """Sends requests to the daemon at the Unix socket `socket`. Each has its own connection, as the daemon may restart.
 
-    Who asks is whoever opened the connection, or with a token the client whose token it is."""
+    The daemon identifies the client by the token, or else by the user of this process.
+    """
 
     def __init__(self, socket: str, *, for_others: bool = False) -> None:
-        """`for_others`: it asks for clients alone, each with the client's own token (`acting_for`)."""
+        """`for_others`: sends requests only on behalf of clients, each with the client's own token (`acting_for`)."""
         self._socket = socket
         self._for_others = for_others
         self._authorization: str | None = None
-        # The daemon limits connections; here there is no limit.
+        # The daemon limits connections, so there is no limit here.
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
         transport = httpx2.AsyncHTTPTransport(uds=socket, limits=limits)
         self._http = httpx2.AsyncClient(transport=transport, base_url="http://localhost", trust_env=False)
@@ -53,9 +54,9 @@ class DaemonClient:
         await self._http.aclose()
 
     def acting_for(self, request: object) -> "DaemonClient":
-        """The same, for whoever sent `request`: the HTTP request that brought a message, None where it came by a pipe.
+        """Returns this client, acting for the sender of the HTTP request `request`; None stands for a message from a pipe.
 
-        CallError where it is asked for others and the request has no token: it must not ask in its own name.
+        Raises CallError if it acts for others and the request has no token: it must not act under its own identity.
         """
         if not self._for_others:
             return self
@@ -79,7 +80,7 @@ class DaemonClient:
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str | int] | None = None,
     ) -> Answer:
-        """The daemon's answer as a type of the contract. Raises `CallError`."""
+        """Returns the daemon's response as a type of the contract. Raises CallError."""
         return parse_answer(TypeAdapter(answer), await self.fetch(method, path, body, params))
 
     async def fetch(
@@ -89,7 +90,7 @@ class DaemonClient:
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, str | int] | None = None,
     ) -> bytes:
-        """The daemon's answer as it came. Asks again while the daemon is starting or busy. Raises `CallError`."""
+        """Returns the body of the daemon's response. Retries while the daemon is starting or busy. Raises CallError."""
         content = None if body is None else json.dumps(body).encode()
         headers = self._headers(f"{JSON}, {PROBLEM_JSON}") | ({} if content is None else {"content-type": JSON})
         timeout = httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
@@ -106,7 +107,7 @@ class DaemonClient:
     async def events(
         self, path: str, body: Mapping[str, Any], timeout_s: float
     ) -> AsyncGenerator[tuple[str, Any], None]:
-        """Server-sent events as they come: name and data. `timeout_s` is how long there may be none. Raises `CallError`."""
+        """Yields name and data of server-sent events. `timeout_s` limits the time between two events. Raises CallError."""
         timeout = httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         headers = self._headers(f"{EVENT_STREAM}, {PROBLEM_JSON}")
         retries = Retries()
@@ -141,12 +142,12 @@ class DaemonClient:
 
 
 def parse_answer(answer: TypeAdapter[Answer], content: bytes) -> Answer:
-    """The daemon's JSON; CallError where it lacks what the contract promises."""
+    """Parses the daemon's JSON. Raises CallError if it does not match the contract."""
     return validate_answer(answer, parse_json(content))
 
 
 def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
-    """As `parse_answer`, of JSON that is parsed already."""
+    """Like `parse_answer`, for parsed JSON."""
     try:
         return answer.validate_python(body)
     except ValidationError as error:
@@ -158,13 +159,13 @@ def validate_answer(answer: TypeAdapter[Answer], body: Any) -> Answer:
 
 
 def refusal(problem: Any) -> CallError:
-    """A problem document (RFC 9457) as an error."""
+    """Returns a problem document (RFC 9457) as an exception."""
     problem = problem if isinstance(problem, dict) else {}
     return CallError(problem_sentence(problem), problem)
 
 
 async def _pause(retries: Retries, response: httpx2.Response) -> None:
-    """Returns when the refused request is to be made again; raises CallError where it is not."""
+    """Waits until the refused request may be retried. Raises CallError if it must not be retried."""
     problem = parse_json(response.content)
     if not is_problem(problem):
         raise CallError(f"What answers on the socket does not speak hippod's language (HTTP {response.status_code}).")

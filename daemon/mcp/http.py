@@ -1,9 +1,7 @@
-"""An ASGI app that speaks MCP over streamable HTTP. `daemon.api.middleware.tcp_auth` stands before it: host, other
-sites' pages, token.
+"""An ASGI app for MCP over streamable HTTP, behind the checks of `daemon.api.middleware.tcp_auth` (host, origin, token).
 
-Its tools call the daemon's own Unix socket, as `hippoctl mcp` does, with the token of whoever asks: so the API alone decides
-what they may see and do. No session is
-kept between requests: a client goes on after a restart of hippod.
+Its tools call the daemon's Unix socket, like `hippoctl mcp`, but with the token of the requester, so the API alone decides
+what the requester may see and do. There are no sessions, so clients continue after a restart of hippod.
 """
 
 import asyncio
@@ -17,7 +15,7 @@ from daemon.mcp.daemon_client import DaemonClient
 from daemon.mcp.server import memory_server
 
 BODY_BYTES = 4 * 1024 * 1024
-"""Largest message, an added document for instance."""
+"""Maximum size of a message, for example with an added document."""
 
 PATH = "/mcp"
 
@@ -25,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class McpApp:
-    """`start` before the first request, `stop` after the last; both on the event loop that serves it."""
+    """The app. Call `start` before the first request and `stop` after the last, on the event loop that serves it."""
 
     def __init__(self, socket: str, *, write: bool) -> None:
         self._client = DaemonClient(socket, for_others=True)
@@ -48,13 +46,13 @@ class McpApp:
         await self._started.wait()
 
     async def _run(self) -> None:
-        """Enters and leaves the SDK's task group, which has to be one task's work."""
+        """Enters and leaves the SDK's task group, which must happen in one task."""
         async with self._manager.run():
             self._started.set()
             await self._stopping.wait()
 
     async def stop(self) -> None:
-        """Ends what is still being answered."""
+        """Ends requests in progress, and closes the client."""
         self._stopping.set()
         if self._running is not None:
             await self._running

@@ -54,7 +54,7 @@ def document_uri(uri: str) -> str:
 
 
 async def list_documents(client: DaemonClient, cursor: str | None) -> ListResourcesResult:
-    """A page of the documents that can be found, in order of URI."""
+    """Returns a page of the indexed documents, sorted by URI."""
     params: dict[str, str | int] = {"state": DocumentState.INDEXED.value, "limit": PAGE_DOCUMENTS}
     if cursor is not None:
         params["after"] = _decode_cursor(cursor)
@@ -84,7 +84,7 @@ def _resource(document: DocumentEntry) -> Resource:
 
 
 async def read_resource(client: DaemonClient, uri: str) -> ReadResourceResult:
-    """The text behind one of our URIs."""
+    """Returns the text of a document or passage resource."""
     prefix = next((each for each in (DOCUMENT, PASSAGE) if uri.startswith(each)), None)
     if prefix is None or uri == prefix:
         raise _unknown(uri)

@@ -1,4 +1,4 @@
-"""The MCP server itself, over any transport: lists tools, validates calls, and answers every failure in a sentence."""
+"""The MCP server for any transport: lists tools, validates calls, and reports every error as a sentence."""
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -40,8 +40,11 @@ Context = ServerRequestContext[Any, Any]
 
 
 def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
-    """A server whose tools call the daemon through `client`. Tools that change the memory are served only with `write`; those
-    that need a model are listed only where the daemon has one, or does not answer."""
+    """Returns a server whose tools call the daemon through `client`.
+
+    Tools that change the memory exist only with `write`. Tools that need a model are listed only if the daemon has one, or
+    does not respond.
+    """
     served = {name: tool for name, tool in TOOLS.items() if write or not tool.writes}
     listing = {name: tool.listed(name) for name, tool in served.items()}
 
@@ -99,7 +102,7 @@ def memory_server(client: DaemonClient, *, write: bool) -> Server[Any]:
 
 
 async def _has_model(client: DaemonClient) -> bool:
-    """Whether questions can be asked. While no daemon answers they count as if: a call then says what is wrong."""
+    """Returns whether the daemon has a model. True if it does not respond: the error of a call then explains the problem."""
     try:
         return (await client.call(Status, "GET", Route.STATUS)).llm is not None
     except CallError:
@@ -116,7 +119,7 @@ def _failed(message: str) -> CallToolResult:
 
 
 def _invalid_arguments(error: ValidationError, arguments: type[BaseModel]) -> str:
-    """What is wrong with a call's arguments, and what there is."""
+    """Returns what is wrong with a call's arguments, and which arguments exist."""
     sentences = []
     for each in error.errors(include_url=False, include_input=False)[:5]:
         field = ".".join(str(part) for part in each["loc"])

@@ -13,7 +13,7 @@ from daemon.contract.retrieval import Mode
 from daemon.contract.scope import Scope
 
 K_MAX = 50
-"""Passages that an agent may ask for: more would fill its context."""
+"""Maximum passages that an agent may request; more would fill its context."""
 WAIT_MAX_S = 600.0
 SCOPE_DESCRIPTION = (
     'Use only some documents, as if the memory contained no others: {"in": [folders or beginnings of URIs], "source": name, '
@@ -25,7 +25,7 @@ Key = Annotated[str, Field(min_length=1, max_length=32_768)]
 
 
 RESERVED_KEYS = DOCUMENT_KEYS | INTERNAL_KEYS
-"""Keys that metadata may not have: they would replace the text, its name, its labels or its facts, or remove a document."""
+"""Keys that metadata may not have: they would replace the text, name, labels or triples, or remove the document."""
 
 
 def _free_keys(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What each tool does: requests to the socket API, one function a tool."""
+"""The implementation of each tool by requests to the HTTP API."""
 
 import math
 import time
@@ -21,15 +21,15 @@ from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refu
 from daemon.mcp.tool_results import Added, Answered, DocumentText, Forgotten
 
 ASK_SILENCE_S = 900.0
-"""How long there may be no event while a model answers."""
+"""Maximum time without an event while a model answers."""
 WAIT_SLICE_S = 2.0
-"""How often a wait reports progress."""
+"""Interval of progress reports while waiting."""
 PROGRESS_CHARS = 160
 PASSAGES_MAX = 10_000
-"""Passages of a document that are read."""
+"""Maximum passages requested of one document."""
 
 Progress = Callable[[float, str], Awaitable[None]]
-"""A number that grows from call to call, towards an end that is not known, and a sentence."""
+"""Reports progress: a number that grows with each call, without a known end, and a sentence."""
 Shown = ShowDocument | ShowPassage | ShowPhrase | ShowTriple
 SHOW_RESPONSE: TypeAdapter[Shown] = TypeAdapter(ShowResponse)
 ASK_RESPONSE = TypeAdapter(AskResponse)
@@ -41,7 +41,7 @@ async def search(client: DaemonClient, arguments: tool_arguments.Search, _progre
 
 
 async def ask(client: DaemonClient, arguments: tool_arguments.Ask, progress: Progress) -> Answered:
-    """Events before the answer are reported as progress."""
+    """Asks the question, and reports the events before the answer as progress."""
     body = arguments.model_dump(mode="json", exclude_none=True)
     count = 0
     async with aclosing(client.events(Route.ASK, body, ASK_SILENCE_S)) as events:
@@ -61,7 +61,7 @@ def _answered(answer: AskResponse) -> Answered:
 
 
 def _progress_text(event: str, data: Any) -> str:
-    """A step, or the answer so far, in one line."""
+    """Returns a step, or the end of the answer so far, as one line."""
     fields = data if isinstance(data, dict) else {}
     if event == "text":
         text = str(fields.get("text", ""))
@@ -89,7 +89,7 @@ async def forget(client: DaemonClient, arguments: tool_arguments.Forget, progres
 
 
 async def _wait(client: DaemonClient, timeout_s: float, progress: Progress) -> bool:
-    """Waits until all that the memory was given is committed or failed; returns whether that is so."""
+    """Waits until everything given to the memory is committed or failed; returns False if the time runs out first."""
     until, count = time.monotonic() + timeout_s, 0
     while (left := until - time.monotonic()) > 0:
         try:

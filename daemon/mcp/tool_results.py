@@ -1,4 +1,4 @@
-"""Results of tools, where a tool does not return an answer of the socket API as it is."""
+"""Results of tools that do not return a response of the HTTP API unchanged."""
 
 from pydantic import Field
 
@@ -9,8 +9,8 @@ from daemon.contract.query import Tokens
 
 
 class Answered(Response):
-    """An answer without the record of its steps. `citations`: the passages that support it; `found` is false where the
-    memory does not hold the answer; `steps`: how many were made; `note`: what a user should know about it."""
+    """An answer without the record of its steps. `citations`: the passages that support it. `found`: false if the memory does
+    not contain the answer. `steps`: number of steps. `note`: what the user should know about the answer."""
 
     question: str
     answer: str
@@ -25,7 +25,8 @@ class Answered(Response):
 
 
 class DocumentText(Response):
-    """The text of a document's passages `first` to `last`, of `passages` in all; `next` is where to go on, if more follow."""
+    """The text of passages `first` to `last` of a document with `passages` passages. `next`: where to continue, if there are
+    more."""
 
     uri: str
     title: str
@@ -37,8 +38,8 @@ class DocumentText(Response):
 
 
 class Added(Response):
-    """`searchable` is false where the document was still being read when the wait was over, or has failed: `document` says
-    where it stands, once anything is known of it. It is not lost in either case."""
+    """`searchable`: false if the document was still waiting when the time ran out, or has failed; `document` contains its
+    state, if it is known. The document is stored in either case."""
 
     uri: str
     searchable: bool
@@ -46,7 +47,7 @@ class Added(Response):
 
 
 class Forgotten(Response):
-    """Counts, and the URIs of which there was no document. `done` is false where the wait was over first."""
+    """Counts, and the URIs without a document. `done`: false if the time ran out first."""
 
     removed: int
     missing: int

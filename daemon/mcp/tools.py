@@ -20,7 +20,7 @@ Handler = Callable[[DaemonClient, Any, tool_handlers.Progress], Awaitable[BaseMo
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """One tool. One that `writes` is served only where writing is switched on."""
+    """One tool. A tool that `writes` exists only if writing is enabled."""
 
     title: str
     description: str
@@ -28,7 +28,7 @@ class MemoryTool:
     result: TypeAdapter[Any]
     handler: Handler
     needs_model: bool = False
-    """Offered only where a language model is configured."""
+    """Offered only if a language model is configured."""
     writes: bool = False
     destroys: bool = False
 
@@ -38,7 +38,7 @@ class MemoryTool:
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            # An object for clients that know no other schema; of a union, every member is one.
+            # "object" is for clients that know no other schema. All members of unions are objects.
             output_schema={"type": "object", **self.result.json_schema(mode="serialization")},
             annotations=ToolAnnotations(
                 title=self.title,
@@ -113,7 +113,7 @@ TOOLS: Mapping[str, MemoryTool] = {
         TypeAdapter(Added),
         tool_handlers.add,
         writes=True,
-        destroys=True,  # it replaces nothing, but programs ask the user before a call of such a tool
+        destroys=True,  # although it replaces nothing: it makes programs ask the user before a call
     ),
     "forget": MemoryTool(
         "Forget documents",

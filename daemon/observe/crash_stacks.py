@@ -1,8 +1,8 @@
 """Where every thread stood when hippod was aborted (by the watchdog, or by a library's fault), as an event of the next start.
 
-The interpreter writes the stacks in the signal's handler, as lines of text: no Python code can run then. In the journal each
-line is to be one JSON object, so there they go into a file in the store's folder, and the next start logs them. Elsewhere they
-go to stderr at once.
+The interpreter writes the stacks in the signal's handler, as lines of text: no Python code can run then. In the journal they
+are to be one entry, so there they go into a file in the store's folder, and the next start logs them. Elsewhere they go to
+stderr at once.
 """
 
 import faulthandler

@@ -1,4 +1,4 @@
-"""What a library prints becomes a line of the log, where hippod runs under systemd: there each line is one JSON object."""
+"""What a library prints becomes a line of the log, where hippod runs under systemd: it then has a priority and a name."""
 
 import io
 import sys

@@ -1,8 +1,9 @@
 """Logging: one set-up for hippod's own events and for the libraries' records.
 
 A line goes to stderr: readable on a terminal, one JSON object otherwise, with `time`, `level`, `event` and `logger` first
-and the event's own fields after them. Modules log with `structlog.get_logger()`; an event's name is a constant, what
-varies goes into fields (`uri`, `passage`, `commit`, `took_ms`, `error`). `docs/reference/logs.md` lists them all.
+and the event's own fields after them. Where stderr is systemd's journal, the journal gets the event and its fields. Modules log
+with `structlog.get_logger()`; an event's name is a constant, what varies goes into fields (`uri`, `passage`, `commit`,
+`took_ms`, `error`). `docs/reference/logs.md` lists them all.
 
 Text of documents is logged at debug only. What is known to be such text is wrapped in `Content`. An exception's message may
 hold some without anybody's knowledge (`KeyError: 'a title'`), so an exception is given as it is (`error=error`, `exc_info`)
@@ -21,6 +22,7 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
+from daemon.observe.journal import JournalSender, prefixed_message
 from daemon.observe.redaction import raised_at, system_error
 from daemon.observe.repeated_lines import RepeatedLines
 
@@ -29,7 +31,6 @@ OWN = ("daemon", "consumers", "memory", "store", "__main__")
 
 _MASK = "***"
 _FIRST = ("time", "level", "event", "logger")
-JOURNAL_PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 _HANDLER = "hippod"
 _secrets: set[str] = set()
 _outspoken = False
@@ -51,8 +52,18 @@ class Content(str):
     __slots__ = ()
 
 
-def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> None:
-    """Send all logging to `stream` (stderr), in the form that suits it. May be called again."""
+def setup(
+    level: str = "info",
+    stream: TextIO | None = None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    last_words: bool = False,
+) -> None:
+    """Send all logging to `stream` (stderr), in the form that suits it. May be called again.
+
+    `last_words`: the process ends at once. The journal looks up the unit of an event's sender, and would find no such process
+    any more, so it gets lines on `stream` instead, whose unit it knows.
+    """
     stream = sys.stderr if stream is None else stream
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -80,7 +91,10 @@ def setup(level: str = "info", stream: TextIO | None = None, environ: Mapping[st
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=before,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(stream, environ)],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_renderers(stream, environ, last_words),
+            ],
         )
     )
     root = logging.getLogger()
@@ -187,7 +201,7 @@ def _order(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return {key: event[key] for key in _FIRST if key in event} | dict(event)
 
 
-def _renderers(stream: TextIO, environ: Mapping[str, str]) -> list[Processor]:
+def _renderers(stream: TextIO, environ: Mapping[str, str], last_words: bool) -> list[Processor]:
     if stream.isatty():
         console = structlog.dev.ConsoleRenderer(
             timestamp_key="time",
@@ -195,14 +209,9 @@ def _renderers(stream: TextIO, environ: Mapping[str, str]) -> list[Processor]:
             exception_formatter=structlog.dev.plain_traceback,
         )
         return [_printable, console]
-    json_line = structlog.processors.JSONRenderer()
-    if not is_journal(stream, environ):
-        return [json_line]
-
-    def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
-        return f"<{JOURNAL_PRIORITY.get(event['level'], 6)}>{json_line(logger, method, event)!s}"
-
-    return [with_priority]
+    if is_journal(stream, environ):
+        return [prefixed_message if last_words else JournalSender()]
+    return [structlog.processors.JSONRenderer()]
 
 
 def _printable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -95,7 +95,7 @@ MEMORY_LIMIT = Gauge(
     "hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf without a limit.", registry=REGISTRY
 )
 PASSAGE_BYTES = Gauge(
-    "hippod_memory_bytes_per_passage", "Memory per passage; NaN while there are few passages.", registry=REGISTRY
+    "hippod_memory_bytes_per_passage", "Memory per passage; NaN until there is a trend.", registry=REGISTRY
 )
 MEMORY_ROOM = Gauge(
     "hippod_memory_room_passages",

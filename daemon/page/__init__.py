@@ -1,4 +1,4 @@
-"""The page that shows the memory grow: our static files, a library's from its package, and the login to them on TCP.
+"""The page that shows the memory: static files, the plotting library from its package, and the login on TCP.
 
-The page itself uses the API's routes as any client does; `routes` adds what only a page needs.
+The page uses the API's routes like any other client; `routes` adds those that only the page needs.
 """

@@ -1,7 +1,7 @@
-"""The page's login on TCP: a form turns the token into a cookie, and this middleware turns the cookie back into the token.
+"""The page's login on TCP: a form exchanges the token for a cookie, and this middleware exchanges the cookie for the token.
 
-`daemon.api.middleware.tcp_auth` comes after it and alone decides. It gets a request with a cookie as a request with the token
-of that cookie's login, and checks everything else about it as usual.
+`daemon.api.middleware.tcp_auth` runs after it and makes the decision. It sees a request with a cookie as a request with the
+token of that login, and checks the rest of the request as usual.
 """
 
 from urllib.parse import parse_qs
@@ -24,12 +24,12 @@ HOME_PATH = "/"
 SESSION_PATH = "/page/session"
 LOGOUT_PATH = "/page/logout"
 SESSION_HEADER = "x-hippod-session"
-"""A header for the page's own routes: the request came by a login, which can be ended."""
+"""Header added for the page's own routes: the request belongs to a login, which can be ended."""
 LOGIN_FORM_BYTES_MAX = 8 * 1024
 
 
 class LoginMiddleware:
-    """A program without the token gets Unauthorised as usual; a browser that asks for the page gets the login form."""
+    """Serves logins. A browser's request for the page without a token gets the login form; other requests, Unauthorised."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -58,7 +58,7 @@ class LoginMiddleware:
             return
         try:
             await self._app(_with_token(scope, session.token), receive, send)
-        except Unauthorised:  # the token was changed: what it opened is closed
+        except Unauthorised:  # the token has changed, so its logins end
             self._sessions.end(cookie)
             await self._without_session(scope, receive, send, headers)
 
@@ -72,7 +72,7 @@ class LoginMiddleware:
 
     async def _login(self, scope: Scope, receive: Receive, send: Send) -> None:
         refuse_other_origins(scope, by_cookie=True)
-        # A half-sent form must not keep a connection from a client that has the token.
+        # An unfinished form must not keep a connection from a client that has the token.
         mark_unauthenticated(scope)
         token = await _read_token(receive)
         try:
@@ -85,7 +85,7 @@ class LoginMiddleware:
         await RedirectResponse(HOME_PATH, 303, headers)(scope, receive, send)
 
     async def _check_token(self, scope: Scope, token: bytes) -> None:
-        """Raises what a request with this token raises. The route it asks for answers without content."""
+        """Raises Unauthorised if the token is wrong, by requesting a route that answers without content."""
 
         async def nothing() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -103,7 +103,7 @@ class LoginMiddleware:
 
 
 def _with_token(scope: Scope, token: bytes) -> Scope:
-    """The request as a program would send it: with the token, without the cookie."""
+    """Returns the request as a program would send it: with the token, without the cookie."""
     shown = dict(scope)
     headers = MutableHeaders(raw=[pair for pair in scope["headers"] if pair[0] != b"cookie"])
     headers[SESSION_HEADER] = "yes"
@@ -113,7 +113,7 @@ def _with_token(scope: Scope, token: bytes) -> Scope:
 
 
 def _cookie_name(scope: Scope) -> str:
-    """A cookie's name: cookies know no ports, and several daemons may run on one machine."""
+    """Returns the cookie's name, which contains the port: cookies ignore ports, and a machine may run several daemons."""
     return f"hippod-{scope['server'][1]}"
 
 
@@ -122,7 +122,7 @@ def _set_cookie(scope: Scope, value: str, life_s: int) -> str:
 
 
 async def _read_token(receive: Receive) -> bytes:
-    """The token of a login form, as it was written; RequestError for a body that is no such form."""
+    """Returns the token of a login form as entered. Raises RequestError if the body is not such a form."""
     body = bytearray()
     while True:
         message = await receive()
@@ -137,5 +137,5 @@ async def _read_token(receive: Receive) -> bytes:
         fields = parse_qs(body.decode("ascii"), max_num_fields=4)
     except ValueError:
         return b""
-    # A header is bytes: a token that is not ASCII is compared as its UTF-8.
+    # A header consists of bytes, so a token that is not ASCII is compared in UTF-8.
     return fields.get(login_page.FIELD_NAME, [""])[0].strip().encode()

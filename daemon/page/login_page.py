@@ -1,4 +1,4 @@
-"""The form that asks for the token. It needs no other file, so nothing else is served to those without it."""
+"""The login form. It needs no other file, so nothing else is served without a token."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -50,7 +50,7 @@ _PAGE = """<!doctype html>
 
 
 def login_page(wrong: bool = False) -> HTMLResponse:
-    """Always 401; `wrong` says that a token was sent and was not the right one."""
+    """Returns the form with status 401. `wrong` adds that the token sent was wrong."""
     note = '<p role="alert">That is not the token.</p>\n' if wrong else ""
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     headers = {**login_headers(digest), "WWW-Authenticate": 'Bearer realm="hippod"'}

@@ -1,4 +1,4 @@
-"""Logins with the token: their cookies are kept in memory, and end with the daemon."""
+"""Logins with the token. Their cookies are kept in memory only, so logins end with the daemon."""
 
 import secrets
 import time
@@ -9,32 +9,32 @@ from hashlib import sha256
 
 SESSION_LIFETIME_S = 12 * 3600.0
 SESSIONS_MAX = 64
-"""Sessions at once. One more ends the oldest of the client that has most."""
+"""Maximum concurrent sessions. A further one ends the oldest session of the client with the most sessions."""
 SESSIONS_PER_CLIENT = 16
-"""Sessions of one client. One more ends one of its own: the oldest of the address that has most."""
+"""Maximum sessions of one client. A further one ends the oldest session of the client's address with the most sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoginSession:
-    """`token`: the one that was sent at the login. Each request is checked with it, so a session ends with its token."""
+    """A login. `token` was sent at the login and is checked again with each request, so the login ends with its token."""
 
     token: bytes
     ends: float
     client: str
-    """Whose token it is."""
+    """The client that the token belongs to."""
     address: str
-    """Where it logged in: people may share a token."""
+    """The address that logged in: people may share a token."""
 
 
 class LoginSessions:
-    """Looked up by the digest of their cookie, so that the time of a look-up says nothing about the cookies."""
+    """The logins, looked up by a digest of their cookie, so that the duration of a look-up reveals nothing about cookies."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._open: dict[bytes, LoginSession] = {}
 
     def begin(self, token: bytes, client: str, address: str) -> str:
-        """The new session's cookie."""
+        """Begins a session; returns its cookie."""
         now = self._clock()
         for digest in [digest for digest, session in self._open.items() if session.ends <= now]:
             del self._open[digest]
@@ -48,7 +48,7 @@ class LoginSessions:
         return cookie
 
     def _end_oldest(self, client: str) -> None:
-        """Ends the oldest session of the address from which `client` has most."""
+        """Ends the oldest session of the address from which `client` has the most sessions."""
         own = {digest: session for digest, session in self._open.items() if session.client == client}
         by_address = Counter(session.address for session in own.values())
         most = max(by_address, key=by_address.__getitem__)

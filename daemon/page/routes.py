@@ -1,4 +1,4 @@
-"""The page's files, and the routes that the page alone needs. The OpenAPI document has none of them."""
+"""The page's files, and the routes that only the page needs. They are not part of the OpenAPI document."""
 
 import secrets
 from functools import cache
@@ -27,7 +27,7 @@ PAGE_FILES = frozenset(
     if path.suffix in (".css", ".js", ".svg")
 )
 LIBRARY_FILES = frozenset({"bokeh.min.js", "bokeh-api.min.js"})
-"""The files of the plotting library that are served, out of its package, without importing it."""
+"""Files of the plotting library, served from its package without importing it."""
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
@@ -48,8 +48,10 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
 
     @needs(Need.CLIENT)
     async def session(request: Request) -> Response:
-        """Whether the request came by a login, which can be ended, and what it may do. The login asks whether a token
-        is right."""
+        """Returns whether the request belongs to a login, which can be ended, and the client's rights.
+
+        The login form's middleware requests it to check a token.
+        """
         about = {"logout": SESSION_HEADER in request.headers, "rights": sorted(client_of(request.scope).rights)}
         return JSONResponse(about, headers=dict(SECURITY_HEADERS))
 
@@ -66,13 +68,13 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
 
 
 async def _file(request: Request, folder: StaticFiles, names: frozenset[str]) -> Response:
-    """A file of a fixed list; 304 where the browser has it."""
+    """Returns a file if it is in `names`; 304 if the browser has the present version."""
     name = request.path_params["name"]
     if name not in names:
         raise NotFound(f"The page has no file {name[:100]!r}.")
     answer = await folder.get_response(name, request.scope)
     answer.headers.update(SECURITY_HEADERS)
-    if name == "graph/layout.js":  # a worker has a policy of its own: it needs nothing
+    if name == "graph/layout.js":  # a worker has its own policy, and needs no access
         answer.headers["Content-Security-Policy"] = "default-src 'none'"
     return answer
 

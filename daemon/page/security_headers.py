@@ -1,4 +1,4 @@
-"""What a browser may do with the page: run and show its own files alone, and nothing of it inside another site."""
+"""Security headers: a browser may run and show only the page's own files, and may not embed the page in another site."""
 
 from collections.abc import Mapping
 
@@ -22,16 +22,16 @@ _LOGIN_POLICY = (
 
 
 def page_headers(nonce: str) -> dict[str, str]:
-    """`nonce` is for the styles that the drawing library makes in its own corners of the page; scripts have none.
+    """Returns the page's headers. `nonce` allows the style elements that the plotting library creates; no script has one.
 
-    With trusted types, no text can become markup or a script, wherever it comes from: the browser itself refuses. The one
-    policy there is names the worker's file.
+    With trusted types, the browser refuses to turn text into markup or scripts, whatever its origin. The only policy allows
+    the URL of the worker's file.
     """
     return {**SECURITY_HEADERS, "Content-Security-Policy": _PAGE_POLICY.format(nonce=nonce)}
 
 
 def login_headers(digest: str) -> dict[str, str]:
-    """`digest`: base64 of the SHA-256 of the one style sheet that the login page holds."""
+    """Returns the login form's headers. `digest` is the base64 SHA-256 of its only style sheet."""
     return {
         **SECURITY_HEADERS,
         "Content-Security-Policy": _LOGIN_POLICY.format(digest=digest),

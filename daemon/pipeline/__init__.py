@@ -1,1 +1,1 @@
-"""From an event to a commit: intake, reading, extraction, encoding, commit. `pipeline` puts the parts together."""
+"""The path from an event to a commit: intake, parsing, extraction, encoding, commit. `pipeline` connects the parts."""

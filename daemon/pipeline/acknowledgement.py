@@ -1,6 +1,6 @@
-"""How a source hears that its work is committed, and how its position gets into the same commit.
+"""Tells a source that its work is committed, and stores the source's position in the same commit.
 
-The pipeline passes acknowledgements on and merges them; only the source knows what is behind them.
+The pipeline only passes acknowledgements on and merges them; their meaning is known to the source alone.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -8,29 +8,29 @@ from typing import Any, Protocol
 
 
 class PositionTracker(Protocol):
-    """A source's account of what it delivered in one order, a Kafka partition say, and of how far that is committed."""
+    """Tracks how much of one ordered delivery, such as a Kafka partition, is committed. Belongs to the source."""
 
     def positions(self, parts: Collection[object]) -> Mapping[str, Any]:
-        """The positions, by name, to store in the commit that completes these acknowledgements.
+        """Returns the positions, by name, to store in the commit that completes these acknowledgements.
 
-        It changes nothing: a batch may be assembled several times before it is committed.
+        Must not change the tracker: a batch may be assembled several times before it is committed.
         """
         ...
 
 
 class Acknowledgement(Protocol):
-    """Travels with one piece of work. A message of several documents gives each of them the same one."""
+    """Accompanies a piece of work. All documents of one message share one acknowledgement."""
 
     @property
     def tracker(self) -> PositionTracker: ...
 
     def done(self) -> None:
-        """One piece of work that carried this is committed."""
+        """Reports that one piece of work with this acknowledgement is committed."""
         ...
 
 
 def merged_positions(acknowledgements: Iterable[Acknowledgement]) -> dict[str, Any]:
-    """What the sources store in the commit that completes all of these."""
+    """Returns the positions that sources store in the commit that completes all of these acknowledgements."""
     by_tracker: dict[PositionTracker, list[Acknowledgement]] = {}
     for acknowledgement in acknowledgements:
         by_tracker.setdefault(acknowledgement.tracker, []).append(acknowledgement)

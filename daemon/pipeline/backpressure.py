@@ -1,4 +1,4 @@
-"""How much may wait in each queue of the pipeline, so that what comes faster than it is indexed fills no memory."""
+"""Limits for the queues of the pipeline, so that documents arriving faster than they are indexed do not fill the memory."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """`[daemon]`: the inbox has documents that were added and are not indexed, the queue passages that are read and not
+    """Limits of `[daemon]`. The inbox contains added documents that are not indexed; the queue, parsed passages that are not
     committed."""
 
     inbox_documents: int = 100_000
@@ -20,7 +20,7 @@ DEFAULT_QUEUE_LIMITS = QueueLimits()
 
 
 class Capacity:
-    """Two counts with a limit each, on one event loop."""
+    """A number of items and of bytes, each with a limit. Use on the event loop only."""
 
     def __init__(self, items: int, bytes: int) -> None:
         self.most = (items, bytes)
@@ -29,17 +29,19 @@ class Capacity:
 
     @property
     def free(self) -> bool:
-        """Whether neither limit is reached."""
+        """Whether both counts are below their limits."""
         return self.items < self.most[0] and self.bytes < self.most[1]
 
     def fits(self, items: int, bytes: int, share: float = 1.0) -> bool:
-        """Whether there is room for that much more, within a share of the limits. What is larger fits when nothing else is
-        there, so that nobody waits for ever."""
+        """Returns whether this much more is within `share` of both limits.
+
+        If the queue is empty, anything fits, so that no large item waits forever.
+        """
         within = self.items + items <= self.most[0] * share and self.bytes + bytes <= self.most[1] * share
         return within or not self.items
 
     def take(self, items: int, bytes: int) -> None:
-        """Counts that much more, whether it fits or not."""
+        """Adds this much, whether it fits or not."""
         self.items += items
         self.bytes += bytes
 

@@ -1,4 +1,4 @@
-"""Turns documents as they were read into the store's documents and passage texts."""
+"""Converts parsed documents to the store's documents and passage texts."""
 
 import time
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from store.passage_id import passage_id
 from store.types import Document, Link, Omission, PassageRef, PassageText, State, Triple
 
 RETRY_DELAYS_S = (60.0, 600.0, 3600.0)
-"""When a failed document is tried again by itself; after the last, `hippoctl retry` or a change of the file does it."""
+"""Delays before a failed document is retried automatically. Later retries need `hippoctl retry` or a change of the file."""
 
 SLOW_RETRY_DELAYS_S = (600.0, 6 * 3600.0, 24 * 3600.0)
-"""The same for a document that took longer than it may: each try costs the whole time limit."""
+"""Delays for a document that exceeded the time limit: each retry costs the whole limit."""
 
 
 def storable(text: str) -> str:
-    """Text that UTF-8 can hold: lone surrogates become replacement characters."""
+    """Returns the text in a form that UTF-8 can encode: replaces lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def to_store_document(
     read: ParsedDocument, source: str, attempts: int = 0, payload: str | None = None
 ) -> tuple[Document, list[PassageText]]:
-    """The store's record of a document and the texts of its passages."""
+    """Returns the store's document and the texts of its passages."""
     left_out = tuple(Omission(each.kind.value, each.count, storable(each.text)) for each in read.left_out)
     if read.error is not None:
         failed = failed_document(
@@ -68,8 +68,9 @@ def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = Fal
 
 
 def normalised_triples(triples: Sequence[Triple] | None, *, mentions: bool = False) -> tuple[Triple, ...] | None:
-    """Each once, without those of which nothing is left; None for None. `mentions`: whether an extractor of hippod found them,
-    which may have found mention edges. What a document states itself has none.
+    """Returns the normalised triples without duplicates and empty ones; None for None.
+
+    `mentions` allows triples that are mention edges. Only hippod's extractors find these; documents cannot state them.
     """
     if triples is None:
         return None
@@ -87,7 +88,7 @@ def failed_document(
     payload: str | None = None,
     title: str = "",
 ) -> Document:
-    """A document that could not be read (`failed`) or is not to be (`skipped`), with when it is tried again."""
+    """Returns a document that could not be parsed (`failed`) or is excluded (`skipped`), with the time of the next retry."""
     delays = SLOW_RETRY_DELAYS_S if code is FailureCode.TIME else RETRY_DELAYS_S
     next_try = time.time() + delays[attempts] if not skipped and attempts < len(delays) else None
     return Document(
@@ -104,7 +105,7 @@ def failed_document(
 
 
 def unchanged(old: Document | None, new: Document) -> bool:
-    """Whether writing `new` over `old` would change nothing but the time."""
+    """Returns whether writing `new` over `old` would change nothing except the time."""
     return old is not None and (
         old.state is new.state is State.INDEXED
         and old.passages == new.passages

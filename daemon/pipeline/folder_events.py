@@ -1,4 +1,4 @@
-"""Turns events of followed folders into work, and reports committed positions back to the folders."""
+"""Turns events of followed folders into work, and reports committed positions to the folders' watchers."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -16,11 +16,12 @@ from store.store import Store
 from store.types import Batch, Document, State
 
 PositionCommitted = Callable[[str, Fingerprint | None], None]
-"""Called with a file's URI and its position in the store, None where the store has none."""
+"""Called with a file's URI and its position in the store, or None if the store has no position for it."""
 
 
 class FileEvents:
-    """`emit` and `touched` are called in a folder's own thread, all else on the event loop."""
+    """Handles the events of followed folders. `emit` and `touched` run in a folder's thread, all other methods on the event
+    loop."""
 
     def __init__(
         self,
@@ -38,19 +39,19 @@ class FileEvents:
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[str, PositionCommitted] = {}
         self._touched: dict[str, Any] = {}
-        """Positions of files whose content is as it was, which wait for a commit to go along with."""
+        """Positions of files whose mtime changed but not their content; they are stored with the next commit."""
         self._in_batch: dict[str, Any] = {}
-        """Those of them that the batch under way takes along."""
+        """The positions in `_touched` that are part of the present batch."""
 
     def listen(self, source: str, committed: PositionCommitted) -> None:
-        """`committed` is called for each file of `source` whose position is committed."""
+        """Calls `committed` for each file of `source` whose position is committed."""
         self._listeners[source] = committed
 
     def take_over(self, source: str, files: Iterable[str]) -> None:
-        """What `files` hold is `source`'s: documents that another source has become its own, and nothing is read for that.
+        """Assigns the documents of `files` to `source` if another source owned them, without parsing the files.
 
-        Called before other work for these files waits, as this would take its place. What comes later takes the place of
-        this, and gives the documents the source too or removes them.
+        Call it before other work for these files waits, because it would replace that work. Later work replaces this one, and
+        also assigns the source or removes the documents.
         """
         for uri in files:
             for each in self._documents_by_file.of(uri):
@@ -59,11 +60,11 @@ class FileEvents:
                     break
 
     def emit(self, event: FileEvent) -> None:
-        """Takes an event."""
+        """Accepts an event from a folder's thread."""
         self._loop.call_soon_threadsafe(self.take, event)
 
     def touched(self, uri: str, fingerprint: Fingerprint) -> None:
-        """A file has another mtime and the same content: nothing to read, its position goes along with the next commit."""
+        """Stores a file's new position with the next commit: its mtime changed, but not its content. From any thread."""
         self._loop.call_soon_threadsafe(self.touch, uri, fingerprint)
 
     def touch(self, uri: str, fingerprint: Fingerprint) -> None:
@@ -72,7 +73,7 @@ class FileEvents:
 
     def take(self, event: FileEvent) -> None:
         if not self._owners.owns(event.source, event.uri):
-            return  # a folder within this one is followed by itself, through a link: it tells of its files
+            return  # a link leads to another followed folder, which emits the events of its files itself
         urgency = Urgency.BULK if not isinstance(event, FileRemoved) and event.scanned else Urgency.FRESH
         if isinstance(event, FileMoved):
             self._take_move(event, urgency)
@@ -80,19 +81,19 @@ class FileEvents:
             self._intake.put(event.uri, event, event.source, urgency=urgency)
 
     def _take_move(self, event: FileMoved, urgency: Urgency) -> None:
-        """The file's documents get their new URIs at once, and are read again where the new name may make others of them.
+        """Renames the file's documents at once, and parses the file again if its new name may change the result.
 
-        Nothing is extracted again: reading finds the passages that are there.
+        Nothing is extracted again: parsing yields passages that exist already.
         """
         documents = self._movable_documents(event)
         titles = [document.title for document in documents]
         known = bool(documents) and certainly_reads_alike(path_of(event.old_uri), event.path, titles)
         if documents:
-            # Without a position where it is to be read: after a restart the file must not count as read.
+            # If it must be parsed, no position is stored yet: after a restart the file must not count as parsed.
             positions = {event.uri: event.fingerprint.to_json()} if known else {}
             work = self._intake.put(event.uri, event, event.source, urgency=urgency)
             if self._intake.take(work) is not None:
-                # A new file under the old name must come after it.
+                # Queue it now, before work for a new file with the old name.
                 self._commits.put_now(DocumentChange(work, positions=positions))
         else:
             self._intake.put(event.old_uri, FileRemoved(event.old_uri, event.source), event.source, urgency=urgency)
@@ -101,8 +102,10 @@ class FileEvents:
             self._intake.put(event.uri, changed, event.source, urgency=urgency)
 
     def _movable_documents(self, event: FileMoved) -> list[Document]:
-        """The file's documents; none where work for one of the names comes between, or where one of them was not indexed,
-        as that one is to be tried anew."""
+        """Returns the file's documents, or none if work for the old or new name waits or runs.
+
+        Returns none, too, if one of them is not indexed, because that one must be parsed again.
+        """
         if self._intake.busy(event.old_uri) or self._intake.busy(event.uri):
             return []
         documents = [self._store.document(uri) for uri in self._documents_by_file.of(event.old_uri)]
@@ -110,17 +113,17 @@ class FileEvents:
         return indexed if len(indexed) == len(documents) else []
 
     def batch_positions(self) -> dict[str, Any]:
-        """The positions of touched files for the batch that is being made.
+        """Returns the positions of touched files for the batch that is being made.
 
-        None of a file that is to be read again: with that position, its earlier document would count as the new content's.
+        Leaves out files that wait to be parsed: with its position committed, a file would count as parsed already.
         """
         self._in_batch = {uri: position for uri, position in self._touched.items() if not self._intake.busy(uri)}
         return self._in_batch
 
     def committed(self, changes: Sequence[Change], batch: Batch) -> None:
-        """A batch is committed. Not when it is made: it may be made several times before."""
+        """Drops the positions that a batch has committed, and notifies listeners. Call it after each commit."""
         for uri, position in batch.positions.items():
-            # A position that came since stays; one of a file that was read or removed has been overtaken.
+            # Keep a position that arrived while the batch was committed. Drop those of files that were parsed or removed.
             if self._in_batch.get(uri) is not position or self._touched.get(uri) is position:
                 self._touched.pop(uri, None)
         for change in changes:

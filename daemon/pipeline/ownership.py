@@ -1,7 +1,7 @@
-"""Which source owns a document: the only one that may write, relabel or remove it.
+"""Determines the source that owns a document. Only the owner may write, relabel or remove it.
 
-The owner follows from the URI and the configuration alone. Neither the order of arrival nor anything that a document says
-matters, so it is the same after a restart and on every replica.
+The owner depends on the URI and the configuration alone, not on the order of arrival or on the document's content. So it is
+the same after a restart and on every replica.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ ADDED = "added"
 
 
 class OwnerKind(StrEnum):
-    """What a refusal says of the owner. It names no path, topic or label: those may be hidden from the sender."""
+    """How an error message describes the owner. Paths, topics and labels are omitted: the sender may not see them."""
 
     FOLDER = "a followed folder"
     TOPIC = "a followed topic"
@@ -23,9 +23,9 @@ class OwnerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`source` owns the URIs that begin with `prefix`, except where a longer claim matches.
+    """`source` owns the URIs that begin with `prefix`, unless a longer claim matches.
 
-    `yields`: any claim that does not yield comes first, whatever its length.
+    If the claim `yields`, every matching claim that does not yield takes precedence, whatever its length.
     """
 
     prefix: str
@@ -39,18 +39,18 @@ _UNCLAIMED = Claim("", ADDED, OwnerKind.ADDED, yields=True)
 
 
 class NotOwner(Exception):
-    """A source sent a document that another source owns. The message is for the sender, and names the owner's kind only."""
+    """A source sent a document that another source owns. The message goes to the sender and names only the owner's kind."""
 
 
 class Owners:
-    """The owner of every URI. `claims` are those of the configured sources."""
+    """Determines the owner of every URI. `claims` are those of the configured sources."""
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         every = (*claims, _ADDED_URIS, _UNCLAIMED)
         self._claims = sorted(every, key=lambda claim: (claim.yields, -len(claim.prefix)))
 
     def owner(self, uri: str) -> Claim:
-        """The claim that decides; `source` is the owner."""
+        """Returns the claim that applies to the URI; its `source` is the owner."""
         return next(claim for claim in self._claims if uri.startswith(claim.prefix))
 
     def owns(self, source: str, uri: str) -> bool:

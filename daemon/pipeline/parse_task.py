@@ -1,4 +1,4 @@
-"""From a task to changes: parsing in the worker processes, and what it found put into the store's terms."""
+"""Turns a task into changes: parses in worker processes, and converts the result to the store's types."""
 
 import asyncio
 import base64
@@ -31,18 +31,18 @@ from daemon.workers.pool import WorkerFailed, WorkerPool
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
-"""The position of a file that is refused without a look at it: it equals no other, and says after a restart that the
-file is known."""
+"""The position of a file that is refused without being opened. It differs from every real position, and marks the file as
+known after a restart."""
 
 NO_TASK = RemoveDocument("")
-"""Takes the place of a task that cannot be done now. No document has this URI, so nothing is replaced or removed."""
+"""Replaces a task that cannot be done now. No document has this URI, so nothing is replaced or removed."""
 
 NOT_FOLLOWED = "its folder is not followed any more, so it is not read; follow the folder again, or `hippoctl rm` it"
 
 
 @dataclass(frozen=True, slots=True)
 class FolderAccess:
-    """A folder that may be read: its root, whether links may lead out of it, and how much is read of one file."""
+    """A folder whose files may be opened: its root, whether links may lead out of it, and the maximum bytes of one file."""
 
     root: bytes
     follow_symlinks: bool
@@ -50,7 +50,7 @@ class FolderAccess:
 
 
 class DocumentReader:
-    """Reads tasks. A file is read only where a folder above it is followed."""
+    """Parses the documents of tasks. A file is opened only if a folder above it is followed."""
 
     def __init__(self, pool: WorkerPool, settings: SplitSettings) -> None:
         self._pool = pool
@@ -58,32 +58,34 @@ class DocumentReader:
         self._folders: dict[str, FolderAccess] = {}
 
     def follow_folder(self, access: FolderAccess) -> None:
-        """Files below this folder may be read from now on."""
+        """Allows the files below this folder to be opened from now on."""
         self._folders[os.fsdecode(access.root)] = access
 
     async def record_file_fault(self, path: Path) -> str | None:
-        """Why a file cannot be read as one of records, None where it can: a child process has read it then."""
+        """Returns why a file is not a valid file of records, None if it is. A child process opens and checks it."""
         try:
             return await self._pool.check_record_file(str(path))
         except WorkerFailed as error:
             return str(error)
 
     async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
-        """The changes of one task, the last one `final`. What cannot be read is a change too. Raises SetAside before the first
-        where it takes so long that others need its place."""
+        """Yields the changes of one task, the last one `final`. A document that cannot be parsed is a change too.
+
+        Raises SetAside before the first change if parsing takes so long that other work needs the worker.
+        """
         task = work.task
         if isinstance(task, FileChanged):
             source, folder = self._above(task.path)
-            if folder is None:  # a retry of what an earlier configuration followed
+            if folder is None:  # a retry of a file in a folder that is no longer followed
                 refused = failed_document(
                     task.uri, task.source, NOT_FOLLOWED, FailureCode.GONE, work.attempts, skipped=True
                 )
-                # Without a position: a folder that is followed again finds the file new.
+                # No position, so that the file counts as new if the folder is followed again.
                 yield DocumentChange(work, [refused], positions={work.key: None})
                 return
             work.source = source
             if task.fingerprint.size < 0 and await asyncio.to_thread(_gone, task.path, folder.root):
-                # A retry that crossed the file's removal: no event comes for that again.
+                # The file was removed before this retry, and no further event will report that.
                 yield DocumentChange(work, positions={work.key: None})
                 return
             stream = self._pool.parse(
@@ -112,12 +114,12 @@ class DocumentReader:
         elif isinstance(task, FileRemoved):
             yield DocumentChange(work, positions={work.key: None})
         else:
-            # The file was taken over from another source, or somebody asked to forget it while it is still there: its
-            # position stays, or is that of a change that waited (`make_batch`), so that it is not read before it changes.
+            # The file changed its source, or a client removed a document whose file still exists. The stored position stays,
+            # or becomes that of a waiting change (`make_batch`), so that the file is parsed only when it changes again.
             yield DocumentChange(work)
 
     def _above(self, path: bytes) -> tuple[str, FolderAccess | None]:
-        """The source and the folder that follow `path` now. A document may name a folder of an earlier configuration."""
+        """Returns the source and folder that contain `path` now. The task may come from an earlier configuration."""
         for above in Path(os.fsdecode(path)).parents:
             folder = self._folders.get(str(above))
             if folder is not None:
@@ -182,18 +184,18 @@ class DocumentReader:
         title: Any = None,
         root: bytes | None = None,
     ) -> AsyncIterator[DocumentChange]:
-        """Outcomes of some dozens of passages each, so that a large file is never in memory as a whole.
+        """Yields changes of some dozens of passages each, so that a large file is never in memory as a whole.
 
-        The last one has the file's position, which is `position` where nothing is said of what was read. An error that comes
-        while the drive below the folder's `root` is away says nothing of the file: what the memory has of it stays, and the
-        folder's source, which is given no position, emits it again.
+        The last change has the file's position: that of the parsed content, or else `position`. An error while the drive of
+        `root` is unmounted says nothing about the file: its documents stay, and as no position is committed, the folder's
+        source will emit the file again.
         """
         gathered: list[ParsedDocument] = []
         size = 0
         away = False
         async for item in items:
             if isinstance(item, ParseSummary):
-                # Half old, half new, where it changed meanwhile: without a digest the next look reads it again.
+                # If the file changed while it was parsed, omit the digest, so that the next scan parses it again.
                 digest = None if item.changed else item.digest
                 position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
                 continue
@@ -203,7 +205,7 @@ class DocumentReader:
                 if lost is Lost.AWAY:
                     continue
                 if lost is Lost.GONE and position is not None:
-                    position = replace(position, digest=None)  # it was not read, so it is looked at if it comes back
+                    position = replace(position, digest=None)  # not parsed, so it must be checked if it returns
             gathered.append(replace(item, title=title) if isinstance(title, str) and title else item)
             size += len(item.passages)
             if size >= CHUNK_PASSAGES:
@@ -219,7 +221,7 @@ class DocumentReader:
 
 
 def _gone(path: bytes, root: bytes) -> bool:
-    """Whether the file was removed from a folder that is there. An empty one may be the mount point of a drive that is away."""
+    """Returns whether the file was removed. False if `root` is empty: it may be the mount point of an unmounted drive."""
     if os.path.lexists(path):
         return False
     try:
@@ -230,18 +232,18 @@ def _gone(path: bytes, root: bytes) -> bool:
 
 
 class Lost(Enum):
-    """What became of a file that is not at its path."""
+    """Why a file is not at its path."""
 
     GONE = auto()
     AWAY = auto()
-    """Or it was deleted with all that was beside it: that, too, the folder's source finds out."""
+    """The drive may be unmounted, or everything next to the file was deleted too; the folder's source handles both."""
 
 
 def _lost(path: bytes, root: bytes) -> Lost | None:
-    """Whether the file is not there, and then whether the drive may be away that it is on.
+    """Returns why the file does not exist, None if it exists.
 
-    It may where the nearest folder above the file that is there, up to `root`, is empty or cannot be listed: it is then as
-    likely a mount point, or a drive that fails.
+    The drive may be unmounted if the nearest existing folder above the file, up to `root`, is empty or cannot be listed: such
+    a folder may be a mount point, or on a failing drive.
     """
     if os.path.lexists(path):
         return None
@@ -258,11 +260,11 @@ def _lost(path: bytes, root: bytes) -> Lost | None:
 
 
 CHUNK_PASSAGES = 64
-"""Passages after which what was read so far goes on to be indexed."""
+"""Number of parsed passages that are passed on to be indexed together."""
 
 
 def retry_payload(task: Task) -> str | None:
-    """What must be kept of a task that failed and has no file behind it, for another try."""
+    """Returns what a retry of a failed task needs if it has no file; None if nothing must be stored."""
     if isinstance(task, AddedDocument):
         return task.text
     if isinstance(task, DeliveredDocument) and task.payload is not None:
@@ -271,14 +273,14 @@ def retry_payload(task: Task) -> str | None:
 
 
 def failed_change(work: Work, reason: str, code: FailureCode) -> DocumentChange:
-    """The change of work that could not be carried through: a failed document that keeps what a retry needs."""
+    """Returns the change for work that failed: a failed document with what a retry needs."""
     payload = retry_payload(work.task)
     failed = failed_document(work.key, work.source, reason, code, work.attempts, skipped=False, payload=payload)
     return DocumentChange(work, [failed])
 
 
 def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
-    """The change of a document that came read."""
+    """Returns the change for a document that its source has parsed."""
     if task.document is None:
         return DocumentChange(work)
     if task.record is not None:
@@ -288,7 +290,7 @@ def delivered_change(work: Work, task: DeliveredDocument) -> DocumentChange:
     failing = task.document.error is not None and not task.document.skipped
     change = _outcome(work, [task.document], retry_payload(task) if failing else None)
     if failing:
-        # Reading the same bytes again gives the same error: no try by itself, and the place stays with the failure.
+        # The same bytes would fail again, so do not retry automatically. Keep the metadata: it contains the message's position.
         change.documents = [
             replace(
                 document, next_try=None, metadata=dict(task.document.metadata), modified_at=task.document.modified_at
@@ -303,7 +305,7 @@ def _outcome(work: Work, read: list[ParsedDocument], payload: str | None, final:
     texts: dict[str, PassageText] = {}
     for item in read:
         if item.deleted:
-            continue  # what is not seen again is removed
+            continue  # documents that are not in `work.seen` are removed
         retried_from = payload if item.error is not None else None
         document, passages = to_store_document(item, work.source, work.attempts, retried_from)
         documents.append(document)

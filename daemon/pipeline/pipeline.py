@@ -1,8 +1,8 @@
-"""Puts the pipeline's parts together, and is what sources and services talk to.
+"""Connects the parts of the pipeline, and is the interface for sources and services.
 
-A passage goes straight through them: `file_events`, `inbox` or `deliver` put work into the `intake`; `reading` takes it, has it
-read (`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`; the `committer` makes a
-batch (`batching`), encodes and commits it; `_after_commit` tells everybody who waits (`commit_report`, acknowledgements).
+The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes it, has it parsed
+(`parse_task`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer` makes a batch
+(`batching`), encodes and commits it. `_after_commit` notifies all waiting parties (`commit_events`, acknowledgements).
 """
 
 import asyncio
@@ -48,14 +48,14 @@ from store.types import Batch, Document, Extraction, State
 log = structlog.get_logger()
 
 CANCEL_AGAIN_S = 1.0
-"""How long a reader that is to stop may take before it is told again. The committer, the last task, is told once: it ends its
-commit first."""
+"""How long to wait for a cancelled reading task before cancelling it again. The last task, the committer, is cancelled once: it
+finishes its commit first."""
 
 RetryDocument = Callable[[Document], None]
 
 
 class Pipeline:
-    """On the event loop."""
+    """The path from sources to the store. Use on the event loop only."""
 
     def __init__(
         self,
@@ -71,10 +71,10 @@ class Pipeline:
         *,
         owners: Owners,
     ) -> None:
-        """`readers`: how many pieces of work are read at once. `owners`: which source may write and remove what.
+        """`readers` is the number of concurrent parsing tasks. `owners` determines which source may write and remove what.
 
-        `on_commit` is called after each commit, before anybody who waits for it goes on, with the passages of the documents
-        that it wrote, but for those with triples from these documents. `asked_recently`: whether queries are being answered.
+        `on_commit` is called after each commit, before anything that waits for it continues, with the ids of the passages in
+        the written documents, except those whose triples the documents supply. `asked_recently` returns whether queries run.
         """
         self.owners = owners
         self._store = store
@@ -97,7 +97,7 @@ class Pipeline:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Takes up what the inbox has from before, and goes on."""
+        """Queues what an earlier run left in the inbox, and starts the tasks."""
         self.inbox.recover()
         self._tasks = [asyncio.create_task(self.reading.run(), name=f"read {n}") for n in range(self._readers)]
         self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
@@ -107,7 +107,7 @@ class Pipeline:
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 
     async def stop(self, timeout_s: float) -> None:
-        """Takes no new work and lets the commit under way finish; the rest is found again at the next start."""
+        """Takes no new work, and lets the present commit finish. The next start finds unfinished work again."""
         self.intake.stop()
         for task in self._tasks:
             task.cancel()
@@ -115,7 +115,7 @@ class Pipeline:
         until = time.monotonic() + timeout_s
         while late and (left_s := until - time.monotonic()) > 0:
             _, late = await asyncio.wait(late, timeout=min(left_s, CANCEL_AGAIN_S))
-            # Before Python 3.12 `wait_for` loses a cancellation that comes as what it waits for ends.
+            # Before Python 3.12, `wait_for` loses a cancellation that arrives as the awaited task ends.
             for task in late - {self._tasks[-1]}:
                 task.cancel()
         for task in late:
@@ -124,10 +124,10 @@ class Pipeline:
         self.inbox.close()
 
     def ended_tasks(self) -> list[asyncio.Task[None]]:
-        """The parts that run no more: what the watchdog asks."""
+        """Returns the tasks that have ended unexpectedly; used by the watchdog."""
         return [task for task in self._tasks if task.done()]
 
-    # What comes in.
+    # Input.
 
     def follow_folder(
         self,
@@ -138,10 +138,9 @@ class Pipeline:
         committed: PositionCommitted,
         max_bytes: int | None = None,
     ) -> None:
-        """Files below `root` may be read, each up to `max_bytes`; `committed` is called with the position of each once that is
-        in the store.
+        """Allows files below `root` to be parsed, each up to `max_bytes`; calls `committed` with each committed position.
 
-        Called before `start`. `known`: the files below `root` that the store knows, whichever folder they were read for.
+        Call it before `start`. `known` are the files below `root` in the store, whichever folder they were parsed for.
         """
         self._reader.follow_folder(FolderAccess(root, follow_symlinks, max_bytes))
         self.file_events.listen(source, committed)
@@ -157,10 +156,10 @@ class Pipeline:
         more: Sequence[Acknowledgement] = (),
         urgency: Urgency = Urgency.FRESH,
     ) -> None:
-        """Takes a document that its source has read; waits while too much is ready to be committed.
+        """Accepts a document that its source has parsed. Waits while the commit queue is full.
 
-        `acknowledgement`, and `more` of them, are done once the document is committed, or a later one that replaced it.
-        Raises NotOwner where the document is another source's: it must not even take the place of work that waits.
+        Calls `done` of all acknowledgements when the document, or a later one that replaced it, is committed. Raises NotOwner
+        if another source owns the document: it must not even replace waiting work.
         """
         self.owners.check(source, task.uri)
         acknowledgements = (*more, *(() if acknowledgement is None else (acknowledgement,)))
@@ -172,7 +171,7 @@ class Pipeline:
             await self.committer.queue.put(delivered_change(work, task))
 
     def _newer_under_way(self, task: DeliveredDocument) -> Work | None:
-        """Work with a newer record of the same document: it must not be replaced by this older one."""
+        """Returns work with a newer record of the same document, which this older record must not replace."""
         if task.record is None or task.record.position is None:
             return None
         for work in self.intake.of(task.uri):
@@ -182,13 +181,14 @@ class Pipeline:
         return None
 
     async def record_file_fault(self, path: Path) -> str | None:
-        """Why a file cannot be read as one of records, None where it can."""
+        """Returns why a file is not a valid file of records, None if it is."""
         return await self._reader.record_file_fault(path)
 
     async def remove(self, uris: Sequence[str], sees: Callable[[Document], bool] | None = None) -> None:
-        """Returns once the documents are gone from the memory. NotReady where hippod stops before.
+        """Removes documents; returns when they are gone from the memory. Raises NotReady if hippod stops first.
 
-        `sees`: which documents those who ask see. One that they do not see by then, as its labels have changed, stays.
+        `sees` returns whether the client sees a document. A document that the client no longer sees, because its labels have
+        changed, stays.
         """
         removals = []
         distinct = dict.fromkeys(uris)
@@ -197,11 +197,11 @@ class Pipeline:
             file = container_uri(uri)
             if file != uri:
                 if file in distinct:
-                    continue  # the file's removal takes all its lines
-                # Work that came before for the file would give the line anew.
+                    continue  # removing the file removes all its lines
+                # Earlier work for the file would add the line again.
                 while self.intake.waits(file, last_seq) and not self.intake.stopping:
                     await self.intake.changed_within(0.5)
-            # What waits may be of a document that they do not see: it must not make way for the removal.
+            # Work for a document that the client does not see may wait. The removal must not replace it.
             while sees is not None and self._unseen_waits(uri, sees) and not self.intake.stopping:
                 await self.intake.changed_within(0.5)
             removals.append(self._remove(uri, sees))
@@ -210,7 +210,7 @@ class Pipeline:
         await asyncio.gather(*removals)
 
     def _unseen_waits(self, uri: str, sees: Callable[[Document], bool]) -> bool:
-        """Whether work for `uri` waits that may give a document that is not seen."""
+        """Returns whether waiting work for `uri` may yield a document that the client does not see."""
         work = self.intake.waiting_for(uri)
         return work is not None and not sees(Document(uri, work.source))
 
@@ -224,30 +224,32 @@ class Pipeline:
         return removed
 
     async def commit_extractions(self, extractions: Mapping[str, Extraction]) -> None:
-        """Commits what was found in passages that are committed already; returns once that is done.
+        """Commits the extractions of committed passages; returns when that is done.
 
-        Waits while the memory may not grow: triples take more of it than the passages that they were found in.
+        Waits while the memory must not grow, because triples use more memory than their passages.
         """
         await self.intake.room()
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self.committer.queue.put(ExtractionsFound(dict(extractions), committed))
         await committed
 
-    # What failed, once more.
+    # Retries.
 
     def on_retry(self, source: str, retry: RetryDocument) -> None:
-        """`retry` is called to try a failed document of `source` once more."""
+        """Registers `retry`, which is called to retry a failed document of `source`."""
         self._retries[source] = retry
 
     def can_retry(self, document: Document) -> bool:
-        """Whether a failed document can be had again: as a file, from what is kept of it, or from a source that is followed."""
+        """Returns whether a failed document is available for a retry: as a file, as stored payload, or from its source."""
         if document.uri.startswith("file:"):
             return True
         return document.payload is not None and (document.source == ADDED or self._retry_of(document) is not None)
 
     def retry(self, document: Document) -> bool:
-        """Has the document's source try it once more; false where the source cannot, is not followed any more, or has sent
-        a later version that is under way."""
+        """Makes the document's source retry it.
+
+        Returns False if the source cannot retry, is no longer followed, or has sent a later version that is in progress.
+        """
         retry = self._retry_of(document)
         if retry is None or self.intake.busy(document.uri):
             return False
@@ -255,21 +257,21 @@ class Pipeline:
         return True
 
     def _retry_of(self, document: Document) -> RetryDocument | None:
-        """How the document's source tries it once more; None for a source that is not followed, or not its owner any more."""
+        """Returns the source's retry function; None if the source is not followed, or no longer owns the document."""
         owned = self.owners.owns(document.source, document.uri)
         return self._retries.get(document.source) if owned else None
 
     def resubmit(self, uri: str, task: Task, attempts: int) -> bool:
-        """Tries a failed document once more, for its owner; false where other work for it is under way.
+        """Retries a failed document for its owner; returns False if other work for it exists.
 
-        That came after the failure, so it is what counts: a correction that was accepted, or a removal.
+        Such work arrived after the failure (an accepted correction, or a removal), so it takes precedence.
         """
         if self.intake.busy(container_uri(uri)):
             return False
         self.intake.put(container_uri(uri), task, self.owners.owner(uri).source, attempts)
         return True
 
-    # What becomes of it.
+    # Results.
 
     def _make_batch(self, changes: Sequence[Change]) -> Batch:
         permitted = [change for change in changes if self._is_permitted(change)]
@@ -281,8 +283,8 @@ class Pipeline:
         return replace(batch, positions={**touched, **batch.positions, **removals, **delivered, **added})
 
     def _is_permitted(self, change: Change) -> bool:
-        """Whether the change's source owns all that it writes and removes. The only check that every change passes."""
-        # The right to remove is the client's, and is checked where the request comes in.
+        """Returns whether the change's source owns all that it writes and removes. Every change passes this check."""
+        # The right to remove is the client's, and is checked where the request arrives.
         if isinstance(change, ExtractionsFound) or isinstance(change.work.task, RemoveDocument):
             return True
         task = change.work.task
@@ -312,17 +314,17 @@ class Pipeline:
         self._publish(State.PENDING.value, key, before=before, after=coming)
 
     def _finish(self, work: Work) -> None:
-        """`work` is committed, failed, or not worth doing any more."""
+        """Records that `work` is committed, failed, or superseded."""
         self.intake.done(work)
         self.inbox.done(work)
 
     async def drained(self) -> None:
-        """Returns once all that is here now is committed or failed."""
+        """Returns when all work that exists now is committed or failed."""
         await self.intake.drained()
 
 
 def _found(waiting: Work | None) -> Fingerprint | None:
-    """The file that waits to be read, or was to be before its removal waited; None for a retry, which knows no file."""
+    """Returns the state of the file that waited to be parsed when its removal arrived; None for a retry, which has none."""
     if waiting is None:
         return None
     task = waiting.task
@@ -344,5 +346,5 @@ def _acknowledgements(changes: Sequence[Change]) -> Iterator[Acknowledgement]:
 
 
 def _ended_work(changes: Sequence[Change]) -> Iterator[Work]:
-    """The work that these changes complete."""
+    """Returns the work that these changes complete."""
     return (change.work for change in changes if isinstance(change, DocumentChange) and change.final)

@@ -1,4 +1,4 @@
-"""Takes work from the intake, reads it, extracts what can be extracted at once, and hands the changes to the committer."""
+"""Takes work from the intake, parses it, runs local extraction, and passes the changes to the committer."""
 
 import asyncio
 from collections import Counter, deque
@@ -19,13 +19,13 @@ from store.store import Store
 from store.types import Batch, Extraction, State
 
 EXTRACT_SLICE_PASSAGES = 16
-"""Passages that an extractor gets at a time: what is fresh waits no longer for one than these take."""
+"""Passages given to an extractor at a time. Fresh passages wait for at most this many others."""
 
 log = structlog.get_logger()
 
 
 class ReadingLoop:
-    """`run` may run several times at once: work for one key is taken by one of them at a time."""
+    """Processes the work in the intake. Several `run` tasks may run concurrently; each key is processed by one at a time."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class ReadingLoop:
         commits: CommitQueue,
         finish: Callable[[Work], None],
     ) -> None:
-        """`finish` is called with work that is not worth doing any more."""
+        """`finish` is called with superseded work."""
         self._store = store
         self._intake = intake
         self._reader = reader
@@ -46,11 +46,11 @@ class ReadingLoop:
         self._idle = 0
         self._all_busy = asyncio.Event()
         self._reading: Counter[str] = Counter()
-        """Work that is being read, by source, apart from what is slow."""
+        """Number of pieces of work being parsed for each source, without slow documents."""
         self._set_aside: asyncio.Queue[Work] = asyncio.Queue()
 
     async def run(self) -> None:
-        """Reads until cancelled."""
+        """Processes work until cancelled."""
         self._idle += 1
         while True:
             work = self._intake.take()
@@ -67,8 +67,10 @@ class ReadingLoop:
                 self._all_busy.clear()
 
     async def run_fresh(self) -> None:
-        """Reads what is fresh while all others are busy, until cancelled: so that it waits neither for a long document nor
-        for room in the bulk lane of the queue."""
+        """Processes fresh work while all `run` tasks are busy, until cancelled.
+
+        So fresh work waits neither for a long document nor for capacity in the bulk lane of the commit queue.
+        """
         while True:
             await self._all_busy.wait()
             work = self._intake.take(fresh_only=True)
@@ -78,8 +80,10 @@ class ReadingLoop:
             await self._read_or_fail(work)
 
     async def run_starved(self) -> None:
-        """While all others are busy, reads one piece of work of each source that none of them works for, until cancelled: the
-        long documents of one source must not take all readers."""
+        """While all `run` tasks are busy, processes one piece of work from each source that has none in progress.
+
+        So the long documents of one source do not occupy all readers. Runs until cancelled.
+        """
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._all_busy.wait()
@@ -87,7 +91,7 @@ class ReadingLoop:
                 if work is None:
                     await self._intake.changed()
                     continue
-                self._reading[work.source] += 1  # the task begins later
+                self._reading[work.source] += 1  # before the task starts, so that no second piece is taken
                 group.create_task(self._read_starved(work, work.source))
 
     async def _read_starved(self, work: Work, source: str) -> None:
@@ -97,7 +101,7 @@ class ReadingLoop:
             self._count_reading(source, -1)
 
     async def run_slow(self) -> None:
-        """Reads what is slow, one document of each source at a time, until cancelled."""
+        """Processes slow documents, one at a time for each source, until cancelled."""
         waiting: dict[str, deque[Work]] = {}
         async with asyncio.TaskGroup() as group:
             while True:
@@ -118,8 +122,10 @@ class ReadingLoop:
         del waiting[source]
 
     async def run_freeing(self) -> None:
-        """While the intake is paused, does what makes the memory no larger: all others may wait for room, in the midst of a
-        long document. Until cancelled."""
+        """While the intake is paused, processes the work that cannot enlarge the memory, until cancelled.
+
+        All other tasks may be waiting for memory in the middle of a long document.
+        """
         while True:
             await self._intake.until_paused()
             work = self._intake.take()
@@ -142,7 +148,7 @@ class ReadingLoop:
             log.info("slow_document", uri=work.key, source=work.source)
             work.slow = True
             self._set_aside.put_nowait(work)
-        except Exception as error:  # whatever one document does to its parser or to us, the others go on
+        except Exception as error:  # a document that breaks its parser or hippod must not stop the others
             log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
             if isinstance(error, WorkerFailed):
                 failed = failed_change(work, str(error), error.code)
@@ -159,7 +165,7 @@ class ReadingLoop:
             del self._reading[source]
 
     def _is_suspected(self, work: Work) -> bool:
-        """Whether it took longer than it may when it was last parsed."""
+        """Returns whether the document exceeded its time limit when it was last parsed."""
         if not isinstance(work.task, FileChanged | AddedDocument):
             return False
         document = self._store.document(work.key)
@@ -177,7 +183,7 @@ class ReadingLoop:
             await self._commits.put(change)
 
     def _make_way(self, work: Work) -> None:
-        """`work` is not read, as later work for its key waits."""
+        """Drops `work` in favour of the later work for its key."""
         log.debug("superseded", uri=work.key)
         self._intake.hand_over(work)
         self._finish(work)

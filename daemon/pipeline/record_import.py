@@ -1,4 +1,4 @@
-"""A file of records into the memory, in bulk."""
+"""Imports a file of records as bulk work."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -15,16 +15,16 @@ from daemon.pipeline.work_items import DeliveredDocument, Urgency
 from store.types import is_statement
 
 UNCOMMITTED_RECORDS = 1024
-"""Records of a file that may be on their way: enough for full commits, few enough to wait for no more memory."""
+"""Maximum uncommitted records of an import: enough for full commits, few enough to use little memory."""
 READ_RECORDS = 64
-"""Records that are read from the file at a time, off the event loop."""
+"""Records read from the file at a time, off the event loop."""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class ImportedRecords:
-    """`unreadable`: rows that are no records."""
+    """The result of an import. `unreadable` counts rows that are not valid records."""
 
     records: int = 0
     passages: int = 0
@@ -33,13 +33,13 @@ class ImportedRecords:
 
 
 def is_record_file(path: Path) -> bool:
-    """Whether the file is Parquet, by its first bytes."""
+    """Returns whether the file's first bytes are those of Parquet."""
     with path.open("rb") as file:
         return file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
 
 
 class _Counted:
-    """The acknowledgement of every record of one import; it has no position to store."""
+    """The acknowledgement that all records of one import share. It has no position to store."""
 
     def __init__(self) -> None:
         self.committed = 0
@@ -58,11 +58,10 @@ class _Counted:
 async def import_records(
     pipeline: Pipeline, path: Path, progress: Callable[[int, int], None] = lambda _done, _known: None
 ) -> ImportedRecords:
-    """Returns once all records of the file are committed. Raises RecordError where it is none of records.
+    """Imports a file; returns when all its records are committed. Raises RecordError if it is not a file of records.
 
-    Whoever imports sees and may change the whole memory: each record is written for the source that owns its URI.
-
-    `progress` is called with how many records are committed, and how many are known.
+    Only clients that see and may change the whole memory can import, so each record is written for the source that owns its
+    URI. `progress` is called with the number of committed records and the number read so far.
     """
     if (fault := await pipeline.record_file_fault(path)) is not None:
         raise RecordError(fault)
@@ -87,7 +86,7 @@ async def import_records(
 
 
 def record_delivery(record: Record, payload: Callable[[], str] | None = None) -> DeliveredDocument:
-    """The record as the pipeline takes it."""
+    """Returns the record as a document for the pipeline."""
     document = None if record.document.deleted else record.document
     return DeliveredDocument(record.uri, document, payload, record)
 

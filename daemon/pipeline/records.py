@@ -1,5 +1,5 @@
-"""Records on their way into the store: their triples and vectors are taken as they are, and an older record never replaces a
-newer one."""
+"""Records on their way into the store. Their triples and vectors are used unchanged, and an older record never replaces a newer
+one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,17 +15,17 @@ from store.store import Store
 from store.types import EncoderIdentity, PassageRef, PassageText
 
 POSITION = "record"
-"""The key of a document's metadata that has its record's source position."""
+"""Metadata key of a document that contains its record's source position."""
 REMOVED_PREFIX = "removed:"
-"""Of the store's positions that say from where a document was removed."""
+"""Prefix of the store's positions that contain the source position of a removal."""
 REMEMBERED_REMOVALS = 100_000
-"""Removals that are remembered, the newest: an older record of the document must not bring it back."""
+"""Number of newest removals that are remembered, so that an older record does not bring a removed document back."""
 
 
 def take_record(change: DocumentChange, record: Record) -> None:
-    """Puts what a record has beyond its document into the change that was made of the document.
+    """Adds a record's extractions, costs and vectors to the change that was made from its document.
 
-    Nothing of it is kept by passage: other documents, of other labels, may hold the same text.
+    They are stored per document, not per passage: another document with other labels may contain the same text.
     """
     at = {POSITION: record.position.to_json()} if record.position is not None else {}
     for number, document in enumerate(change.documents):
@@ -45,10 +45,9 @@ def take_record(change: DocumentChange, record: Record) -> None:
 
 
 def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> PassageRef:
-    """The passage with the triples that the record's extractor found in it. They belong to the record's document.
+    """Returns the passage with the triples of the record's extraction, which belong to the record's document only.
 
-    Triples that the document states itself take precedence. A passage that the extractor could not read has none: the local
-    extractor reads it.
+    Triples that the document states itself take precedence. If the record's extraction failed, the local extractor is used.
     """
     if extraction is None or extraction.error is not None or ref.triples is not None:
         return ref
@@ -56,7 +55,7 @@ def _with_extraction(ref: PassageRef, extraction: PassageExtraction | None) -> P
 
 
 def encoded_by_record(record: Record, identity: EncoderIdentity) -> EncodedAhead:
-    """The record's vectors by text; none where another encoder made them."""
+    """Returns the record's vectors by text; none if another encoder made them."""
     ahead, vectors = EncodedAhead(), record.vectors
     if vectors is None or (vectors.encoder, vectors.dim) != (identity.name, identity.dim):
         return ahead
@@ -73,7 +72,7 @@ def record_of(task: Task) -> Record | None:
 
 
 def is_overtaken(store: Store, task: Task) -> bool:
-    """Whether the store has, or has removed, a later state of the document than this record's."""
+    """Returns whether the store contains, or has removed, a later version of the document than this record's."""
     record = record_of(task)
     if record is None or record.position is None:
         return False
@@ -82,24 +81,24 @@ def is_overtaken(store: Store, task: Task) -> bool:
 
 
 def stored_position(store: Store, uri: str) -> SourcePosition | None:
-    """The source position of the newest record of a document that the store has applied."""
+    """Returns the source position of the newest record of a document that the store has applied."""
     document = store.document(uri)
     value = store.positions.get(REMOVED_PREFIX + uri) if document is None else document.metadata.get(POSITION)
     try:
         return SourcePosition.from_json(value)
     except RecordError:
-        return None  # no record's, or whatever an author wrote into the metadata
+        return None  # not a record's position, possibly written into the metadata by the document's author
 
 
 class RemovedRecords:
-    """The removals that the store's positions remember, oldest first. On the event loop."""
+    """The removals in the store's positions, oldest first. Use on the event loop only."""
 
     def __init__(self, positions: Mapping[str, Any], most: int = REMEMBERED_REMOVALS) -> None:
         self._most = most
         self._keys = dict.fromkeys(key for key in positions if key.startswith(REMOVED_PREFIX))
 
     def positions(self, records: Iterable[Record]) -> dict[str, Any]:
-        """What to store with the commit of these records. It changes nothing: a batch may be assembled several times."""
+        """Returns the positions to commit with these records. Changes nothing: a batch may be assembled several times."""
         found: dict[str, Any] = {}
         for record in records:
             key = REMOVED_PREFIX + record.uri

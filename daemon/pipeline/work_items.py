@@ -1,4 +1,4 @@
-"""What is to be done, and what came of it."""
+"""Tasks of the pipeline, and the changes that result from them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from store.types import Document, Extraction, ExtractionCosts, PassageText
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:
-    """A JSON document that was added; `text` is its JSON, which waits in the inbox until it is committed.
+    """An added JSON document. `text` is its JSON, which stays in the inbox until it is committed.
 
-    `whole`: one passage however long it is (what `import` brings was split by its extractor).
+    `whole` makes it one passage, whatever its length: imported passages were split by their extractor.
     """
 
     uri: str
@@ -27,31 +27,31 @@ class AddedDocument:
 
 @dataclass(frozen=True, slots=True)
 class RemoveDocument:
-    """A document, or all documents of a file, that somebody asked to remove.
+    """A client's request to remove a document, or all documents of a file.
 
-    `sees`: which documents that somebody sees, asked when the removal is committed: labels may have changed since.
+    `sees` returns whether the client sees a document. It is called at the commit, because labels may have changed by then.
     """
 
     uri: str
     sees: Callable[[Document], bool] | None = None
     found: Fingerprint | None = None
-    """The file as it was found, where its reading made way for this: it is not read before it is otherwise."""
+    """The file's position if this replaced waiting work to parse it. Committed, so that it is parsed only if it changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredDocument:
-    """A document that its source has read already, None where it is to be removed."""
+    """A document that its source has parsed; `document` is None if it is to be removed."""
 
     uri: str
     document: ParsedDocument | None
     payload: Callable[[], str] | None = None
-    """What the source needs to read it once more; called, and stored, only where the document fails."""
+    """Returns what the source needs to retry it; called, and the result stored, only if the document fails."""
     record: Record | None = None
-    """The record that the document came in: its triples and vectors are taken as they are."""
+    """The record that contained the document, whose triples and vectors are used unchanged."""
 
     @property
     def is_read(self) -> bool:
-        """Whether no passage is left to extract."""
+        """Whether no passage needs extraction."""
         if self.record is not None:
             return self.record.is_read
         return self.document is None or all(passage.triples is not None for passage in self.document.passages)
@@ -59,7 +59,7 @@ class DeliveredDocument:
 
 @dataclass(frozen=True, slots=True)
 class FileTakenOver:
-    """A followed file whose documents were another source's when they were read; now they are `source`'s."""
+    """A followed file whose documents belonged to another source when they were parsed, and now belong to `source`."""
 
     uri: str
     source: str
@@ -69,32 +69,32 @@ Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDoc
 
 
 def may_grow(task: Task) -> bool:
-    """Whether the memory can be larger once this is done. Removing, renaming, taking over and refusing add no passage."""
+    """Returns whether the task can enlarge the memory. Removals, renames, source changes and refusals add no passage."""
     if isinstance(task, DeliveredDocument):
         return task.document is not None
     return isinstance(task, FileChanged | AddedDocument)
 
 
 class Urgency(IntEnum):
-    """Which work goes first; known where it comes in."""
+    """The priority of work, determined when it arrives."""
 
     FRESH = 0
-    """A file that was saved just now, a document that was handed in, a message, a removal that somebody asked for."""
+    """A file that was just saved, an added document, a message, or a requested removal."""
     BULK = 1
-    """Found by a scan, imported, or of a burst (`daemon.pipeline.incoming.lanes`)."""
+    """Found by a scan, imported, or part of a burst (`daemon.pipeline.incoming.lanes`)."""
 
 
 def container_uri(uri: str) -> str:
-    """The URI whose reading yields the document: the file for a line of it, otherwise the document itself.
+    """Returns the URI that is parsed to obtain the document: the file for a line of it, otherwise the document's own URI.
 
-    A `#` inside a file's name is percent-encoded, so the first one begins the fragment.
+    A `#` in a file's name is percent-encoded, so the first `#` begins the fragment.
     """
     return uri.split("#", 1)[0] if uri.startswith(("file:", "added:")) else uri
 
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One task under way. `key` is the container's URI: of two tasks with one key only the later is worth doing."""
+    """A task in progress. `key` is the container's URI; of two tasks with one key only the later one matters."""
 
     key: str
     task: Task
@@ -102,72 +102,72 @@ class Work:
     source: str
     attempts: int = 0
     urgency: Urgency = Urgency.FRESH
-    """Rises while the work is under way where later work for the same key is more urgent, as that waits for this."""
+    """Raised to FRESH while the work runs if fresh work for the same key waits for it."""
     slow: bool = False
-    """Whether it is expected to take long to parse: it used its time limit before, or had to give up its place."""
+    """Whether parsing probably takes long: it exceeded its time limit before, or was set aside for other work."""
     seen: set[str] = field(default_factory=set)
-    """URIs of the documents that reading it gave so far."""
+    """URIs of the documents found in it so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)
-    """The documents of the inbox that are done once this is committed: its own, and those of the work that it replaced."""
+    """Inbox documents that are done when this is committed: its own, and those of the work that it replaced."""
     acknowledgements: list[Acknowledgement] = field(default_factory=list)
-    """What its source, and those of the work that it replaced, hear from once this is committed."""
+    """Notified when this is committed: its source's acknowledgements, and those of the work that it replaced."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
-    """Who waits for this to be done, or for what took its place."""
+    """Futures that wait until this, or the work that replaced it, is done."""
 
 
 @dataclass(slots=True)
 class DocumentChange:
-    """Documents read from a task, on their way into the store; `final` with the last of them."""
+    """Parsed documents of a task, to be committed. `final` is set in the task's last change."""
 
     work: Work
     documents: list[Document] = field(default_factory=list)
     texts: dict[str, PassageText] = field(default_factory=dict)
     extractions: dict[str, Extraction] = field(default_factory=dict)
-    """By the local extractor."""
+    """Extractions by the local extractor."""
     supplied_costs: ExtractionCosts = field(default_factory=dict)
-    """What the extractions cost that its documents supply."""
+    """Costs of the extractions that the documents supply."""
     positions: Mapping[str, Any | None] = field(default_factory=dict)
     final: bool = True
     record: Record | None = None
-    """What its documents' vectors are taken from."""
+    """The record that supplies the documents' vectors."""
 
     @property
     def size(self) -> int:
-        """Passages, at least one."""
+        """Number of passages, at least 1."""
         return max(len(self.texts), len(self.extractions), 1)
 
     @property
     def bytes(self) -> int:
-        """Of the passages' text, about: a character counts as one."""
+        """Approximate bytes of the passages' text: one per character."""
         return sum(len(text.title) + len(text.text) for text in self.texts.values())
 
 
 @dataclass(slots=True)
 class ExtractionsFound:
-    """What an extractor found in passages that are committed already, on its way into the store.
+    """Extractions from committed passages, to be committed.
 
-    It changes no document, so it waits for nothing and nothing waits for it but `committed`.
+    They change no document, so they need no order relative to other changes. Only `committed` waits for them.
     """
 
     extractions: dict[str, Extraction]
     committed: asyncio.Future[None] | None = None
-    """Done once these are in the store."""
+    """Completed when the extractions are in the store."""
 
     def done(self) -> None:
-        """Tells who waits that these are in the store."""
+        """Completes `committed`."""
         if self.committed is not None and not self.committed.done():
             self.committed.set_result(None)
 
     @property
     def size(self) -> int:
-        """Passages."""
+        """Number of passages."""
         return len(self.extractions)
 
     @property
     def bytes(self) -> int:
-        """No passage's text comes with it."""
+        """0, because the passages' texts are stored already."""
         return 0
 
 
 Change = DocumentChange | ExtractionsFound
-"""What the committer takes."""
+"""What the committer accepts."""

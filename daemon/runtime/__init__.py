@@ -1,1 +1,1 @@
-"""The process and its surroundings: systemd, watchdog, signals, memory, schedule, reload."""
+"""Integration of the process with its environment: systemd, watchdog, signals, memory, schedule, reload."""

@@ -1,14 +1,14 @@
-"""How glibc takes memory from the system and gives it back. By default it keeps much of what was freed, for later."""
+"""Configures how glibc takes memory from the system and returns it. By default it keeps much of the freed memory."""
 
 import ctypes
 from contextlib import suppress
 
 ARENAS_MAX = 2
-"""Heaps for all threads together. By default glibc makes up to eight for each core, and none of them shrinks much."""
+"""Arenas for all threads together. By default glibc creates up to eight per core, and they hardly shrink."""
 THRESHOLD_MIN, THRESHOLD_MAX = 1 << 20, 32 << 20
-"""Bounds of the mmap threshold, in bytes; glibc accepts no higher one."""
+"""Bounds of the mmap threshold, in bytes. The upper one is glibc's maximum."""
 ROW_BYTES = 128
-"""What a query or a commit allocates and frees for each row, at most: several arrays of a few bytes a row."""
+"""Maximum bytes that a query or a commit allocates and frees per row: several arrays with a few bytes per row."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of glibc's `mallopt`."""
@@ -17,19 +17,19 @@ _threshold = 0
 
 
 def configure_malloc() -> None:
-    """Settings for a memory that is still empty. To be called before other threads are started."""
+    """Configures glibc for an empty memory. Call it before other threads are started."""
     _mallopt(_M_ARENA_MAX, ARENAS_MAX)
     scale_mmap_threshold(0)
 
 
 def scale_mmap_threshold(rows: int) -> None:
-    """Has glibc map large allocations on their own, so that they go back at once; `rows` (phrases, triples) say what is large.
+    """Makes glibc map large allocations separately, so that they are returned at once.
 
-    By default glibc sets this threshold to the largest allocation that was ever freed, up to 32 MiB. Then the arrays of
-    rebuilds, purges and rewritten tables leave holes in the heap, kept open by small objects that last: a tenth of the
-    resident memory of a small store. With a low, fixed threshold the system would clear the pages of every array that a
-    commit or a query makes, again and again: a quarter of the time of a bulk load. The heap may keep twice the threshold
-    at its end.
+    `rows` (phrases, triples) determines the threshold for large ones. By default glibc sets it to the largest allocation that
+    was ever freed, up to 32 MiB. The arrays of rebuilds, purges and rewritten tables then leave holes in the heap, which small
+    permanent objects keep open: a tenth of the resident memory of a small store. With a low fixed threshold, the system would
+    clear the pages of every array of a commit or query again and again: a quarter of the time of a bulk load. The heap may
+    keep twice the threshold at its end.
     """
     global _threshold
     threshold = min(max(THRESHOLD_MIN, 1 << (ROW_BYTES * rows).bit_length()), THRESHOLD_MAX)
@@ -40,12 +40,12 @@ def scale_mmap_threshold(rows: int) -> None:
 
 
 def trim_heap() -> None:
-    """Gives free memory back to the system, which takes some milliseconds. No effect where the C library has no such call."""
+    """Returns free memory to the system, which takes some milliseconds. No effect if the C library lacks `malloc_trim`."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _mallopt(parameter: int, value: int) -> None:
-    """No effect where the C library has no such parameter."""
+    """Calls `mallopt`. No effect if the C library does not know the function or the parameter."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(parameter, value)

@@ -1,4 +1,4 @@
-"""The limits that follow from the configuration and this process: on requests, on connections, on what waits, on open files."""
+"""Derives limits from the configuration and the process: requests, connections, queues, open files."""
 
 import resource
 
@@ -11,41 +11,41 @@ from daemon.pipeline.backpressure import QueueLimits
 from daemon.runtime.client_rules import client_rules
 
 RESERVED_FILES = 384
-"""Open files for all but connections: tables, watches, children's pipes, brokers, the model's server."""
+"""Open files reserved for everything except connections: tables, watches, pipes of children, brokers, model servers."""
 CONNECTIONS_MIN = 8
 REFUSED_CONNECTIONS = 64, 2048
-"""How many connections beyond the limit get a refusal at a time: at least, and at most. The kernel lets 2,048 wait while
-hippod starts, and accepts them all at once."""
+"""Minimum and maximum number of connections beyond the limit that are refused with a response at a time. The kernel queues
+up to 2,048 while hippod starts, and hippod accepts them all at once."""
 OPEN_FILES_RECOMMENDED = 4096
 
 log = structlog.get_logger()
 
 
 def raise_open_files() -> int:
-    """Sets the soft limit on open files to the hard one; returns it. Python does not use `select`, so a high one is safe."""
+    """Raises the soft limit on open files to the hard one; returns it. This is safe, because Python does not use `select`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             soft = hard
-        except (ValueError, OSError) as error:  # some systems name a hard limit that they do not grant
+        except (ValueError, OSError) as error:  # some systems report a hard limit that they do not grant
             log.warning("open_files_not_raised", limit=soft, error=str(error))
     return 1 << 30 if soft == resource.RLIM_INFINITY else soft
 
 
 def connections(wanted: int, sides: int, open_files: int) -> int:
-    """How many connections each of `sides` may hold, so that files can still be opened when all are there."""
+    """Returns how many connections each of `sides` (Unix, TCP) may have, so that enough files can still be opened."""
     return min(wanted, max((open_files - RESERVED_FILES) // sides, CONNECTIONS_MIN))
 
 
 def refused_connections(served: int, sides: int, open_files: int) -> int:
-    """How many connections beyond the `served` ones each of `sides` may answer with a refusal at a time."""
+    """Returns how many connections beyond the `served` ones each of `sides` may refuse with a response at a time."""
     least, most = REFUSED_CONNECTIONS
     return min(max((open_files - RESERVED_FILES) // sides - served, least), most)
 
 
 def api_settings(config: Config) -> ApiSettings:
-    """Raises the process's limit on open files, too: it bounds the connections."""
+    """Returns the API's settings. Also raises the process's limit on open files, which bounds the connections."""
     api = config.api
     open_files = raise_open_files()
     sides = 1 if api.tcp is None else 2

@@ -1,4 +1,4 @@
-"""The clients of the configuration, as the API tells them apart."""
+"""Derives the API's client rules from the configuration."""
 
 from daemon.api.access.client import Client, ClientRule, Right
 from daemon.config import Config
@@ -6,7 +6,7 @@ from daemon.config.client import ClientSection, group_id, user_id
 
 
 def client_rules(config: Config) -> tuple[ClientRule, ...]:
-    """In the order of the configuration, which has been checked. A user who is gone since is nobody."""
+    """Returns the rules in the order of the validated configuration. A user who no longer exists matches no peer."""
     return tuple(_rule(each) for each in config.client)
 
 

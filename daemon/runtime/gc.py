@@ -1,4 +1,4 @@
-"""Settings of the Python interpreter: how threads take turns, and which objects the garbage collector leaves alone."""
+"""Settings of the Python interpreter: thread switching and garbage collection."""
 
 import gc
 import sys
@@ -6,25 +6,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread may keep the interpreter while another waits for it. A commit takes it some hundred times: with Python's
-5 ms, looking back or purging at the same time made a commit of 20 ms take a second (`bench growth`)."""
+"""How long a thread may keep the interpreter while another one waits for it. A commit acquires it some hundred times: with
+Python's default of 5 ms, a concurrent purge or query at an earlier commit made a commit of 20 ms take a second
+(`bench growth`)."""
 
 
 def shorten_switch_interval() -> None:
-    """For the whole process."""
+    """Applies `SWITCH_INTERVAL_S` to the whole process."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 
 def pause_collection() -> None:
-    """Until the end of the next `frozen_objects`: collections during imports find nothing, and take a quarter of the time."""
+    """Disables garbage collection until the end of the next `frozen_objects`.
+
+    Collections during imports find nothing, and take a quarter of the time.
+    """
     gc.disable()
 
 
 @contextmanager
 def frozen_objects() -> Iterator[None]:
-    """Objects made within this block, and before it, stay: no garbage collection goes through them, now or later.
+    """Excludes all objects that exist at the end of the block from garbage collection, now and later.
 
-    A collection through a memory of 100 thousand passages stops all threads for half a second.
+    Collecting a memory of 100 thousand passages stops all threads for half a second.
     """
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Keeps hippod within `[store] memory_limit`: near it, nothing is taken in that could make the memory larger."""
+"""Keeps hippod within `[store] memory_limit`: near the limit, work that could enlarge the memory waits."""
 
 import asyncio
 import time
@@ -14,25 +14,26 @@ from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.allocator import trim_heap
 
 AUTO_SHARE = 0.8
-"""Of the machine's memory. The rest is for the processes that parse, for a second image while the memory is renewed, and for
-what is mapped from the disk, which is slow where nothing of it stays in memory."""
+"""Share of the machine's memory that `auto` allows. The rest is for the parsing processes, a second index while the index is
+rebuilt, and the page cache of mapped files, without which these are slow."""
 
 PAUSE_SHARE, RESUME_SHARE = 0.95, 0.9
-"""Of the limit: what is read when sources pause is still committed, and they do not go on at once when a query has ended."""
+"""Shares of the limit at which the intake pauses and resumes. At the pause, parsed work can still be committed; the lower
+value for resuming prevents resuming as soon as a single query has ended."""
 
 CHECK_INTERVAL_S = 1.0
 TRIM_PAUSE_S = 30.0
-"""How often freed memory is given back to the system before it counts as held."""
+"""Minimum interval between returns of freed memory to the system, which precede a pause."""
 
 CGROUP_FILES = {"": ("memory.max", "memory.high"), "memory": ("memory.limit_in_bytes",)}
-"""By controller, as /proc/self/cgroup names it: the files of its limits. The first is of version 2."""
+"""The files with memory limits, by controller in /proc/self/cgroup. The controller "" is cgroup version 2."""
 
 log = structlog.get_logger()
 
 
 def machine_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
-    """The memory that this process may have: the machine's, or less where a service, a container or a group above it has a
-    limit."""
+    """Returns the memory available to this process: the machine's, or less if a control group above the process (of a service
+    or container) has a limit."""
     found = int(psutil.virtual_memory().total)
     try:
         lines = proc.read_text().splitlines()
@@ -52,19 +53,19 @@ def machine_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sy
 def _limit(file: Path) -> int:
     try:
         return int(file.read_text())
-    except (OSError, ValueError):  # there is none here, or it is "max"
+    except (OSError, ValueError):  # no limit here, or "max"
         return 1 << 62
 
 
 def limit_bytes(setting: int | str) -> int | None:
-    """`[store] memory_limit` in bytes; None where there is no limit."""
+    """Returns `[store] memory_limit` in bytes, None if there is no limit."""
     if isinstance(setting, int):
         return setting
     return int(AUTO_SHARE * machine_bytes()) if setting == "auto" else None
 
 
 class MemoryWatch:
-    """On the event loop. `check` pauses the intake and has it go on."""
+    """Measures the used memory; `check` pauses and resumes the intake. Use on the event loop only."""
 
     def __init__(
         self,
@@ -74,17 +75,17 @@ class MemoryWatch:
         intake: Intake,
         held: Callable[[], int] = anonymous_bytes,
     ) -> None:
-        """`setting`: `[store] memory_limit` as it is now. `before`: bytes held before the store was opened. `passages`: how
-        many live."""
+        """`setting` returns the present `[store] memory_limit`. `before` is the memory used before the store was opened, in
+        bytes. `passages` returns the number of living passages. `held` returns the used memory in bytes."""
         self._setting = setting
         self._before = before
         self._passages = passages
         self._intake = intake
         self._held = held
-        self._forecast = MemoryForecast(before)
+        self._forecast = MemoryForecast()
         self._trimmed = 0.0
         self.use = MemoryUse(0)
-        """As of the last check."""
+        """The memory use at the last check."""
 
     async def run(self) -> None:
         """Checks every second until cancelled."""

@@ -1,6 +1,6 @@
-"""Ends a process without taking its interpreter to pieces, which takes a loaded daemon some tenths of a second.
+"""Ends a process without tearing down its interpreter, which would take some tenths of a second for a loaded daemon.
 
-Whoever restarts hippod waits for it, and nothing is gained: the memory of a process is the system's to free.
+The tear-down only delays a restart: the system frees the memory of the process anyway.
 """
 
 import atexit
@@ -10,9 +10,9 @@ from contextlib import suppress
 
 
 class QuickExit:
-    """Make it before anything else that registers with `atexit`: what those do, and what threads finish, comes first.
+    """Ends the process at exit. Create it before anything else registers with `atexit`, so that it runs last.
 
-    `code` is what the process ends with. While it is None, Python ends as usual: an exception's exit code is its own.
+    `code` is the exit status. While it is None, Python exits normally, so that an exception determines the status.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The configuration in force, and what a reload (SIGHUP) does to it."""
+"""The configuration in force, and its reload (SIGHUP)."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -27,10 +27,10 @@ LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
 LIVE_KEYS = ("store.memory_limit", "daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
 
 LIVE_SOURCE_KEYS = (".labels", ".labels_from_documents")
-"""Of a source that stays. One that comes or goes needs a restart, which its other keys say."""
+"""Keys of a source that a reload applies. Its other keys need a restart, and so does adding or removing a source."""
 
 TOKEN_FILE_KEY = LIVE_KEYS[-1]
-"""The setting that is in force while there is TCP."""
+"""The setting that a reload applies only if TCP stays on or stays off."""
 
 
 class ActiveConfig:
@@ -50,28 +50,28 @@ class ActiveConfig:
         return RetrievalSettings(**{field.name: getattr(settings, field.name) for field in fields(RetrievalSettings)})
 
     def deep(self) -> Mapping[str, float | None]:
-        """The values of `[deep]`."""
+        """Returns the values of `[deep]`."""
         return {name: getattr(self.config.deep, name) for name in DEEP_SETTINGS}
 
     def memory_limit(self) -> int | str:
-        """`[store] memory_limit`."""
+        """Returns `[store] memory_limit`."""
         return self.config.store.memory_limit
 
     def mode(self) -> str:
         return self.config.retrieval.mode
 
     def labels(self) -> LabelsBySource:
-        """The labels of sources: what a reload says of them is in force at once."""
+        """Returns the labels of sources. A reload applies new labels at once."""
         return self._labels
 
     def filtering(self) -> tuple[str, float]:
-        """Which filter, and its time limit in seconds."""
+        """Returns the name of the filter, and its time limit in seconds."""
         return self.config.retrieval.filter, self.config.retrieval.filter_timeout_s
 
     async def reload(self, scheduler: Scheduler, api: ApiServer) -> None:
-        """Takes over what can change; logs what cannot. A bad file changes nothing."""
+        """Applies the settings that can change while hippod runs, and logs those that cannot. A bad file changes nothing."""
         try:
-            # In a thread: a file or folder on a drive that hangs must not hold the event loop.
+            # In a thread: a file or folder on a hanging drive must not block the event loop.
             new, token = await asyncio.to_thread(self._read)
         except ConfigError as error:
             log.error("reload_refused", error=str(error))
@@ -86,7 +86,7 @@ class ActiveConfig:
                 mask(token)
             api.use_token_file(new.api.token_file)
         else:
-            # TCP is to begin or to end, which takes a restart: until then the token of before is in force, or none.
+            # TCP was added or removed, which needs a restart. Until then, the old token file applies, or none.
             keys.discard(TOKEN_FILE_KEY)
             restart = sorted([*restart, *(key for key in live if key == TOKEN_FILE_KEY)])
             live = [key for key in live if key != TOKEN_FILE_KEY]
@@ -95,8 +95,10 @@ class ActiveConfig:
         log.info("reloaded", changed=live, needs_restart=restart)
 
     def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:
-        """What is in force, with what can change taken from `new`. The rest stays what hippod started with, so that the
-        next reload says again what needs a restart."""
+        """Returns the configuration in force, with the changeable settings taken from `new`.
+
+        Other settings keep the values of the start, so that the next reload reports again what needs a restart.
+        """
         taken: dict[str, Any] = {section: getattr(new, section) for section in LIVE_SECTIONS}
         for path in keys:
             section, _, key = path.partition(".")
@@ -105,7 +107,7 @@ class ActiveConfig:
         return self.config.model_copy(update=taken)
 
     def _read(self) -> tuple[Config, str | None]:
-        """The file as it is now, and the token where TCP has one."""
+        """Loads the configuration file, and the token if `token_file` is set."""
         new = load_config(self._file)
         if problems := unsupported(new):
             raise ConfigError(problems)
@@ -113,7 +115,7 @@ class ActiveConfig:
             return new, None
         try:
             return new, read_token(new.api.token_file)
-        except ValueError as error:  # it was changed between the two readings
+        except ValueError as error:  # the token file has changed since `load_config` checked it
             raise ConfigError([f"api.token_file: allowed is {error}"]) from None
 
 
@@ -125,21 +127,21 @@ async def serve_reloads(
     notifier: Notifier,
     status_line: Callable[[], str],
 ) -> None:
-    """Reloads the configuration each time `requested` is set, until cancelled. Requests that come together are one."""
+    """Reloads the configuration whenever `requested` is set, until cancelled. Simultaneous requests cause one reload."""
     while True:
         await requested.wait()
         requested.clear()
         notifier.reloading()
         try:
             await active.reload(scheduler, api)
-        except Exception as error:  # whatever it was: the old configuration stays, and the next reload is served
+        except Exception as error:  # whatever the error, keep the old configuration and serve the next reload
             log.error("reload_refused", error=error, exc_info=True)
         finally:
             notifier.ready(status_line())
 
 
 def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
-    """Dotted keys that differ: those that take effect at once, and those that need a restart; each in order."""
+    """Returns the dotted keys that differ: those that take effect at once, and those that need a restart; both sorted."""
     before, after = _flat(old), _flat(new)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     labels = {key for key in before.keys() & after.keys() if key.endswith(LIVE_SOURCE_KEYS)}
@@ -148,7 +150,7 @@ def diff_reload(old: Config, new: Config) -> tuple[list[str], list[str]]:
 
 
 def _section(key: str) -> str:
-    """`client` of `client[0].labels`."""
+    """Returns the section of a dotted key, for example `client` of `client[0].labels`."""
     return key.partition(".")[0].partition("[")[0]
 
 

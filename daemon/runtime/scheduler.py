@@ -1,6 +1,6 @@
-"""Maintenance at intervals: tables compacted, checkpoints written, folders scanned, failures tried again.
+"""Runs maintenance jobs at intervals: compaction, checkpoints, scans, retries, backups.
 
-Each job runs in a thread of the scheduler, one run of it at a time.
+Each job runs in a thread of the scheduler, never twice at the same time.
 """
 
 import asyncio
@@ -27,33 +27,33 @@ JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 """The jobs, named as their keys in `[schedule]`."""
 
 COMPACT_FRAGMENTS = 64
-"""A table of so many files is rewritten as a whole. The store itself merges the files of a few commits as they come."""
+"""A table with this many files is rewritten completely. Between these rewrites, the store merges files of a few commits."""
 PURGES_PER_RETENTION = 24
-"""How often within `[store] keep_versions` rows that are not needed any more are searched for: that reads whole tables."""
+"""Number of purges, which read whole tables, per period of `[store] keep_versions`."""
 JITTER_SHARE = 0.1
-"""Of an interval, by which a run is moved at random, so that several daemons of one machine do not run in step."""
+"""Share of an interval by which runs are shifted at random, so that several daemons on one machine do not run in step."""
 JITTER_MAX_S = 60.0
 OVERDUE_DELAY_S = 60.0
-"""After a start, before a job that an earlier process should have run."""
+"""Delay after a start before a job runs that an earlier process should have run."""
 CLOCK_CHECK_S = 30.0
 CLOCK_SET_BACK_S = 10.0
-"""A clock that is set back by more than this has the jobs planned anew."""
+"""If the clock is set back by more than this, the jobs are scheduled anew."""
 NEVER_S = 100 * 365 * 86400.0
 WORKERS = 2
-"""Jobs that run at once: a long compaction must not hold up a retry."""
+"""Jobs that may run at the same time: a long compaction must not delay a retry."""
 
 log = structlog.get_logger()
-# It warns of each run that is left out because the last one still goes on, which is as it should be, and of nothing else.
+# APScheduler warns only about runs that are skipped because the last one still runs, which is intended.
 logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """One job, for `status`. Times are Unix seconds; `None` for what has not happened or is not planned."""
+    """The state of a job, for `status`. Times are Unix seconds; None if something has not happened or is not scheduled."""
 
     name: str
     interval_s: float
-    """0: off."""
+    """Interval in seconds; 0 means that the job is off."""
     next_run: float | None = None
     running: bool = False
     last_start: float | None = None
@@ -62,7 +62,7 @@ class JobStatus:
 
 
 class Scheduler:
-    """The jobs and when they run next. Safe to use from any thread."""
+    """The jobs and their next runs. Safe to use from any thread."""
 
     def __init__(self, times: ScheduleTimes) -> None:
         self._times = times
@@ -73,15 +73,15 @@ class Scheduler:
         self._clock_offset_s = _clock_offset_s()
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(WORKERS)},
-            # A run that comes late is still wanted, once.
+            # If several runs of a job are late, it runs once.
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
             timezone="UTC",
         )
 
     def add(self, name: JobName, job: Callable[[], object], last_run: float | None = None) -> None:
-        """Run `job` as often as `[schedule]` says. A job that raises is logged and runs again at its next time.
+        """Schedules `job` at the interval in `[schedule]`. An exception is logged, and the job runs again at its next time.
 
-        `last_run`: when an earlier process ran it, in Unix seconds, where its interval may be longer than a process lives.
+        `last_run` is when an earlier process ran the job, in Unix seconds; for intervals that may exceed a process's lifetime.
         """
         if name in self._jobs:
             raise ValueError(f"the job {name} is scheduled already")
@@ -93,7 +93,7 @@ class Scheduler:
         self._scheduler.start()
 
     def reload(self, times: ScheduleTimes) -> None:
-        """Use other intervals from now on; jobs whose interval stays keep their next run."""
+        """Applies new intervals. Jobs whose interval is unchanged keep their next run."""
         self._times = times
         for name, state in list(self._states.items()):
             if getattr(times, name) != state.interval_s:
@@ -101,31 +101,31 @@ class Scheduler:
                 self._plan(name)
 
     async def follow_clock(self) -> None:
-        """Keeps the jobs to their intervals where the clock is set back, until cancelled."""
+        """Reschedules jobs whenever the clock was set back, until cancelled."""
         while True:
             await asyncio.sleep(CLOCK_CHECK_S)
             self.replan_if_set_back()
 
     def replan_if_set_back(self) -> None:
-        """Plans the jobs anew where the clock was set back: their times would come too late by as much."""
+        """Reschedules all jobs if the clock was set back, because their runs would be late by that time."""
         before, self._clock_offset_s = self._clock_offset_s, _clock_offset_s()
         if before - self._clock_offset_s > CLOCK_SET_BACK_S:
             for name in list(self._jobs):
                 self._plan(name)
 
     def status(self) -> list[JobStatus]:
-        """All jobs, in the order they were added."""
+        """Returns all jobs, in the order in which they were added."""
         return [replace(state, next_run=self.next_run(name)) for name, state in list(self._states.items())]
 
     def next_run(self, name: str) -> float | None:
-        """When the job runs next, in Unix seconds; None where it is switched off, or before the start."""
+        """Returns the time of the job's next run in Unix seconds; None if the job is off or the scheduler has not started."""
         state = self._states.get(name)
-        # A job that was added before the start has no time yet.
+        # Before the scheduler starts, a job has no `next_run_time`.
         when = getattr(self._scheduler.get_job(name), "next_run_time", None)
         return when.timestamp() if when and state is not None and state.interval_s else None
 
     def stop(self, timeout_s: float) -> bool:
-        """Start no more runs; wait for those under way. False: some were still running when the time was up."""
+        """Starts no more runs, and waits for running jobs. Returns False if some still run after `timeout_s`."""
         with self._changed:
             self._stopping = True
         if self._scheduler.running:
@@ -139,14 +139,14 @@ class Scheduler:
         return self._stopping
 
     def _plan(self, name: str, last_run: float | None = None) -> None:
-        # A job that is off stays planned, for a time that never comes: APScheduler 3 trips over a job that it has to
-        # remove after its last run while it is being stopped.
+        # A job that is off is scheduled at a time that never comes: APScheduler 3 fails if it must remove a job after its
+        # last run while it is being shut down.
         interval_s = self._states[name].interval_s
         seconds, jitter = (interval_s, min(interval_s * JITTER_SHARE, JITTER_MAX_S)) if interval_s else (NEVER_S, None)
         first = None
         if interval_s and last_run is not None:
             now = time.time()
-            # A run in the future is one of a clock that was ahead.
+            # A last run in the future was recorded by a clock that was ahead.
             first = datetime.fromtimestamp(max(now + OVERDUE_DELAY_S, min(last_run, now) + interval_s), UTC)
         trigger = IntervalTrigger(seconds=seconds, jitter=jitter, timezone="UTC", start_date=first)
         self._scheduler.add_job(self._run, trigger, args=(name,), id=name, replace_existing=True)
@@ -160,7 +160,7 @@ class Scheduler:
         began = time.perf_counter()
         try:
             self._jobs[name]()
-        except Exception as raised:  # Whatever a job raises, the others and its next run must go on.
+        except Exception as raised:  # an error of a job must stop neither the other jobs nor its next run
             error = f"{type(raised).__name__}: {raised}"
             metrics.JOB_FAILED.labels(name).inc()
             log.error("job_failed", task=name, error=raised, exc_info=True)
@@ -175,8 +175,10 @@ class Scheduler:
 
 
 def _clock_offset_s() -> float:
-    """Of the clock that can be set to the one that cannot. It grows while the machine sleeps, and falls where the clock is
-    set back."""
+    """Returns the difference between the adjustable and the monotonic clock, in seconds.
+
+    It grows while the machine sleeps, and shrinks if the clock is set back.
+    """
     return time.time() - time.monotonic()
 
 
@@ -188,14 +190,16 @@ def add_maintenance_jobs(
     retry_due: Callable[[float], object],
     expire_sessions: Callable[[], None],
 ) -> None:
-    """Adds the jobs of `[schedule]`. To be called on the event loop, where `retry_due` is called with the present time (Unix
-    seconds); the others run in the scheduler's threads."""
+    """Adds the jobs of `[schedule]`. Call it on the event loop.
+
+    `retry_due` is called on the event loop with the present time (Unix seconds); the other jobs run in the scheduler's threads.
+    """
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
 
     def compact() -> None:
         nonlocal purged_at
-        store.scopes.drop_idle()  # first: it needs no room on the disk
+        store.scopes.drop_idle()  # first, because it needs no disk space
         store.compact(COMPACT_FRAGMENTS)
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))

@@ -1,7 +1,7 @@
 """Reports the service's state to systemd (`sd_notify`, `Type=notify`).
 
-The protocol is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. The libraries for it either need
-libsystemd's headers to build, or have had no release for years and hide every error; this is all of it that is needed.
+The protocol is one datagram of `NAME=value` lines to the socket in `$NOTIFY_SOCKET`. Existing libraries either need the
+headers of libsystemd to build, or have had no release for years and hide every error.
 """
 
 import os
@@ -17,39 +17,39 @@ log = structlog.get_logger()
 
 
 class Notifier:
-    """Sends states to the service manager; does nothing where there is none."""
+    """Sends states to the service manager; does nothing if there is none."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environ.get("NOTIFY_SOCKET", ""))
         self._failure_logged = False
         self.watchdog_s = _watchdog_s(environ)
-        """Within how many seconds of the last `watchdog` the next must come; `None` without a watchdog."""
+        """Maximum seconds between two calls of `watchdog`; None without a watchdog."""
 
     def ready(self, status: str = "") -> bool:
-        """Queries can be answered; also the end of a reload."""
+        """Reports that queries are answered; also ends a reload."""
         return self._send("READY=1", *_status(status))
 
     def status(self, text: str) -> bool:
-        """One line on what the service is doing, shown by `systemctl status`."""
+        """Sends one line about what the service is doing, shown by `systemctl status`."""
         return self._send(*_status(text))
 
     def stopping(self, status: str = "") -> bool:
         return self._send("STOPPING=1", *_status(status))
 
     def reloading(self) -> bool:
-        """A reload has begun; `ready` ends it."""
+        """Reports the beginning of a reload; `ready` ends it."""
         return self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def watchdog(self) -> bool:
-        """The service is alive: what it is there for moves."""
+        """Reports that the service is alive: all of its parts make progress."""
         return self._send("WATCHDOG=1")
 
     def extend_timeout(self, seconds: float) -> bool:
-        """Starting or stopping goes on and may take this much longer from now."""
+        """Asks for this many more seconds, from now, to start or stop."""
         return self._send(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
 
     def _send(self, *lines: str) -> bool:
-        """Whether the datagram went out."""
+        """Sends a datagram; returns whether that succeeded."""
         if self._address is None or not lines:
             return False
         try:
@@ -65,14 +65,14 @@ class Notifier:
 
 
 def _address(text: str) -> str | None:
-    """A path, or a name in the abstract namespace, which systemd writes with `@` for the leading NUL."""
+    """Returns a path, or a name in the abstract namespace, in which systemd writes `@` instead of the leading NUL."""
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None
 
 
 def _status(text: str) -> list[str]:
-    line = " ".join(text.split())  # A line break would begin another assignment.
+    line = " ".join(text.split())  # a line break would begin another assignment
     return [f"STATUS={line}"] if line else []
 
 

@@ -1,8 +1,9 @@
-"""Requests that hippod sends to its own Unix socket: the first query, and the health check of the watchdog."""
+"""Requests that hippod sends to its own Unix socket: a first query, and the watchdog's health check."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from daemon.api.listen import ListenError
 from daemon.config import Config
 from daemon.contract.choices import MODES, Filter
 from daemon.contract.http.routes import Route
@@ -13,23 +14,28 @@ from memory.encoder.registry import ENCODER_BACKENDS
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
 
 Send = Callable[[bytes], Awaitable[int | None]]
-"""`send_request` to hippod's own socket."""
+"""Sends a request to hippod's own socket, see `send_request`."""
 
 
-async def send_request(path: str, request: bytes, owned: bool) -> int | None:
-    """The HTTP status that answers `request` on the Unix socket at `path`. OSError or EOFError where there is no answer.
+class SocketLost(ListenError):
+    """The file of hippod's socket was deleted or replaced, so that no client can connect any more."""
 
-    None where the outcome proves nothing: the socket's mode shuts out the daemon's own user too, or its file is gone and is not
-    `owned` by this process but by the service manager, which would pass the same socket to another hippod.
+
+async def send_request(path: str, request: bytes) -> int | None:
+    """Returns the HTTP status of the response to `request` on the Unix socket `path`.
+
+    Returns None if the socket's mode excludes hippod's own user. Raises SocketLost if nothing listens at `path`, and another
+    OSError or EOFError if there is no response.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path)
     except PermissionError:
         return None
-    except (FileNotFoundError, ConnectionRefusedError):
-        if owned:
-            raise
-        return None
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise SocketLost(
+            f"the socket {path} was deleted or replaced ({error.strerror}), so no client can connect; hippod ends, so that "
+            "its supervisor starts it again with a new socket"
+        ) from error
     try:
         writer.write(request)
         line = await reader.readline()
@@ -41,11 +47,10 @@ async def send_request(path: str, request: bytes, owned: bool) -> int | None:
 
 
 async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> None:
-    """Shows that the socket answers queries, and has the encoder do what only its first text makes it do.
+    """Checks that the socket answers queries, and triggers the encoder's lazy initialisation.
 
-    A server's embeddings were asked for when the encoder was opened, and the server may be away: then the query
-    takes a mode that needs no embedding.
-    RuntimeError where the query fails.
+    An encoder with a server was already contacted when it was opened, and the server may be unavailable. The query then uses
+    a mode that needs no embedding. Raises RuntimeError if the query fails, and what `send` raises without a response.
     """
     remote = ENCODER_BACKENDS[config.encoder.backend].needs_server
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
@@ -56,6 +61,6 @@ async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> N
         status = await send(request)
         if status in (200, None):
             return
-        if status != 503:  # 503: requests that waited for the memory take all places, and are answered first
+        if status != 503:  # 503: waiting requests take all slots; they are answered first
             raise RuntimeError(f"the first query was answered with {status}; see the log")
         await asyncio.wait([stop], timeout=0.1)

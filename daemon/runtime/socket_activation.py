@@ -1,7 +1,7 @@
-"""A socket of the service manager's that differs from the configuration is used as it is, and the difference is logged.
+"""Uses the service manager's socket as it is, and logs how it differs from the configuration.
 
-systemd gives its socket the path, mode and group of the `.socket` unit. What `[api]` says of them then has no effect, and
-whoever narrowed or widened `mode` or `group` there must not believe that it had.
+systemd's socket has the path, mode and group of the `.socket` unit. The corresponding settings of `[api]` have no effect then;
+the log tells this to anyone who changed `mode` or `group` there.
 """
 
 import grp
@@ -22,16 +22,16 @@ HINT = (
 
 
 def inherited_address(inherited: socket.socket, api: Api) -> str:
-    """Where the inherited socket listens; what differs from the configuration is logged."""
+    """Returns the address of the inherited socket; logs differences from the configuration."""
     address = str(inherited.getsockname())
     if address != str(api.socket):
         log.warning("socket_differs", listening=address, configured=str(api.socket))
     try:
         file = Path(address).stat()
-    except (OSError, ValueError):  # without a file, there is neither mode nor group
+    except (OSError, ValueError):  # a socket without a file has no mode or group
         return address
     listening, configured = [], []
-    # A mode that nobody wrote is a default, which the unit may well have another of.
+    # Compare only a mode that is set explicitly: the unit's default may differ.
     if "mode" in api.model_fields_set and stat.S_IMODE(file.st_mode) != api.mode_bits:
         listening.append(f"mode {stat.S_IMODE(file.st_mode):04o}")
         configured.append(f"mode {api.mode}")

@@ -1,8 +1,8 @@
-"""Watches over the daemon while it serves: feeds the service manager's watchdog while every part makes progress.
+"""Reports to the service manager's watchdog as long as every part of the daemon makes progress.
 
-The parts are the event loop (which feeds the watchdog itself, so a loop that hangs feeds nothing), the pipeline's tasks, the
-thread that encodes and commits, the threads that answer queries, and the socket. Waiting for something outside that has a time
-limit of its own (a server's embeddings, a full disk that is tried again) counts as progress.
+The parts are the event loop, the pipeline's tasks, the thread that encodes and commits, the threads that answer queries, and
+the socket. The event loop runs this code, so nothing is reported while the loop hangs. Waiting for something outside with its
+own time limit (an embedding server, retries on a full disk) counts as progress.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,15 +22,15 @@ from daemon.runtime.sd_notify import Notifier
 
 CHECK_INTERVAL_S = 5.0
 STALL_LIMIT_S = 120.0
-"""How long a part may make no progress where no service manager sets a limit."""
+"""How long a part may make no progress if no service manager sets a limit."""
 STALL_SHARE = 0.75
-"""The same as a share of the time that a service manager allows: one check later, that time is not over yet."""
+"""The same limit as a share of the service manager's: one check later, the service manager's time has not passed yet."""
 BUSY_STEP_LIMIT_S = 3_600.0
-"""No batch and no query takes an hour of the processor, on the slowest machine."""
+"""No batch and no query uses an hour of processor time, even on the slowest machine."""
 OPENING_STALL_S = 60.0
-"""How long opening may make no progress before the service manager is no longer asked for more time."""
+"""How long opening may make no progress before hippod stops asking the service manager for more time."""
 SLOW_COMMIT_S = 120.0
-"""A batch that takes longer is logged, once in `SLOW_COMMIT_REPEAT_S`."""
+"""A batch that takes longer is logged, once per `SLOW_COMMIT_REPEAT_S`."""
 SLOW_COMMIT_REPEAT_S = 60.0
 STACK_FRAMES = 8
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,30 +39,36 @@ log = structlog.get_logger()
 
 
 class PipelineEnded(RuntimeError):
-    """A task of the pipeline that runs for ever has ended: a bug. A supervisor starts hippod anew."""
+    """A permanent task of the pipeline has ended, which is a bug. A supervisor restarts hippod."""
 
 
 class ProgressCheck(Protocol):
-    """Says whether one part of the daemon makes progress."""
+    """Checks whether one part of the daemon makes progress."""
 
     name: str
+    failure: Exception | None
+    """Why the part cannot recover in this process."""
 
     def last_progress(self, now: float) -> float:
-        """When the part last made progress, as far as is known at `now`; both in seconds of `time.monotonic`."""
+        """Returns when the part last made progress, as far as known at `now`; both are seconds of `time.monotonic`."""
         ...
 
     def stack(self) -> tuple[str, ...]:
-        """Where the part's thread is, innermost frame last; empty where it has none."""
+        """Returns the stack of the part's thread, innermost frame last; empty if it has no thread."""
         ...
 
 
 class ThreadCheck:
-    """A thread that works step by step. Resting, beginning a step and using the processor are progress; a single step that has
-    used the processor for `BUSY_STEP_LIMIT_S` is an endless loop."""
+    """Checks a thread that works step by step. Idling, starting a step and using the processor count as progress.
+
+    A single step that has used the processor for `BUSY_STEP_LIMIT_S` counts as an endless loop.
+    """
+
+    failure: Exception | None = None
 
     def __init__(self, name: str, thread_prefix: str, step: Callable[[], object | None]) -> None:
-        """The thread is the first whose name begins with `thread_prefix`. `step` gives what it works at, another value for
-        each step, None while it rests."""
+        """The thread is the first whose name begins with `thread_prefix`. `step` returns an identifier of the present step,
+        different for each step; None while the thread is idle."""
         self.name = name
         self._thread_prefix = thread_prefix
         self._step = step
@@ -85,7 +90,7 @@ class ThreadCheck:
         frame = sys._current_frames().get(thread.ident or 0) if thread is not None else None
         if frame is None:
             return ()
-        # Places alone: a line of our code never contains a document's text.
+        # Only file, line and function: these never contain a document's text.
         frames = traceback.extract_stack(frame)[-STACK_FRAMES:]
         return tuple(f"{_short_path(each.filename)}:{each.lineno} {each.name}" for each in frames)
 
@@ -93,45 +98,50 @@ class ThreadCheck:
         return next((each for each in threading.enumerate() if each.name.startswith(self._thread_prefix)), None)
 
     def _cpu_ticks(self) -> int:
-        """Processor time of the thread so far, in clock ticks; -1 where the system does not say."""
+        """Returns the thread's processor time in clock ticks, -1 if the system does not report it."""
         thread = self._thread()
         try:
             stat = Path(f"/proc/self/task/{thread.native_id if thread else 0}/stat").read_text()
         except OSError:
             return -1
-        fields = stat.rpartition(")")[2].split()  # the thread's name, before it, may hold spaces
+        fields = stat.rpartition(")")[2].split()  # the thread's name, before the parenthesis, may contain spaces
         return int(fields[11]) + int(fields[12])
 
 
 class ProbeCheck:
-    """A part that is called again and again. Each answer is progress."""
+    """Checks a part by calling it repeatedly. Each answer counts as progress."""
 
     def __init__(self, name: str, probe: Callable[[], Awaitable[object]], pause_s: float) -> None:
-        """`probe` returns when the part answers, and raises OSError or EOFError where it cannot be reached. It is called
-        `pause_s` after each answer."""
+        """`probe` returns when the part answers, and raises OSError or EOFError if it cannot be reached. It is called
+        `pause_s` after each answer. Any other exception becomes the part's `failure`."""
         self.name = name
         self._probe = probe
         self._pause_s = pause_s
         self._last_answer = time.monotonic()
+        self.failure: Exception | None = None
 
-    def last_progress(self, now: float) -> float:  # noqa: ARG002 - the protocol's
+    def last_progress(self, now: float) -> float:  # noqa: ARG002 - required by the protocol
         return self._last_answer
 
     def stack(self) -> tuple[str, ...]:
         return ()
 
     async def run(self) -> None:
-        """Probes until cancelled."""
-        while True:
-            with suppress(OSError, EOFError):
+        """Probes until cancelled, or until a probe sets `failure`."""
+        while self.failure is None:
+            try:
                 await self._probe()
                 self._last_answer = time.monotonic()
+            except (OSError, EOFError):
+                pass
+            except Exception as error:  # noqa: BLE001 - for `watch` to raise
+                self.failure = error
             await asyncio.sleep(self._pause_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A part that has made no progress for `seconds`, and where its thread is."""
+    """A part that has made no progress for `seconds`, and the stack of its thread."""
 
     part: str
     seconds: float
@@ -139,19 +149,19 @@ class Stall:
 
 
 def stalls(checks: Sequence[ProgressCheck], limit_s: float) -> list[Stall]:
-    """The parts that have made no progress for more than `limit_s` seconds."""
+    """Returns the parts that have made no progress for more than `limit_s` seconds."""
     now = time.monotonic()
     idle = [(check, now - check.last_progress(now)) for check in checks]
     return [Stall(check.name, seconds, check.stack()) for check, seconds in idle if seconds > limit_s]
 
 
 def stall_limit_s(notifier: Notifier) -> float:
-    """How long a part may make no progress, in seconds."""
+    """Returns how long a part may make no progress, in seconds."""
     return STALL_LIMIT_S if notifier.watchdog_s is None else notifier.watchdog_s * STALL_SHARE
 
 
 def check_interval_s(notifier: Notifier) -> float:
-    """How often the parts are checked, in seconds."""
+    """Returns the interval between checks, in seconds."""
     if notifier.watchdog_s is None:
         return CHECK_INTERVAL_S
     return min(CHECK_INTERVAL_S, notifier.watchdog_s * (1 - STALL_SHARE) / 2)
@@ -165,9 +175,10 @@ async def watch(
     notifier: Notifier,
     status_line: Callable[[], str],
 ) -> None:
-    """Returns when `stop` is done. PipelineEnded, from what ended it, when there are `ended_tasks`.
+    """Checks all parts until `stop` is done. Raises PipelineEnded, with the cause, if there are `ended_tasks`; the
+    `failure` of a check.
 
-    Keeps the service manager's status line up to date, and logs parts that stall and go on.
+    Updates the service manager's status line, and logs parts that stall or resume.
     """
     last_status = ""
     stalled: set[str] = set()
@@ -184,6 +195,9 @@ async def watch(
                 exc_info=reason,
             )
             raise PipelineEnded(f"a part of the pipeline ended unexpectedly: {task.get_name()}") from reason
+        for failure in (check.failure for check in checks):
+            if failure is not None:
+                raise failure
         if not found:
             notifier.watchdog()
         for stall in found:
@@ -203,7 +217,7 @@ async def watch(
 
 
 async def extend_start(notifier: Notifier, opening: ProgressCheck) -> None:
-    """Asks the service manager, until cancelled, for more time to start, as long as `opening` makes progress."""
+    """Asks the service manager for more time to start while `opening` makes progress, until cancelled."""
     while True:
         now = time.monotonic()
         if now - opening.last_progress(now) < OPENING_STALL_S:
@@ -212,7 +226,7 @@ async def extend_start(notifier: Notifier, opening: ProgressCheck) -> None:
 
 
 class _SlowCommits:
-    """Logs a batch that takes minutes: slow hardware or a fault, and in either case somebody should see it."""
+    """Logs a batch that takes minutes: an operator should know about slow hardware or a fault."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

@@ -1,1 +1,1 @@
-"""What the API's ports do: queries, documents, progress and transfer over the store and the pipeline."""
+"""Implements the API's ports: queries, documents, progress and transfer, over the store and the pipeline."""

@@ -1,4 +1,4 @@
-"""`[schedule] backup`: what is new, sent to `backup_to` at intervals, also where hippod lives shorter than one."""
+"""`[schedule] backup`: sends new data to `backup_to` at intervals, which continue across restarts."""
 
 import json
 from collections.abc import Callable
@@ -13,20 +13,20 @@ from store.durable_files import durable_file
 from store.store import Store
 
 LAST = "backup.last"
-"""In the store's folder: where the last scheduled backup went, and when."""
+"""File in the store's folder with the target and time of the last scheduled backup."""
 
 log = structlog.get_logger()
 
 
 class BackupTimes(Protocol):
-    """What is read of `[schedule]`."""
+    """The settings of `[schedule]` that backups use."""
 
     backup_to: str | None
     backup_keep: float
 
 
 class ScheduledBackup:
-    """`run` in the scheduler's threads; it raises what `send` does, and the scheduler logs that."""
+    """Sends backups. `run` is called in the scheduler's threads; it raises the errors of `send`, which the scheduler logs."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ScheduledBackup:
         self._last: Path = store.folder / LAST
 
     def last_run(self) -> float:
-        """Unix seconds; 0 where nothing was sent to the present place yet."""
+        """Returns the time of the last backup to the present target in Unix seconds, 0 if there was none."""
         try:
             said = json.loads(self._last.read_bytes())
             return float(said["made"]) if said["url"] == self._times().backup_to else 0.0

@@ -1,8 +1,8 @@
-"""Positions in the stream of added documents, as a client has them that sees only some documents.
+"""Positions in the stream of added documents for clients that see only some documents.
 
-The inbox numbers the requests of all clients one after the other. A client that got those numbers could count what others
-add, and could ask how far the memory is with them. So such a client gets each number encrypted: the encrypted numbers have no
-order, and a number that the client was not given names nothing.
+The inbox numbers the requests of all clients consecutively. These numbers would reveal how much other clients add, and how far
+the memory is with it. So a restricted client gets encrypted numbers: they have no order, and numbers that the client was not
+given are invalid.
 """
 
 import os
@@ -18,28 +18,28 @@ KEY_BYTES = 32
 
 HALF_BITS = 26
 HALF_MASK = (1 << HALF_BITS) - 1
-"""A position has 52 bits, which a JSON number holds exactly."""
+"""A position has 52 bits, because a JSON number represents integers of that size exactly."""
 ROUNDS = 8
 TICKET_LIMIT = 1 << 32
-"""Tickets are below this number, so a guessed position is a ticket once in 2**20 guesses."""
+"""Upper bound of tickets. A guessed position is a valid ticket with probability 2**-20."""
 
 
 class ClientPositions:
-    """Encrypts tickets by a Feistel cipher with a key of the store, for each client by its name. On the event loop."""
+    """Encrypts tickets with a Feistel cipher, keyed by a secret of the store and the client's name. Use on the event loop."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the store's, where the key is kept: positions stay valid over a restart."""
+        """`folder` is the store's. It contains the key, so that positions stay valid over restarts."""
         self._path = folder / POSITIONS_KEY
 
     def position(self, client: str, ticket: int) -> int:
-        """The number by which `client` may name a ticket that it was given."""
+        """Returns the position that stands for a ticket of `client`."""
         left, right = ticket >> HALF_BITS, ticket & HALF_MASK
         for number in range(ROUNDS):
             left, right = right, left ^ self._mask(client, number, right)
         return left << HALF_BITS | right
 
     def ticket(self, client: str, position: int) -> int | None:
-        """The ticket; None for a number that is no position of the client."""
+        """Returns the ticket, or None if the number is not a position of `client`."""
         if not 0 <= position < 1 << 2 * HALF_BITS:
             return None
         left, right = position >> HALF_BITS, position & HALF_MASK
@@ -59,12 +59,12 @@ class ClientPositions:
             if len(key) == KEY_BYTES:
                 return key
         except OSError:
-            pass  # it is made anew: earlier positions name nothing then
+            pass  # a new key is made, which invalidates earlier positions
         key = secrets.token_bytes(KEY_BYTES)
         try:
             with durable_file(self._path) as file:
                 os.fchmod(file.fileno(), 0o600)
                 file.write(key)
         except OSError:
-            pass  # the documents are accepted, so the answer needs a position: this one is valid until hippod stops
+            pass  # the documents are accepted already, so return a position that is valid until hippod stops
         return key

@@ -1,4 +1,4 @@
-"""Explanations of an answer as they go over the socket: rows become texts, ids and documents."""
+"""Converts explanations of an answer to the API's types: rows become texts, ids and documents."""
 
 from daemon.contract.query import (
     Explanation,
@@ -18,13 +18,13 @@ from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 TRIPLES_PER_EDGE_MAX = 5
-"""How many of an edge's triples are named."""
+"""Maximum triples listed for an edge."""
 PASSAGES_PER_TRIPLE_MAX = 5
-"""How many of the passages that state a triple are named."""
+"""Maximum passages listed for a triple."""
 
 
 def explanation(naming: DocumentLookup, snapshot: Snapshot, found: Retrieved) -> Explanation:
-    """The explanations of `found`, which `snapshot` answered."""
+    """Returns the explanations of `found`, which must be an answer from `snapshot`."""
     names = _Names(naming, snapshot)
     return Explanation(
         stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},

@@ -1,4 +1,4 @@
-"""`reextract` and `backfill`: what the extractor is asked to do beyond reading what is new."""
+"""`reextract` and `backfill`: requests for extraction beyond that of new passages."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -16,13 +16,13 @@ from store.store import Store
 from store.types import Extraction
 
 BULK_BATCH_PASSAGES = 512
-"""Passages a bulk extractor gets at a time: enough to fill a card, and committed before the next are read."""
+"""Passages that a bulk extractor gets at a time: enough to fill a GPU. They are committed before the next are extracted."""
 
 log = structlog.get_logger()
 
 
 class ExtractionService:
-    """The `ExtractionPort`. `bulk` makes the extractor of `backfill` (it loads a model), None where there is none."""
+    """Implements `ExtractionPort`. `bulk` loads the model for `backfill`; None if the configuration has no such model."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ExtractionService:
         bulk: Callable[[], BulkExtractor] | None = None,
         note: str | None = None,
     ) -> None:
-        """`note`: what every answer says of the extractor."""
+        """`note` is part of every response: a remark about the extractor."""
         self._store = store
         self._extraction_queue = extraction_queue
         self._bulk = bulk
@@ -63,7 +63,7 @@ class ExtractionService:
         return await self._answer(0)
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
-        # First: where nothing runs any more, the costs are those of all that was read.
+        # Before the costs: if nothing runs, they then include all extractions.
         running = self._running is not None and not self._running.done()
         spent = await asyncio.to_thread(self._store.extraction_costs)
         costs = [
@@ -83,7 +83,7 @@ class ExtractionService:
         )
 
     async def _fill(self) -> None:
-        """Over everything that waits, some hundred passages at a time: what is committed is not read again."""
+        """Extracts all waiting passages in batches. A committed batch is not extracted again after an error."""
         assert self._bulk is not None
         try:
             if self._loaded is None:
@@ -97,7 +97,7 @@ class ExtractionService:
                 for id, reason in unread.items():
                     self._extraction_queue.add_failure(id, reason)
                 await self._extraction_queue.all_committed()
-        except Exception as error:  # whatever the library or the card raised: passages go on waiting, and it is told
+        except Exception as error:  # of the library or the GPU; the passages keep waiting
             log.error("backfill_failed", error=error, exc_info=True)
             self._failed = f"{type(error).__name__}: {str(error)[:300]}"
 
@@ -107,21 +107,21 @@ class ExtractionService:
 
 
 def extractor_note(backend: str) -> str | None:
-    """That no model reads, where that is so."""
+    """Returns a note that no model is used for extraction, None if one is."""
     if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
         return None
     return f'no model reads passages: [openie] backend is "{backend}", which reads each passage when it arrives'
 
 
 def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "ExtractionStates":
-    """On the event loop; `of` may be asked in a thread."""
+    """Returns the present states. Call it on the event loop; the result may be used in a thread."""
     return ExtractionStates(store, extraction_queue.unfinished(), extraction_queue.failures())
 
 
 class ExtractionStates:
-    """Which documents wait for the extractor, and which hold a passage that it could not read.
+    """The documents that wait for the extractor, and those with a passage on which it failed.
 
-    A document that brought the extraction of a passage waits for nothing, whichever other documents hold the passage.
+    A document that supplies the extraction of its passage does not wait, even if other documents with the passage do.
     """
 
     def __init__(self, store: Store, open_: Iterable[str], failures: Mapping[str, PassageFailure]) -> None:
@@ -133,7 +133,7 @@ class ExtractionStates:
         return {uri for id in self._open for uri in self._store.documents_to_extract(id)}
 
     def failed(self) -> dict[str, str]:
-        """Why, by URI."""
+        """Returns the reasons for failure by URI."""
         out: dict[str, list[str]] = {}
         for id, failure in self._failures.items():
             for uri in self._store.documents_to_extract(id):
@@ -144,7 +144,7 @@ class ExtractionStates:
         }
 
     def next_tries(self) -> dict[str, float]:
-        """When the first of its failed passages is tried again (Unix seconds), by URI."""
+        """Returns the time of the earliest automatic retry of a failed passage, in Unix seconds, by URI."""
         out: dict[str, float] = {}
         for id, failure in self._failures.items():
             if failure.next_try is not None:
@@ -154,7 +154,7 @@ class ExtractionStates:
 
 
 def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:
-    """What `status` says of extraction; None where nothing waits and nothing failed."""
+    """Returns the part of `status` about extraction; None if nothing waits and nothing has failed."""
     outage, waiting, failed = extraction_queue.outage, len(extraction_queue), len(extraction_queue.failures())
     if not (outage or waiting or failed):
         return None
@@ -171,7 +171,7 @@ def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | N
 
 
 def count_tokens(extractions: Iterable[Extraction]) -> None:
-    """Of the model in this process; a server's are counted as its answers come (`daemon.model_factory`)."""
+    """Counts the tokens of the in-process model. `daemon.model_factory` counts those of a server."""
     for extraction in extractions:
         TOKENS.labels("backfill", "prompt").inc(extraction.prompt_tokens)
         TOKENS.labels("backfill", "completion").inc(extraction.completion_tokens)

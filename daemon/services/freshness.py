@@ -1,6 +1,6 @@
-"""A question that must see at least a given position (`after`): it waits for that, or is told how far the memory is.
+"""Handles queries that require a position (`after`): waits until the memory has reached it, or reports where it is.
 
-To a client that sees only some documents, a stream with others' documents is one that does not exist.
+For a client that sees only some documents, a stream that contains other documents does not exist.
 """
 
 import time
@@ -18,11 +18,11 @@ from daemon.sources.base import Source
 from store.store import Store
 
 POLL_S = 0.05
-"""How often a position is looked at while it is waited for: a replica's moves with commits, which come in tenths of seconds."""
+"""Interval for checking a position while waiting. A replica's position changes with its commits, several a second at most."""
 
 
 class Freshness:
-    """On the event loop."""
+    """Waits for positions. Use on the event loop only."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Freshness:
         self._sources = sources
 
     async def wait(self, request: QueryRequest) -> None:
-        """Returns once the memory has all that `after` names. TimedOut says where it stands instead, after the time."""
+        """Returns when the memory contains all positions in `after`. Raises TimedOut, naming missing ones, after the time."""
         if not request.after:
             return
         if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):
@@ -59,7 +59,7 @@ class Freshness:
             await self._pipeline.intake.changed_within(min(left, POLL_S))
 
     def _missing(self, request: QueryRequest) -> dict[str, str]:
-        """By position that is not reached: how far the memory is."""
+        """Returns, for each position that is not reached, a message about where the memory is."""
         found = {}
         client = request.scope if isinstance(request.scope, ClientScope) else None
         for key, wanted in (request.after or {}).items():
@@ -71,8 +71,11 @@ class Freshness:
         return found
 
     def _position_for(self, client: ClientScope, key: str, wanted: int) -> int | None:
-        """As `_position` for a client that sees only some documents: None also for a stream of which it does not see all,
-        and for a position of added documents that it was not given or that is not reached."""
+        """Like `_position`, for a client that sees only some documents.
+
+        Returns None, too, for a stream that the client does not see completely, and for a position of added documents that it
+        was not given or that is not reached.
+        """
         if key == ADDED_POSITION:
             ticket = self._positions.ticket(client.client, wanted)
             reached = ticket is not None and self._pipeline.inbox.indexed_up_to(ticket) == ticket
@@ -83,7 +86,7 @@ class Freshness:
         return self._position(key, wanted) if seen else None
 
     def _position(self, key: str, wanted: int) -> int | None:
-        """The last that the memory has of a stream or a document; None where it has nothing."""
+        """Returns the last position of a stream or document in the memory, None if the memory contains nothing of it."""
         if key == ADDED_POSITION:
             return self._pipeline.inbox.indexed_up_to(wanted)
         if "://" not in key:

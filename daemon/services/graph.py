@@ -1,4 +1,4 @@
-"""`graph`: a neighbourhood's rows as texts, ids and documents."""
+"""`graph`: converts a neighbourhood in the graph to the API's types, with texts, ids and documents instead of rows."""
 
 import time
 
@@ -14,11 +14,11 @@ from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 EXCERPT_CHARS = 280
-"""Characters of a passage that a node shows."""
+"""Characters of a passage that a node contains."""
 
 
 class GraphService:
-    """The `GraphPort`: answers in the threads of the queries, with their settings and limits."""
+    """Implements `GraphPort`. Uses the threads, settings and limits of queries."""
 
     def __init__(self, queries: QueryService) -> None:
         self._queries = queries

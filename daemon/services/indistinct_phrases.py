@@ -1,4 +1,4 @@
-"""Whether the encoder knows the languages of what it is given: hippod says so where it does not."""
+"""Detects that the encoder does not know the languages of the memory, and logs it."""
 
 import structlog
 
@@ -6,13 +6,13 @@ from daemon.contract.status import OTHER_ENCODER, IndistinctPhrases
 from store.snapshot import Snapshot
 
 GROWN = 1.5
-"""How much more phrases than at the last look make another worth while."""
+"""Growth of the number of phrases after which the memory is checked again."""
 
 log = structlog.get_logger()
 
 
 def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
-    """The living phrases that the encoder cannot tell apart, None where there are none. O(phrases)."""
+    """Counts the living phrases that the encoder cannot tell apart; None if there are none. O(phrases)."""
     unknown = int((snapshot.phrase_alive & ~snapshot.phrase_vectors.known).sum())
     if not unknown and not snapshot.crowded_phrases:
         return None
@@ -20,7 +20,7 @@ def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
 
 
 class LanguageWatch:
-    """Looks as the memory grows, and logs once in its life that the encoder is the wrong one. For one thread."""
+    """Checks the memory as it grows, and logs at most once that the encoder is unsuitable. Use from one thread only."""
 
     def __init__(self, encoder: str) -> None:
         self._encoder = encoder
@@ -28,7 +28,7 @@ class LanguageWatch:
         self._said = False
 
     def check(self, snapshot: Snapshot) -> None:
-        """Cheap where the memory has not grown much since the last look."""
+        """Checks the memory, if it has grown enough since the last check."""
         if self._said or snapshot.living_phrases < self._next:
             return
         self._next = GROWN * snapshot.living_phrases

@@ -1,4 +1,4 @@
-"""How the memory came to be what it is, and what came last: for the page."""
+"""The memory's growth and its newest documents, for the page."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -12,12 +12,12 @@ from store.store import Store
 from store.types import State
 
 GROWTH_POINTS_MAX = 400
-"""Commits told of: more than a chart or a slider has room for."""
+"""Maximum commits in the growth: more than a chart or slider can show."""
 RECENT_DOCUMENTS = 40
 
 
 class OverviewService:
-    """The `OverviewPort`."""
+    """Implements `OverviewPort`."""
 
     def __init__(self, store: Store, scopes: ScopeService) -> None:
         self._store = store
@@ -44,6 +44,6 @@ class OverviewService:
             )
             for each in (
                 self._store.growth(GROWTH_POINTS_MAX) if scope is None else ()
-            )  # known of the whole memory alone
+            )  # known for the whole memory only
         ]
         return Overview(growth=growth, recent=[document_entry(document) for document in recent])

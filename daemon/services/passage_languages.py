@@ -1,4 +1,4 @@
-"""Which languages the memory holds, by a sample of its passages."""
+"""Estimates the shares of languages in the memory from a sample of passages."""
 
 from collections import Counter
 
@@ -8,21 +8,21 @@ from store.snapshot import Snapshot
 from store.text.language import detect_language
 
 SAMPLE_PASSAGES = 200
-"""Passages that are looked at, evenly over the memory: some 20 ms. A share of 0.2 is known to 0.06 then."""
+"""Passages in a sample, spread evenly over the memory. Takes about 20 ms. The error of a share of 0.2 is about 0.06."""
 STALE_SHARE = 0.1
-"""By what share the number of passages must change before another sample is taken."""
+"""Relative change of the number of passages after which a new sample is taken."""
 LEAST_SHARE = 0.02
 
 
 class PassageLanguages:
-    """Shares of languages among living passages. For one thread at a time; an answer may be somewhat old."""
+    """Shares of languages among living passages, possibly somewhat outdated. Use from one thread at a time."""
 
     def __init__(self) -> None:
         self._counted = 0
         self._shares: dict[str, float] = {}
 
     def shares(self, snapshot: Snapshot) -> dict[str, float]:
-        """By ISO 639 code, the commonest first; those of which a sample holds too few to say are left out."""
+        """Returns shares by ISO 639 code, largest first. Leaves out languages below `LEAST_SHARE` of the sample."""
         living = snapshot.living_passages
         if abs(living - self._counted) > STALE_SHARE * self._counted:
             rows = np.flatnonzero(snapshot.passage_alive)

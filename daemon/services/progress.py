@@ -1,4 +1,4 @@
-"""How far long work is: its share, its rate, and the time that is left, for `status` and for the commands that wait for it."""
+"""Progress of long work (share, rate, remaining time) for `status` and for commands that wait."""
 
 import time
 from collections import deque
@@ -10,12 +10,12 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.incoming.intake import Intake
 
 RATE_WINDOW_S = 60.0
-"""The rate is that of the last minute, or since the work or its present step began."""
+"""The rate is measured over the last minute, or since the work or its present step began."""
 SAMPLE_INTERVAL_S = 1.0
 
 
 class LongTask:
-    """One piece of long work. `update` may be called in any thread, `progress` in one alone."""
+    """Measures one piece of long work. `update` may be called from any thread, `progress` from one only."""
 
     def __init__(self, name: str, unit: str, began: float | None = None) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class LongTask:
         self._samples = deque([(self._began, 0)])
 
     def update(self, step: str | None, done: int, total: int | None) -> None:
-        """`total` is None where it is not known. A step counts from 0 on."""
+        """Sets the progress. `total` is None if unknown. Each step counts `done` from 0."""
         if step != self._step or done < self._done:
             self._samples = deque([(time.monotonic(), done)])
         self._step, self._done, self._total = step, done, total
@@ -54,7 +54,7 @@ class LongTask:
 
 
 class ProgressBoard:
-    """All long work of the daemon. `current` is called on the event loop."""
+    """All long work of the daemon. Call `current` on the event loop."""
 
     def __init__(self, intake: Intake, extraction_queue: ExtractionQueue) -> None:
         self._intake = intake
@@ -66,7 +66,7 @@ class ProgressBoard:
     def running(
         self, name: str, unit: str, refresh: Callable[[LongTask], None] = lambda _task: None
     ) -> Iterator[LongTask]:
-        """Lists the task while the `with` runs. `refresh` brings it up to date before somebody is told."""
+        """Lists the task while the `with` block runs. `refresh` is called before each report, to update the task."""
         entry = (LongTask(name, unit), refresh)
         self._running.append(entry)
         try:
@@ -92,7 +92,7 @@ class ProgressBoard:
         return [task.progress(now) for task in tasks if task is not None]
 
     def _queue(self, name: str, unit: str, began: float, done: int, waiting: int) -> LongTask | None:
-        """The task that a queue is at, None where nothing waits."""
+        """Returns the task of working off a queue, None if the queue is empty."""
         if not waiting:
             self._queues.pop(name, None)
             return None

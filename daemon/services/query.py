@@ -1,4 +1,4 @@
-"""`query`: one snapshot, in a thread of its own, never behind indexing."""
+"""`query`: answers from one snapshot in a separate thread, without waiting for indexing."""
 
 import asyncio
 import time
@@ -47,10 +47,10 @@ from store.snapshot import Snapshot
 from store.store import Store
 
 MODEL_FILTER_THREADS = 64
-"""Queries that may wait for the model's filter at once."""
+"""Maximum queries that wait for the model's filter at the same time."""
 
 RETRIES_AFTER_REMOVAL = 3
-"""How often a query is made once more because a commit meanwhile removed what it had found."""
+"""How often a query is repeated because a concurrent commit removed a passage that it had found."""
 
 
 AnyRequest = TypeVar("AnyRequest", QueryRequest, GraphRequest)
@@ -59,7 +59,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """What one request is answered with. `began` is on the clock of `perf_counter`."""
+    """The snapshot, encoder and settings with which one request is answered. `began` is a time of `perf_counter`."""
 
     began: float
     snapshot: Snapshot
@@ -71,19 +71,22 @@ class QueryTerms:
     entities: QueryEntities | None
 
     def noted(self, note: str | None) -> str | None:
-        """`note`, and what recognition memory and the reading of names have to say."""
+        """Returns `note` joined with the notes of recognition memory and of the entity reader."""
         for asked in (self.entities, self.recognition):
             note = joined(None if asked is None else asked.note, note)
         return note
 
 
 async def _as_it_is(_request: QueryRequest) -> None:
-    """Waits for nothing."""
+    """Returns at once: the default if no positions are tracked."""
 
 
 class QueryService:
-    """The `QueryPort`. `settings`, `mode` and `filtering` (which filter, and its time limit in seconds) are asked at
-    each query: they can change while the daemon runs."""
+    """Implements `QueryPort`.
+
+    `settings`, `mode` and `filtering` (name of the filter, and its time limit in seconds) are called for each query, because
+    the configuration can change while the daemon runs.
+    """
 
     def __init__(
         self,
@@ -99,7 +102,7 @@ class QueryService:
         entities: ModelEntities | None = None,
         fresh: Callable[[QueryRequest], Awaitable[None]] = _as_it_is,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
+        """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop."""
         self._store = store
         self._encoder = encoder
         self._settings = settings
@@ -110,7 +113,7 @@ class QueryService:
         self._unread = unread
         self._fresh = fresh
         self._scopes = scopes or ScopeService(store, tuple)
-        # A query that waits for the model holds a thread, and lends its share of the processor.
+        # A query that waits for the model keeps its thread, but releases its share of the processors.
         self._threads = ThreadPoolExecutor(
             threads if filter_ is None else MODEL_FILTER_THREADS, thread_name_prefix="query"
         )
@@ -118,7 +121,7 @@ class QueryService:
         self._past_thread = ThreadPoolExecutor(1, thread_name_prefix="as-of")
 
     def asked_recently(self) -> bool:
-        """Whether a query is at work, or was a moment ago."""
+        """Returns whether a query is running, or has just ended."""
         return self._shares.held_recently()
 
     async def wait_for_positions(self, request: QueryRequest) -> None:
@@ -130,7 +133,7 @@ class QueryService:
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
-        """`work` in a thread of the queries, on the snapshot and the terms that `request` names."""
+        """Runs `work` in a query thread, on the snapshot and with the settings that `request` names."""
         self._require_filter(request)
         past = None if request.as_of is None else await self.pinned(request.scope, request.as_of)
         return await run_to_end(self._threads, partial(self._on_terms, request, work, past))
@@ -165,7 +168,7 @@ class QueryService:
     def _answer(self, request: QueryRequest, terms: "QueryTerms") -> QueryResponse:
         answer = self._once(request, terms)
         for _ in range(RETRIES_AFTER_REMOVAL):
-            # Only of the present: a commit meanwhile took the last document of a passage away. The next memory has others.
+            # If a concurrent commit removed a passage's last document, the present memory has other passages.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
             snapshot, naming = self._memory(request.scope)
@@ -200,9 +203,9 @@ class QueryService:
     async def retrieve(
         self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool = True
     ) -> RetrievalResult:
-        """The passages for `query` within `pinned`, in the way that `request` names and for the rest as configured.
+        """Returns the passages for `query` within `pinned`, with the request's settings completed by the configuration.
 
-        `filtered` false asks no model. NotConfigured for a filter that needs a model where there is none.
+        If not `filtered`, no model is called. Raises NotConfigured if the filter needs a model and none is configured.
         """
         self._require_filter(request)
         return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered))
@@ -237,7 +240,7 @@ class QueryService:
         )
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
-        """`work` in a thread of the queries, within their share of the processor."""
+        """Runs `work` in a query thread while holding a share of the processors."""
         return await run_to_end(self._threads, partial(self._shared, work))
 
     def _shared(self, work: Callable[[], Answer]) -> Answer:
@@ -248,14 +251,14 @@ class QueryService:
                 raise UpstreamFailed(str(error)) from error
 
     def _mode_and_settings(self, request: "QueryRequest | GraphRequest | AskRequest") -> tuple[str, RetrievalSettings]:
-        """Those that the request names, and for the rest those that are configured."""
+        """Returns the request's mode and settings, completed by the configured ones."""
         settings = replace(self._settings(), **request.settings.model_dump(exclude_none=True))
         if settings.entities == "llm" and self._entities is None:
             raise NotConfigured('entities = "llm" needs a model; write [llm] base_url and model into the configuration')
         return str(request.mode or self._mode()), settings
 
     def _memory(self, scope: Scope | None) -> tuple[Snapshot, DocumentLookup]:
-        """The present memory, without copying what names its documents."""
+        """Returns the present snapshot and its document look-up, without copying the latter if there is no scope."""
         if scope is None:
             return self._store.snapshot(), self._store
         asked = self._present(scope)
@@ -266,10 +269,10 @@ class QueryService:
             return self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
 
     async def pinned(self, scope: Scope | None, as_of: datetime | int | None) -> DocumentSnapshot:
-        """The present memory, or that of an earlier moment; of all documents, or those in a scope. For a question that outlives
-        its commit. Conflict where that moment is not kept.
+        """Returns the memory at present or at an earlier moment, or a scope of it; for work that outlasts a commit.
 
-        An earlier moment is read from the store, in a thread of its own and with rests: it takes no share of the queries.
+        Raises Conflict if that moment is no longer stored. An earlier moment is loaded from the store in a separate thread with
+        pauses, and uses no query share.
         """
         if as_of is None:
             return await self.in_thread(partial(self._present, scope))
@@ -284,7 +287,7 @@ class QueryService:
             return self._store.document_snapshot_at(moment, rest)
 
     def _recognition(self, request: "QueryRequest | GraphRequest | AskRequest") -> QueryFilter | None:
-        """Recognition memory for one query, where it is configured or asked for. It remembers within the scope alone."""
+        """Returns recognition memory for one query, None if it is off. Its remembered answers are separate for each scope."""
         chosen, limit_s = self._filtering()
         if self._filter is None or (request.filter or chosen) == "none":
             return None
@@ -292,14 +295,14 @@ class QueryService:
         return QueryFilter(self._filter, limit_s, self._shares.release, self._shares.acquire, within)
 
     def _entity_reader(self, scope: Scope | None) -> QueryEntities | None:
-        """What names the entities of one query, where there is a model; it has the time limit of recognition memory."""
+        """Returns the reader of a query's entities, None without a model. It has recognition memory's time limit."""
         if self._entities is None:
             return None
         limit_s = self._filtering()[1]
         return QueryEntities(self._entities, limit_s, self._shares.release, self._shares.acquire, _within(scope))
 
     async def moves(self) -> None:
-        """Returns once a thread of the queries has had its turn: what the watchdog asks."""
+        """Returns when a query thread has run; lets the watchdog check that queries make progress."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._turn)
 
     def _turn(self) -> None:
@@ -323,7 +326,7 @@ def _not_kept_is_conflict() -> Iterator[None]:
 
 
 def _within(scope: Scope | None) -> str:
-    """A scope as a key: nobody is told what was asked in another."""
+    """Returns the scope as a key, because remembered answers must not leak between scopes."""
     return "" if scope is None else scope.model_dump_json()
 
 
@@ -346,7 +349,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
 
 
 def _cost(*calls: QueryModelCalls | None) -> QueryCost | None:
-    """None where no model was asked, now or for an equal query before."""
+    """Returns the cost of the model calls, including remembered ones; None if no model was used."""
     asked = [each for each in calls if each is not None and (each.calls or each.remembered_tokens)]
     if not asked:
         return None

@@ -1,4 +1,4 @@
-"""The queries' shares of the processors: who works holds one. Commits leave room while any is held."""
+"""Shares of the processors for queries: each running query holds one. Commits and background work yield while any is held."""
 
 import threading
 import time
@@ -6,22 +6,22 @@ from collections.abc import Callable
 
 REST_AFTER_S = 0.002
 RECENT_S = 0.1
-"""A client that asks again and again takes less than this between an answer and its next query."""
+"""A client that queries continuously pauses less than this between an answer and its next query."""
 
 REST_RATIO = 9.0
 REST_MAX_S = 0.25
-"""While queries are at work, background work rests this many times as long as it worked, at most so many seconds at a time."""
+"""While queries run, background work sleeps `REST_RATIO` times as long as it worked, at most `REST_MAX_S` at a time."""
 
 
 class QueryShares:
-    """A semaphore that can say whether queries are being answered. For any thread."""
+    """A semaphore that knows whether queries are running. May be used from any thread."""
 
     def __init__(self, shares: int) -> None:
         self._free = threading.Semaphore(shares)
         self._lock = threading.Lock()
         self._held = 0
         self._given_back = float("-inf")
-        """When a share was last given back (monotonic)."""
+        """Monotonic time of the last release."""
 
     def acquire(self) -> None:
         self._free.acquire()
@@ -41,8 +41,10 @@ class QueryShares:
         self.release()
 
     def rests(self) -> Callable[[], None]:
-        """A function for background work in a thread, to be called every few milliseconds: it sleeps while queries are at
-        work. A thread that runs Python keeps the interpreter from them, and a core."""
+        """Returns a function that background threads call every few milliseconds; it sleeps if queries are running.
+
+        A thread that runs Python code blocks the interpreter for queries, and occupies a processor.
+        """
         worked_from = time.thread_time()
 
         def rest() -> None:
@@ -56,6 +58,6 @@ class QueryShares:
         return rest
 
     def held_recently(self) -> bool:
-        """Whether a share is held, or was within the last `RECENT_S`."""
+        """Returns whether a share is held, or was within the last `RECENT_S`."""
         with self._lock:
             return self._held > 0 or time.monotonic() - self._given_back < RECENT_S

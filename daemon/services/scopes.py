@@ -1,4 +1,4 @@
-"""Which documents a scope holds, the memory of them, and what scopes may name."""
+"""Scopes: which documents belong to a scope, the memory of these documents, and what scopes may name."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,19 +17,21 @@ from store.store import Store
 from store.types import Document
 
 FOLDERS_MAX = 1_000
-"""Folders that `scopes` lists: those that hold most."""
+"""Maximum folders that `scopes` lists: those with the most documents."""
 
 
 class ScopeService:
-    """Scopes over one store. `labels` gives the labels of each source by its name; they change with the configuration."""
+    """The scopes of one store. `labels` returns the labels of each source, which change with the configuration."""
 
     def __init__(self, store: Store, labels: Callable[[], LabelsBySource]) -> None:
         self._store = store
         self._labels = labels
 
     def memory(self, scope: Scope, moment: float | int | None = None, rest: Rest = no_rest) -> DocumentSnapshot:
-        """What a memory of the documents in `scope` would be. `rest` is called every few milliseconds of the work on an earlier
-        `moment`. Raises StoreError where that time is not kept."""
+        """Returns the memory limited to the documents in `scope`, at present or at an earlier `moment`.
+
+        `rest` is called every few milliseconds while an earlier moment is loaded. Raises StoreError if it is no longer stored.
+        """
         labels = self._labels()
         holds = self.holds(scope)
         if moment is not None and isinstance(scope, ClientScope):
@@ -37,8 +39,10 @@ class ScopeService:
         return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment, rest)
 
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
-        """Of an earlier moment a client sees a document if it saw the document then and sees it now. A document that was
-        removed since counts with its last labels; without any that are known, no client that sees a part sees it."""
+        """Returns the predicate for an earlier moment: the client must see the document then and now.
+
+        A document that was removed since counts with its last labels. If these are unknown, no restricted client sees it.
+        """
         sees = self.holds(scope.unrestricted())
         removed = self._store.removed_documents()
 
@@ -49,7 +53,7 @@ class ScopeService:
         return held
 
     def holds(self, scope: Scope) -> Callable[[Document], bool]:
-        """Whether a document is in `scope`, by the labels that sources have now."""
+        """Returns a predicate: whether a document is in `scope`, using the labels that sources have now."""
         of_source = dict(self._labels())
         prefixes = tuple(prefix for each in scope.in_ for prefix in _prefixes(each))
         labelled = has_any(scope.labels, of_source) if scope.labels else None
@@ -76,7 +80,7 @@ class ScopeService:
         return holds
 
     def sources(self, scope: Scope | None) -> Callable[[str], bool]:
-        """Whether a source, by its name, is wholly in sight: then how it stands says nothing of what is not."""
+        """Returns a predicate: whether a source, by name, is wholly visible, so that its status reveals nothing hidden."""
         of_source = dict(self._labels())
         visible = set(scope.visible) if isinstance(scope, ClientScope) else None
         only = scope.source if scope is not None else None
@@ -86,7 +90,7 @@ class ScopeService:
         )
 
     def named(self, scope: Scope | None = None) -> ScopeList:
-        """What scopes may name, with how many documents of `scope` each holds; of the whole memory also what holds none."""
+        """Returns what scopes may name, with numbers of documents in `scope`. Without a scope, includes unused names."""
         of_source = dict(self._labels())
         holds = self.holds(scope) if scope is not None else None
         given = of_source if scope is None else {}
@@ -114,10 +118,10 @@ def _seconds(time: datetime | None) -> float | None:
 
 
 def _prefixes(text: str) -> list[tuple[str, bool]]:
-    """What URIs begin with, and whether it is a file or folder, so that `notes` is not the beginning of `notes2`.
+    """Returns the URI prefixes for an entry of a scope's `in`, and whether each is a path, so that `notes` excludes `notes2`.
 
-    A path with letters beyond ASCII is compared in NFC too: macOS, and archives made there, write the marks of letters apart,
-    keyboards and models do not, and nobody sees the difference.
+    A path with characters beyond ASCII is also compared in Unicode form NFC: macOS, and archives made there, decompose
+    accented letters, while keyboards and models do not, and the difference is invisible.
     """
     if not text.startswith("/"):
         return [(text, False)]
@@ -126,7 +130,7 @@ def _prefixes(text: str) -> list[tuple[str, bool]]:
 
 
 def _composed(uri: str) -> str:
-    """A URI with letters and their marks in one. Bytes that are no UTF-8 stay what they are."""
+    """Returns the URI with its path in Unicode form NFC. Bytes that are not UTF-8 stay unchanged."""
     return quote(normalize("NFC", unquote(uri, errors="surrogateescape")), errors="surrogateescape")
 
 
@@ -146,7 +150,7 @@ def _has(metadata: Mapping[str, Any], key: str, says: Callable[[Any], bool]) -> 
 
 
 def _says(text: str) -> Callable[[Any], bool]:
-    """Whether a value is what `text` says: the same number however either is written, true and false as JSON has them."""
+    """Returns a predicate: whether a value equals `text`. Numbers compare by value, booleans as JSON writes them."""
     number, composed = _number(text), normalize("NFC", text)
 
     def says(value: Any) -> bool:
@@ -160,7 +164,7 @@ def _says(text: str) -> Callable[[Any], bool]:
 
 
 def _number(text: str) -> int | float | None:
-    """Whole numbers stay whole: a float would take two large ones for the same."""
+    """Parses a number. An integer stays an int, because as floats two large integers could be equal."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -170,7 +174,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _folders(uri: str) -> list[str]:
-    """The folders above a file, from the nearest; none for what is no file."""
+    """Returns the folders above a file, nearest first; none for other URIs."""
     if not uri.startswith("file:///"):
         return []
     parts = uri.partition("#")[0].split("/")[3:-1]

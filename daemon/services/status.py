@@ -1,4 +1,4 @@
-"""`status` and `wait`: where the daemon stands, and when it has caught up."""
+"""`status` and `wait`: report the daemon's state, and wait until everything is indexed."""
 
 import asyncio
 import time
@@ -34,11 +34,11 @@ from store.snapshot import Snapshot
 from store.store import Store
 
 HIDDEN_TROUBLE = "hippod's log has the reason"
-"""For a client that sees a part: the reason may name a document."""
+"""Shown to restricted clients instead of the reason, which may name a document."""
 
 
 class OpenMemory:
-    """What there is to report on once the memory is open."""
+    """The parts of the daemon that `status` reports on once the memory is open."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class OpenMemory:
 
     @property
     def paused(self) -> str | None:
-        """Why nothing is taken in that could make the memory larger."""
+        """Why hippod accepts no work that could enlarge the memory; None if it accepts all."""
         return self.pipeline.intake.paused
 
     def trouble(self) -> str | None:
-        """Why nothing can be committed now, None if all can. Looks at the disk."""
+        """Returns why nothing can be committed at present, None if commits work. Accesses the disk."""
         try:
             self.store.check_folder()
         except StoreFolderLost as error:
@@ -79,7 +79,7 @@ class OpenMemory:
         return None if trouble is None else trouble.reason
 
     def source_status(self, source: Source, pending: int) -> SourceStatus:
-        """How a source stands; one that would work but for want of memory is paused."""
+        """Returns the source's status: `paused` if the source works, but the memory limit is reached."""
         found = source.status(pending)
         if self.paused is None or found.state in BAD_SOURCE_STATES:
             return found
@@ -105,10 +105,10 @@ def _memory_use(memory: OpenMemory) -> MemoryUseStatus:
 
 
 class StatusService:
-    """The `StatusPort`. The state is `starting` until `ready` is called, and `stopping` after `stop`."""
+    """Implements `StatusPort`. The state is `starting` until `ready` is called, and `stopping` after `stop`."""
 
     def __init__(self, encoder: str, openie: str, llm: str | None) -> None:
-        """`llm`: the model that answers questions, None where there is none."""
+        """`llm` is the model that answers questions, None if there is none."""
         self._began = time.monotonic()
         self._names = (encoder, openie)
         self._llm = llm
@@ -119,7 +119,7 @@ class StatusService:
         self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
     def ready(self, memory: OpenMemory, worker_pids: Callable[[], Sequence[int]]) -> None:
-        """From now on `memory` is reported on; the workers count as the daemon's in `rss_bytes`."""
+        """Reports on `memory` from now on. `rss_bytes` includes the processes in `worker_pids`."""
         self._worker_pids = worker_pids
         self._memory = memory
 
@@ -169,14 +169,17 @@ class StatusService:
         )
 
     async def _status_of(self, scope: Scope, memory: OpenMemory) -> Status:
-        """What a memory of the scope's documents would report. Sizes of the process and work under way are of all documents, so
-        they are left out, and so is the state of a source of which only a part is in the scope."""
+        """Returns the status that a memory of the scope's documents would have.
+
+        Leaves out the size of the process, the progress of work, and sources that are not wholly in the scope, because these
+        depend on other documents.
+        """
         holds, whole = memory.scopes.holds(scope), memory.scopes.sources(scope)
         snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
         sources = [each for each in memory.sources if whole(each.name)]
         counted = await self._counted(memory, snapshot, lambda: memory.states.now().counts_of(holds), sources)
         troubled = await asyncio.to_thread(memory.trouble) is not None
-        # Why a source is paused says how large the whole memory is.
+        # Why a source is paused reveals the size of the whole memory.
         shown = [
             each.model_copy(update={"detail": HIDDEN_TROUBLE}) if each.state == PAUSED else each
             for each in counted.sources
@@ -186,7 +189,7 @@ class StatusService:
     async def _counted(
         self, memory: OpenMemory, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
     ) -> Status:
-        """What is counted alike of the whole memory and of a scope. Counting may take a while, so it is done in threads."""
+        """Returns the counts that the whole memory and a scope have in common. Counts in threads, as it may take long."""
         edges = await asyncio.to_thread(lambda: snapshot.edges)
         indistinct = await asyncio.to_thread(indistinct_phrases, snapshot)
         counts = await asyncio.to_thread(count)
@@ -216,17 +219,17 @@ class StatusService:
         return round(time.monotonic() - self._began, 3)
 
     def _rss(self) -> int:
-        """Resident memory of the daemon and its workers, in bytes."""
+        """Returns the resident memory of the daemon and its workers, in bytes."""
         total = int(self._process.memory_info().rss)
         for pid in self._worker_pids():
             try:
                 total += int(psutil.Process(pid).memory_info().rss)
             except psutil.Error:
-                continue  # it ended between the two lines
+                continue  # the process has ended meanwhile
         return total
 
     async def wait(self, timeout_s: float | None, scope: Scope | None = None) -> Status:
-        """Also in a scope all is waited for. Conflict if the store's folder is lost: what was committed may be lost with it."""
+        """Waits for the whole memory, even in a scope. Raises Conflict if the store's folder, and perhaps its data, is lost."""
         if self._memory is None:
             raise NotReady("hippod is starting; wait again in a moment")
         await self._check_folder(self._memory)

@@ -1,4 +1,4 @@
-"""Work in threads that a cancelled request does not leave behind."""
+"""Runs work in threads such that a cancelled request leaves none running."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,13 +9,15 @@ T = TypeVar("T")
 
 
 def _nothing() -> None:
-    """Work that cannot be ended early."""
+    """The default for work that cannot be stopped early."""
 
 
 async def run_to_end(executor: Executor, work: Callable[[], T], give_up: Callable[[], None] = _nothing) -> T:
-    """Returns what `work` returns in a thread of `executor`. If it is cancelled, work that has not begun never does; work that
-    has begun is told by `give_up` and waited for, so that the caller's slot is held as long as the thread runs. A second
-    cancellation waits no longer."""
+    """Returns what `work` returns in a thread of `executor`.
+
+    If the caller is cancelled, work that has not begun is dropped. Work that has begun is asked to stop by `give_up` and
+    awaited, so that the caller's slot is held as long as the thread runs. A second cancellation ends the waiting.
+    """
     working = executor.submit(work)
     future = asyncio.wrap_future(working)
     try:

@@ -1,4 +1,4 @@
-"""`export`, `import`, `verify` and `backup`: the whole memory as lines, and what others have extracted already."""
+"""`export`, `import`, `verify` and `backup`."""
 
 import asyncio
 import json
@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from consumers.records.record import RecordError
+from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
@@ -40,31 +41,31 @@ from store.store import Store
 from store.verify.verify import verify
 
 EXPORT_CHUNK_LINES = 400
-"""Lines a chunk of an export: some 64 KiB."""
+"""Lines per chunk of an export: about 64 KiB."""
 
 IMPORT_BATCH_PASSAGES = 500
-"""Imported passages that are kept in one file of the inbox, at most."""
+"""Maximum imported passages in one file of the inbox."""
 
 IMPORT_BATCH_BYTES = 4 << 20
-"""The same in bytes: two imports at once, each with as much in hand, are not felt."""
+"""Maximum bytes of such a file. Two concurrent imports with this much in memory are negligible."""
 
 
 _PASSAGE_KEY = re.compile(rb'"passage"\s*:')
 
 
 TRANSFER_THREADS = 6
-"""Exports, checks and backups that work at once; as many of each as are served."""
+"""Threads for concurrent exports, checks and backups: at least as many as the API's limits allow."""
 
 ReportStep = Callable[[str, int, int | None], None]
 T = TypeVar("T")
 
 
 class GivenUp(Exception):
-    """The client that asked for this work has disconnected."""
+    """The client that requested this work has disconnected."""
 
 
 class TransferService:
-    """The `TransferPort`."""
+    """Implements `TransferPort`."""
 
     def __init__(self, store: Store, pipeline: Pipeline, scopes: ScopeService, progress: ProgressBoard) -> None:
         self._store = store
@@ -91,7 +92,7 @@ class TransferService:
             yield part
 
     async def import_openie(self, chunks: AsyncIterator[bytes]) -> ImportResponse:
-        """Where it is cancelled, what is in the inbox by then is indexed all the same; the rest of the file is not taken."""
+        """Imports a file. If cancelled, documents that are already in the inbox are still indexed, and the rest is dropped."""
         with tempfile.NamedTemporaryFile(prefix="hippod-import-") as file:
             async for chunk in chunks:
                 await asyncio.to_thread(file.write, chunk)
@@ -116,7 +117,7 @@ class TransferService:
         )
 
     async def _take_in(self, path: Path) -> "_Import":
-        """Returns once all of the file is committed."""
+        """Imports a HippoRAG file; returns when all of it is committed."""
         tickets: list[int] = []
         handed, expected = 0, await asyncio.to_thread(_count_passages, path)
 
@@ -146,7 +147,7 @@ class TransferService:
         )
 
     async def _until_given_up(self, work: Callable[[ReportStep], T], task: LongTask) -> T:
-        """`work` in a thread, which ends at its next report once the client has disconnected."""
+        """Runs `work` in a thread. After the client has disconnected, the work ends at its next report."""
         given_up = threading.Event()
 
         def report(step: str, done: int, total: int | None) -> None:
@@ -158,6 +159,11 @@ class TransferService:
 
     async def backup(self, directory: str) -> BackupResponse:
         given_up = threading.Event()
+        if "://" not in directory or directory.startswith("file://"):
+            # Before anything is written: the client would be told of a backup that nobody finds.
+            problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
+            if problem is not None:
+                raise Conflict(problem, errors=[FieldError(field="directory", message=problem)])
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:
@@ -182,7 +188,7 @@ class TransferService:
 
 
 def _count_passages(path: Path) -> int:
-    """About how many a file holds, before it is understood: for its progress alone."""
+    """Returns the approximate number of passages in a file, without parsing it; for progress only."""
     count, tail = 0, b""
     with path.open("rb") as file:
         while chunk := file.read(IMPORT_BATCH_BYTES):
@@ -193,12 +199,12 @@ def _count_passages(path: Path) -> int:
 
 
 class _Import:
-    """A file as documents, one a passage, some at a time; of the rest no more than 8 bytes a passage are kept."""
+    """Reads a file in batches, with one document per passage. Keeps 8 bytes for each passage already read."""
 
     def __init__(self, path: Path, most: int, most_bytes: int) -> None:
-        """Reads the file to its end. HippoRAGFormatError where it is something else: nothing is taken of it then.
+        """Reads the whole file once to check it. Raises HippoRAGFormatError if the format is wrong.
 
-        `most`, `most_bytes`: what may wait to be indexed.
+        `most` and `most_bytes` are the limits for documents that wait to be indexed.
         """
         self._recorded = read_hipporag_file(path)
         self._most = min(IMPORT_BATCH_PASSAGES, most)
@@ -206,12 +212,12 @@ class _Import:
         self._next: AddedDocument | None = None
         self._digests = array("Q")
         self.triples = 0
-        """Those that are stated."""
+        """Number of triples read."""
         self.skipped = 0
-        """Those that are malformed, and passages that are."""
+        """Number of malformed triples and passages."""
 
     def documents(self) -> list[AddedDocument]:
-        """The next documents, of which no two have the same URI; [] after the last."""
+        """Returns the next documents, with distinct URIs; [] at the end of the file."""
         found: dict[str, AddedDocument] = {}
         size = 0
         while len(found) < self._most:
@@ -227,7 +233,7 @@ class _Import:
         return list(found.values())
 
     def passages(self) -> int:
-        """How many different ones there were."""
+        """Returns the number of distinct passages read."""
         return len(np.unique(np.asarray(self._digests)))
 
     def _document(self) -> AddedDocument | None:

@@ -1,1 +1,1 @@
-"""Where documents come from, as the daemon runs it: one file or folder a kind, and `registry`, which lists the kinds."""
+"""The sources of documents as the daemon runs them: one file or folder per kind, and `registry`, which lists the kinds."""

@@ -1,4 +1,4 @@
-"""What a source of documents is to the daemon (`Source`), and the declaration of one kind of them (`SourceKind`)."""
+"""The interface of a source of documents (`Source`), and the declaration of a kind of source (`SourceKind`)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from daemon.config_types.section import Section
 from daemon.contract.status import SourceStatus
 
-if TYPE_CHECKING:  # the configuration imports this file, and needs none of these
+if TYPE_CHECKING:  # the configuration imports this module, and needs none of these types
     from consumers.folder import HardLinks
     from consumers.splitting import SplitSettings
     from daemon.contract.finding import Finding
@@ -23,19 +23,19 @@ S = TypeVar("S", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class SourceLabels:
-    """The labels of a source's documents: `labels`, and the documents' own if `from_documents`."""
+    """The labels of a source's documents: `labels`, and if `from_documents`, those in the documents' metadata."""
 
     labels: tuple[str, ...] = ()
     from_documents: bool = True
 
 
 LabelsBySource = tuple[tuple[str, SourceLabels], ...]
-"""(name of a source, its labels), by name."""
+"""The name and labels of each source, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much waits, and how much may: items, and bytes."""
+    """Used and maximum items and bytes of a queue."""
 
     items: int
     bytes: int
@@ -44,83 +44,87 @@ class Usage:
 
 
 class Source(ABC):
-    """One configured source, from `start` to `close`. Made and called on the event loop."""
+    """One configured source, from `start` to `close`. Created and called on the event loop, except `rescan`."""
 
     kind: ClassVar[str]
-    """The table of the configuration; `status` shows it."""
+    """Name of its table in the configuration, shown in `status`."""
     name: str
-    """What `status` calls it, and the `source` of its documents."""
+    """Its name in `status`, and the `source` of its documents."""
     topics: Sequence[str] = ()
-    """The streams it follows whose positions a question may name (`after`)."""
+    """Topics that it follows and whose positions a query may require (`after`)."""
     redelivers: ClassVar[bool] = False
-    """Whether a document that is removed from the memory comes back, as the source still has it."""
+    """Whether it delivers a document again that was removed from the memory."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begins to deliver documents to the pipeline; does not wait."""
+        """Begins to deliver documents to the pipeline, and returns at once."""
 
     async def stop(self) -> None:  # noqa: B027 - most have nothing to do
-        """Ends what must end while the pipeline still runs."""
+        """Stops everything that must stop while the pipeline still runs."""
 
     async def close(self) -> None:  # noqa: B027
-        """Ends the rest: the pipeline has stopped, and nothing is committed any more."""
+        """Releases the rest, after the pipeline has stopped and nothing more is committed."""
 
     def rescan(self) -> None:  # noqa: B027
-        """Looks for what no event told of; does not wait. Called on `[schedule] rescan`, from the schedule's thread."""
+        """Starts a scan for changes that caused no event, and returns at once. Called by `[schedule] rescan` in its thread."""
 
     def confirm(self) -> int:
-        """Forgets what it did not find any more and held back, since that was most of its documents; returns how many
-        documents these are. 0 where nothing is held back."""
+        """Confirms pending removals; returns the number of their documents, 0 if nothing is pending.
+
+        Removals are pending if most of the source's documents were missing at once.
+        """
         return 0
 
     @abstractmethod
     def status(self, pending: int) -> SourceStatus:
-        """How it stands. `pending`: how many of its documents the pipeline has not committed."""
+        """Returns the source's status. `pending` is the number of its documents that are not committed."""
 
     @abstractmethod
     async def delivered(self) -> None:
-        """Returns once all that the source holds now has been handed to the pipeline: what `hippoctl wait` waits for."""
+        """Returns when everything that the source contains now was given to the pipeline; for `hippoctl wait`."""
 
     def unread(self) -> str | None:
-        """What it holds and has not handed to the pipeline, as a clause for the note of an answer; None where there is none.
-        On the event loop, at every query."""
+        """Returns a clause, for the note of an answer, about content that is not in the pipeline yet; None if there is none.
+
+        Called on the event loop for every query.
+        """
         return None
 
     def usage(self) -> Usage | None:
-        """What it has fetched and not committed, where it limits that: shown among the queues of `/metrics`."""
+        """Returns what was fetched and is not committed, for `/metrics`; None if the source has no limit for it."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceParts:
-    """What a source is made with."""
+    """The parts of the daemon that sources need."""
 
     store: "Store"
     pipeline: "Pipeline"
     pool: "WorkerPool"
     split: "SplitSettings"
     hard_links: "dict[object, HardLinks]" = field(default_factory=dict)
-    """What the folders with the same labels know of the names of their files."""
+    """The names of files with several hard links, shared by folders with the same labels. The key is these labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceKind(Generic[S]):
-    """The declaration of a kind: all that configuration, daemon, doctor, API and docs know of it.
+    """The declaration of a kind of source, used by configuration, daemon, doctor, API and documentation.
 
-    Importing it must be cheap. `make` and `inspect` import what they need when they are called.
+    Importing it must be cheap: `make` and `inspect` import what they need when they are called.
     """
 
     table: str
-    """The table of the configuration, `[[table]]`, and the `kind` in `status`."""
+    """Name of the table `[[table]]` in the configuration, and the `kind` in `status`."""
     section: type[S]
-    """The keys of the table."""
+    """Model of the table."""
     status: type[SourceStatus]
-    """The fields of its entry in `status`."""
+    """Model of the source's entry in `status`."""
     make: Callable[[S, SourceParts], Source]
     conflicts: Callable[[Sequence[S], Mapping[str, Path]], list[str]]
-    """What cannot stand together in these tables, or with the paths, by their keys, where hippod keeps files of its own: one
-    sentence each, key first."""
+    """Returns conflicts among these tables, or with the paths that hippod itself writes (by their keys): one sentence each,
+    with the key first."""
     claims: "Callable[[S], Iterator[Claim]]"
-    """Which documents a table's source owns."""
+    """Returns the claims to the documents that a table's source owns."""
     inspect: "Callable[[Sequence[S]], Iterator[Finding]]"
-    """What `hippoctl doctor` finds out about these tables without a daemon."""
+    """Checks these tables for `hippoctl doctor`, without a daemon."""

@@ -1,7 +1,8 @@
-"""Which file system a path is on, as the kernel lists them."""
+"""Determines the file system of a path from the kernel's list of mounts."""
 
-import os
 from pathlib import Path
+
+from daemon.config_types.mounts import mount_of
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {
@@ -20,32 +21,11 @@ NETWORK_FILE_SYSTEMS = frozenset(
     }
     | {"fuse.s3fs", "fuse.glusterfs", "fuse.ceph", "virtiofs", "ncpfs", "davfs", "lustre", "beegfs", "fuse.gvfsd-fuse"}
 )
-"""File systems on which inotify does not hear what other machines do."""
+"""File systems on which inotify does not report changes made by other machines."""
 VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
-"""File systems that show other folders, and on which inotify does not hear what is written to those directly."""
-MOUNTS = Path("/proc/self/mountinfo")
+"""File systems that show other folders, and on which inotify does not report changes made to those folders directly."""
 
 
 def file_system(path: Path, mounts: Path) -> str:
-    """The type of the file system that `path` is on, "" where that cannot be told."""
-    return mount(path, mounts)[1]
-
-
-def mount(path: Path, mounts: Path) -> tuple[str, str]:
-    """Where the file system that `path` is on is mounted, and its type; both "" where that cannot be told."""
-    best, kind = "", ""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return "", ""
-    where = os.fspath(path.resolve())
-    for line in lines:
-        head, _, tail = line.partition(" - ")
-        fields = head.split()
-        if len(fields) < 5 or not tail:
-            continue
-        at = fields[4].encode().decode("unicode_escape")
-        inside = where == at or where.startswith(at.rstrip("/") + "/")
-        if inside and len(at) >= len(best):  # a later mount covers an earlier one
-            best, kind = at, tail.split()[0]
-    return best, kind
+    """Returns the type of the file system that contains `path`, "" if unknown."""
+    return mount_of(path, mounts).type

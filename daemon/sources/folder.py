@@ -28,50 +28,50 @@ if TYPE_CHECKING:
     from store.store import Store
 
 UNREAD = Fingerprint(0, 0, 0, exclusions=0)
-"""Stands for a file that the memory does not hold as it was read: it is read again, or removed if it is gone."""
+"""The fingerprint of a file whose documents in the memory may be wrong: it is parsed again, or removed if it is gone."""
 
 
 class FolderSection(Section):
     path: Annotated[AnyPath, AfterValidator(existing_directory)]
     """Directory that is followed, with everything below it."""
     labels: Labels = ()
-    """Labels of all its documents, for scopes."""
+    """Labels of all documents in the folder, used by scopes."""
     labels_from_documents: bool = True
-    """Whether the labels that a document states itself count too."""
+    """Whether labels in a document's metadata also count."""
     include: Annotated[Globs, Field(min_length=1)] = ("**",)
-    """Patterns as in a .gitignore file, relative to `path`: which files are read."""
+    """Patterns as in a .gitignore file, relative to `path`, that select the files to parse."""
     exclude: Globs = ()
-    """Patterns of what is left out, whatever `include` says; `!` takes one back, also of the default exclusions
+    """Patterns of files to leave out, which override `include`; `!` cancels a pattern, also a default exclusion
     (docs/reference/exclusions.md)."""
     settle_ms: Annotated[int, Field(ge=0, le=600_000)] = 200
-    """How long a file must have been quiet before it is read."""
+    """How long a file must be unchanged before it is parsed."""
     polling: bool = False
-    """Look for changes instead of being told: for network drives, which tell nothing."""
+    """Scan for changes instead of waiting for events: for network drives, which report none."""
     poll_interval_s: Annotated[float, Field(ge=0.1, le=86400)] = 2.0
-    """How often to look."""
+    """Interval between scans with `polling`."""
     follow_symlinks: bool = False
     max_bytes: Bytes = 64 * MiB
-    """How much is read of one file; a larger one that can be read only as a whole is listed as skipped."""
+    """Maximum bytes parsed of one file. A larger file that can be parsed only as a whole is skipped."""
     confirm_loss: bool = True
-    """Whether a scan that would forget more than half of the documents, or any because of a new default exclusion, waits for
+    """Whether a scan that would remove more than half of the documents, or any because of a new default exclusion, waits for
     `hippoctl confirm`."""
 
     @property
     def source_name(self) -> str:
-        """What `status` calls the folder, and the `source` of its documents."""
+        """The folder's name in `status`, and the `source` of its documents."""
         return os.fspath(self.path)
 
     @property
     def uri_prefix(self) -> str:
-        """How the URIs of its files begin."""
+        """Prefix of the URIs of its files."""
         return file_uri(os.path.abspath(os.fsencode(self.path)).rstrip(b"/") + b"/")  # noqa: PTH100 - not every path is text
 
 
 class FolderStatus(SourceStatus):
-    """`files`: how many are followed; `last_scan_at`: when the folder was last compared with the memory, in seconds;
-    `unconfirmed`: documents that were not found any more, or that a new default exclusion leaves out, and that are kept until
-    `hippoctl confirm`; `newly_excluded`: the latter, by reason. `excluded`: files and directories that are left out, by reason
-    (docs/reference/exclusions.md); what is in such a directory is not counted."""
+    """`files`: number of followed files. `last_scan_at`: when the folder was last compared with the memory, in Unix seconds.
+    `unconfirmed`: documents that are missing, or excluded by a new default exclusion, and kept until `hippoctl confirm`.
+    `newly_excluded`: the excluded ones among them, by reason. `excluded`: excluded files and directories, by reason
+    (docs/reference/exclusions.md); files in excluded directories are not counted."""
 
     detail: str | None
     files: int
@@ -82,7 +82,7 @@ class FolderStatus(SourceStatus):
 
 
 class FolderSource(Source):
-    """One `[[folder]]`: the consumer that follows it, and what is known of its files."""
+    """One `[[folder]]`: runs the watcher of the folder."""
 
     kind = "folder"
     redelivers = True
@@ -152,19 +152,19 @@ class FolderSource(Source):
     async def delivered(self) -> None:
         loop = asyncio.get_running_loop()
         scanned = asyncio.Event()
-        # Not a thread that waits: a first scan takes minutes, and clients that give up would each leave one behind.
+        # No thread waits: a first scan takes minutes, and each client that gives up would leave a thread behind.
         self._source.rescan(lambda _complete: _call_on(loop, scanned.set))
         await scanned.wait()
 
 
 def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store") -> dict[str, Fingerprint]:
-    """The folder's files that the store knows, as they were read; `UNREAD` where the store has something else than was read.
+    """Returns the fingerprints of the folder's files in the store; `UNREAD` if the store may not have the file's own documents.
 
-    That is so where documents have no position, where documents are missing, and where a source that is no folder wrote them:
-    before the owner was checked, a message could remove or replace a file's documents.
+    This applies to documents without a position, to missing documents, and to documents of a source that is not a folder.
+    hippod once did not check owners, so that a message could remove or replace the documents of a file.
     """
     documents = pipeline.documents_by_file
-    # Only messages could remove a file's documents without `EMPTY`: in a store that never followed a topic, a client did.
+    # Only a message could remove a file's documents without `EMPTY`. If the store never followed a topic, a client did.
     restore = any(key.startswith("kafka:") for key in store.positions)
 
     def is_as_read(uri: str, position: Mapping[str, Any]) -> bool:
@@ -190,18 +190,18 @@ def _known_files(source: str, prefix: str, pipeline: "Pipeline", store: "Store")
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+    with suppress(RuntimeError):  # the loop has ended, so nothing waits any more
         loop.call_soon_threadsafe(call)
 
 
 def _make(folder: FolderSection, parts: SourceParts) -> FolderSource:
-    # Whoever may link files from one folder into another must not choose who sees them.
+    # Folders with different labels share no hard links: a link from one into the other would change who sees the file.
     labels = (frozenset(folder.labels), folder.labels_from_documents)
     return FolderSource(folder, parts.pipeline, parts.store, parts.hard_links.setdefault(labels, HardLinks()))
 
 
 def _conflicts(folders: Sequence[FolderSection], own_paths: Mapping[str, Path]) -> list[str]:
-    """A file that two folders deliver under one name would be removed by either; hippod would read what it writes itself."""
+    """Returns a sentence for each folder that lies inside another, or that contains files which hippod writes."""
     problems = []
     places = sorted((folder.path.resolve(), number) for number, folder in enumerate(folders))
     for (outer, first), (inner, second) in pairwise(places):

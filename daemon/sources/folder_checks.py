@@ -1,23 +1,24 @@
-"""The followed folders: whether they can be read and watched, what kind of drive they are on, and what the kernel guards."""
+"""Checks of followed folders for `hippoctl doctor`: permissions, inotify limits, network drives, hard-link protection."""
 
 import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from daemon.config_types.mounts import MOUNTS
 from daemon.contract.finding import Finding, guarded
-from daemon.sources.file_systems import MOUNTS, NETWORK_FILE_SYSTEMS, VIEWS, file_system
+from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, VIEWS, file_system
 
 COUNT_TIMEOUT_S = 2.0
-"""Longest time spent on counting directories."""
+"""Maximum time for counting directories."""
 READ_CHECK_TIMEOUT_S = 2.0
-"""Longest time spent on looking for files that cannot be read."""
+"""Maximum time for the search for unreadable files."""
 INOTIFY_LIMITS = Path("/proc/sys/fs/inotify")
 HARD_LINKS = Path("/proc/sys/fs/protected_hardlinks")
 
 
 def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
-    """Each folder comes with whether it is polled."""
+    """Checks folders, given as (path, whether it is polled)."""
     watched = [path for path, polling in folders if not polling]
     if folders:
         yield from guarded("inotify", lambda: [inotify(watched, INOTIFY_LIMITS)])
@@ -29,7 +30,7 @@ def inspect_folders(folders: Sequence[tuple[Path, bool]]) -> Iterator[Finding]:
 
 
 def inotify(folders: Sequence[Path], limits: Path) -> Finding:
-    """Each directory below a watched folder takes one of the user's inotify watches."""
+    """Checks the user's limit of inotify watches: each directory below a watched folder takes one."""
     if not folders:
         return Finding("inotify", "ok", "not needed: all followed folders are polled")
     most, instances = _number(limits / "max_user_watches"), _number(limits / "max_user_instances")
@@ -48,7 +49,7 @@ def inotify(folders: Sequence[Path], limits: Path) -> Finding:
 
 
 def readable(folder: Path) -> Finding:
-    """Whether this user can read what is in it. Who runs the check may be another user than hippod's."""
+    """Checks that the present user, who may not be hippod's user, can read all files in the folder."""
     name = f"drive {folder}"
     end = time.monotonic() + READ_CHECK_TIMEOUT_S
     refused: list[str] = []
@@ -86,7 +87,7 @@ def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
 
 
 def hard_links(setting: Path) -> Iterator[Finding]:
-    """Off, any user may link any file of the same disk into a folder that he may write to."""
+    """Warns if the protection is off: any user can then link files of the same disk into a folder that he may write to."""
     try:
         on = setting.read_text().strip() != "0"
     except OSError:
@@ -106,7 +107,7 @@ def _number(path: Path) -> int | None:
 
 
 def _directories(folders: Sequence[Path]) -> tuple[int, bool]:
-    """How many there are, and whether there was time to count them all."""
+    """Returns the number of directories, and whether the time sufficed to count all."""
     end = time.monotonic() + COUNT_TIMEOUT_S
     found = 0
     for folder in folders:

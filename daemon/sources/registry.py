@@ -1,4 +1,4 @@
-"""The kinds of sources. A new one is added here, and nowhere else outside its own file."""
+"""The kinds of sources. A new kind is added here, and nowhere else outside its own module."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,9 +9,9 @@ from daemon.sources.folder import FOLDER
 from daemon.sources.kafka.declaration import KAFKA
 
 SOURCE_KINDS: tuple[SourceKind[Any], ...] = (FOLDER, KAFKA)
-"""In the order of `config.toml`."""
+"""The kinds, in the order of `config.toml`."""
 
 
 def owners(tables: Callable[[SourceKind[Any]], Iterable[Any]]) -> Owners:
-    """Who owns which document. `tables`: the configured tables of a kind (`Config.tables`)."""
+    """Returns the owners of documents. `tables` returns the configured tables of a kind (`Config.tables`)."""
     return Owners(claim for kind in SOURCE_KINDS for table in tables(kind) for claim in kind.claims(table))

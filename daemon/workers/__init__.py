@@ -1,1 +1,1 @@
-"""The child processes that parse what comes from outside."""
+"""The child processes that parse untrusted content."""

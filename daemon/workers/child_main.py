@@ -1,11 +1,14 @@
-"""The child process in which everything from outside is parsed: `python -m daemon.workers.child_main`, one request at a time.
+"""The child process that parses untrusted content: `python -m daemon.workers.child_main`; it serves one request at a time.
 
-Requests come on stdin and messages go to stdout, each a 4-byte big-endian length and that many bytes of JSON. The first
-message is `{"ready": true}`. An answer is any number of `{"documents": […]}` (a long document instead as `{"document",
-"more"}` and then `{"passages", "more"}`), a `{"summary": …}` of a file, the `{"counts": […]}` of documents that each
-Kafka message gave, or the `{"verdicts": […]}` on records, and last `{"done": true, "rss": bytes, "took": {stage:
-seconds}}`, or else `{"error": reason}`, after which the child ends. Nothing here imports
-the encoder's engine or the store's tables.
+Requests arrive on stdin, and messages are written to stdout; each is a 4-byte big-endian length and that many bytes of JSON.
+The first message is `{"ready": true}`. A response consists of
+
+- any number of `{"documents": […]}`; a long document is sent as `{"document", "more"}` and then `{"passages", "more"}`,
+- the `{"summary": …}` of a file, the `{"counts": […]}` of documents in each Kafka message, or the `{"verdicts": […]}` on
+  records,
+- finally `{"done": true, "rss": bytes, "took": {stage: seconds}}`, or `{"error": reason}`, after which the process ends.
+
+This module imports neither the encoder's engine nor the store's tables.
 """
 
 import argparse
@@ -38,7 +41,7 @@ from daemon.observe.redaction import raised_at
 
 _PARENT_DIES = 1  # PR_SET_PDEATHSIG
 _BATCH_PASSAGES = 64
-"""Passages that are gathered into one message of documents, so that a big file streams and a small one is one message."""
+"""Passages gathered in one message of documents, so that a large file is streamed and a small one is a single message."""
 _CPU_SLACK_S = 5
 _PAGE = resource.getpagesize()
 
@@ -57,7 +60,7 @@ def main() -> None:
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """The two pipes under numbers of their own; what a library prints must not end up between the answers."""
+    """Moves both pipes to other descriptors, so that output of a library cannot get between the messages."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -68,13 +71,13 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def confine(memory_bytes: int, parent: int) -> None:
-    """Bound this process, and tie it to its parent: it stops when the parent says so or is gone, not at a terminal's wish."""
+    """Limits this process and ties it to its parent: it ends with the parent or on its request, not on terminal signals."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):  # Linux only; elsewhere the closed pipe ends the child
         ctypes.CDLL(None, use_errno=True).prctl(_PARENT_DIES, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(0)  # it was gone before the signal was asked for
+        os._exit(0)  # the parent ended before the signal was requested
     with contextlib.suppress(OSError):
         os.nice(5)
     with contextlib.suppress(OSError):
@@ -102,14 +105,14 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
             return
         except BrokenPipeError:
             return
-        except Exception as error:  # noqa: BLE001 - a fault of the parser's must reach the parent as one, with its kind
-            # Without its message, which may quote the document: the parent logs this.
+        except Exception as error:  # noqa: BLE001 - report any bug of a parser to the parent
+            # Leave out the message, which may quote the document: the parent logs this.
             _send(answers, {"error": f"{type(error).__name__} at {raised_at(error)}"})
             return
 
 
 class Stopwatch:
-    """Passes messages on; `seconds` is what making them took, without what became of them in between."""
+    """Passes messages on, and measures the time to produce them in `seconds`, without the time spent by their consumer."""
 
     def __init__(self, messages: Iterator[Message]) -> None:
         self._messages = messages
@@ -127,7 +130,7 @@ class Stopwatch:
 
 
 def took(op: str, seconds: float) -> dict[str, float]:
-    """Seconds by stage. Extraction is measured by who waits for it, as that of a model is."""
+    """Returns seconds by stage. Extraction is measured by the caller, like that of a model."""
     if op == "extract":
         return {}
     split = SPLIT_TIMER.reset()
@@ -135,13 +138,13 @@ def took(op: str, seconds: float) -> dict[str, float]:
 
 
 def warm() -> None:
-    """Import what the most common files need, before the first of them waits for it."""
+    """Imports the parsers of the most common formats, so that the first file need not wait for them."""
     import consumers.parsing.formats.markup.markdown
     import consumers.parsing.formats.text  # noqa: F401
 
 
 def answer(request: Mapping[str, Any]) -> Iterator[Message]:
-    """The messages that answer one request, its last one left to `serve`."""
+    """Yields the messages of a response, except the last one, which `serve` sends."""
     match request["op"]:
         case "parse":
             found = parse_file(
@@ -190,7 +193,7 @@ def _json_documents(request: Mapping[str, Any]) -> Iterator[ParsedDocument]:
 
 
 def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterator[ParsedDocument]:
-    """The documents of Kafka messages in their order; how many each message gave is appended to `counts`."""
+    """Yields the documents of Kafka messages in order; appends the number of each message's documents to `counts`."""
     settings = SplitSettings(**request["settings"])
     for value in request["messages"]:
         documents = read_message(KafkaMessage.from_json(value), request["form"], settings)
@@ -199,7 +202,7 @@ def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterato
 
 
 def _record_fault(value: str) -> str | None:
-    """Why the bytes, in base64, are no record; None where they are one, which the parent may read then."""
+    """Returns why the bytes, in base64, are not a valid record; None if they are, so that the parent may decode them."""
     from consumers.records.reader import from_message
     from consumers.records.record import RecordError
 
@@ -211,7 +214,7 @@ def _record_fault(value: str) -> str | None:
 
 
 def _record_file_fault(path: Path) -> str | None:
-    """The same of a file of records. Single rows that are none are no fault of the file."""
+    """Returns why a file is not a valid file of records, None if it is. Invalid single rows do not matter."""
     from consumers.records.reader import read_file
     from consumers.records.record import RecordError
 
@@ -263,7 +266,7 @@ def _batches(found: Iterable[ParsedDocument | ParseSummary]) -> Iterator[Message
 
 
 def _in_parts(document: ParsedDocument) -> Iterator[Message]:
-    """A long document in several messages: the parent reads each at once, and must not be held up by a large one."""
+    """Yields a long document in several messages, because a large one would block the parent while it decodes it."""
     value = document_to_json(document)
     passages = value.pop("passages")
     yield {"document": {**value, "passages": []}, "more": True}
@@ -273,7 +276,7 @@ def _in_parts(document: ParsedDocument) -> Iterator[Message]:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """A bound on processor time counted from now. The parent's clock ends a hang; this one also does when no parent looks."""
+    """Limits the processor time from now on. Unlike the parent's timeout, this works even if the parent does not check."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     used_s = int(used.ru_utime + used.ru_stime) + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

@@ -1,4 +1,4 @@
-"""One child process of the pool, seen from the parent: its pipes, its clock, and what its end means."""
+"""A child process of the pool as the parent sees it: pipes, timeouts, and the reason why it ended."""
 
 import asyncio
 import contextlib
@@ -16,9 +16,9 @@ MIB = 1 << 20
 _LARGEST_MESSAGE = 512 * MIB
 _STDERR_KEPT = 4096
 _START_TIMEOUT_S = 60.0
-"""A start takes a tenth of a second, on a machine busy with other things far more; no document's clock runs meanwhile."""
+"""A start takes a tenth of a second, but far more on a busy machine. It does not count against a document's time limit."""
 _ROOT = Path(__file__).resolve().parents[2]
-# One thread for numeric libraries, one arena for the allocator: each more costs tens of MiB of the address space allowed.
+# One thread for numeric libraries and one arena for the allocator: each further one costs tens of MiB of address space.
 _LEAN = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -44,7 +44,7 @@ Message = dict[str, Any]
 
 
 class ChildLost(Exception):
-    """The child cannot be used any more. The message continues a sentence: "parsing it …"."""
+    """The child has ended or must not be used any more. The message continues a sentence: "parsing it …"."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class ChildLost(Exception):
 
 
 class Child:
-    """A child and the request it serves. Made by `start`; not shared between requests."""
+    """A child process and its present request. Created by `start`; serves one request at a time."""
 
     def __init__(self, process: asyncio.subprocess.Process, memory_bytes: int) -> None:
         self._process = process
@@ -78,7 +78,7 @@ class Child:
         child = cls(process, memory_bytes)
         try:
             await child.receive(_START_TIMEOUT_S)
-        except BaseException:  # cancelled too: a child nobody knows must not stay
+        except BaseException:  # also if cancelled: no child may stay that nothing refers to
             await asyncio.shield(child.kill())
             raise
         return child
@@ -87,7 +87,7 @@ class Child:
     async def _spawn(memory_bytes: int, timeout_s: float, environment: dict[str, str]) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",  # nothing is imported from where the daemon happens to have been started
+            "-P",  # do not import from the daemon's working directory
             "-m",
             "daemon.workers.child_main",
             f"--memory-bytes={memory_bytes}",
@@ -98,7 +98,7 @@ class Child:
             stderr=asyncio.subprocess.PIPE,
             env=environment,
             limit=MIB,
-            start_new_session=True,  # a terminal's Ctrl-C reaches the parent alone
+            start_new_session=True,  # so that Ctrl-C in a terminal reaches only the parent
         )
 
     @property
@@ -107,7 +107,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs. The system is asked: the event loop learns of an end a little later."""
+        """Whether the process runs. Asks the system, because the event loop learns of an end a little later."""
         if self._process.returncode is not None:
             return False
         with contextlib.suppress(ChildProcessError):
@@ -128,7 +128,7 @@ class Child:
             raise await self._why_ended() from None
 
     async def receive(self, timeout_s: float) -> Message:
-        """The next message. Raises ChildLost where none comes in time, or the child has ended."""
+        """Returns the next message. Raises ChildLost if none arrives in time, or the child has ended."""
         pipe = self._process.stdout
         assert pipe is not None
         try:
@@ -150,19 +150,19 @@ class Child:
         self.between_requests = True
 
     def lost(self, reason: str) -> ChildLost:
-        """What the child's own last word means."""
+        """Returns the exception for an error that the child reported."""
         if reason == "memory":
             return self._too_much()
         return ChildLost(f"failed: {reason}", FailureCode.INTERNAL)
 
     def interrupt(self) -> None:
-        """Ends the child; who waits for its message gets ChildLost."""
+        """Kills the child; a pending `receive` raises ChildLost."""
         self.interrupted = True
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     async def kill(self) -> None:
-        """End the child now and wait until it is gone."""
+        """Kills the child, and waits until it has ended."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -197,7 +197,7 @@ class Child:
         )
 
     async def _read_errors(self) -> None:
-        """Keep the end of what the child writes to stderr, so that it never waits for a reader."""
+        """Keeps the end of the child's stderr. Reads continuously, so that the child never blocks on writing to it."""
         pipe = self._process.stderr
         assert pipe is not None
         while chunk := await pipe.read(_STDERR_KEPT):

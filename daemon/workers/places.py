@@ -1,8 +1,8 @@
-"""Who may parse: the places of the pool, shared between sources.
+"""The places of the worker pool, shared between sources.
 
-A source that holds no place gets the next one. If none is free, a run that has been at one message for too long is evicted:
-its child is killed, and it starts again in a slow place, of which each source has one at a time, and all sources together one
-less than there are places. So a document that uses its whole time limit delays its own source only.
+A source without a place gets the next free one. If none is free, a run that has waited too long for one message is evicted:
+its child is killed, and it starts again in a slow place. Each source has at most one slow place, and all sources together have
+one less than there are places. So a document that uses its whole time limit delays only its own source.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from enum import Enum, auto
 
 LONG_AFTER_S = 2.0
 LONG_SHARE = 0.25
-"""A run counts as long after this time at one message, or this share of the time limit if that is less: then a source
-without a place may evict it. Its own source may after that share of the time limit."""
+"""A run is long if it has waited for one message for `LONG_AFTER_S`, or for `LONG_SHARE` of the time limit if that is less. A
+source without a place may then evict it. Its own source may evict it after `LONG_SHARE` of the time limit."""
 
 
 class PlaceKind(Enum):
     ORDINARY = auto()
     FRESH = auto()
-    """One beyond the ordinary places, for what is fresh while they are taken."""
+    """An additional place for fresh work while the ordinary places are taken."""
     SLOW = auto()
 
 
 @dataclass(eq=False)
 class Run:
-    """One request that parses or waits to. `kind` is None while it waits."""
+    """A request that is being parsed or waits for a place. `kind` is None while it waits."""
 
     source: str
     fresh: bool
@@ -35,15 +35,15 @@ class Run:
     kind: PlaceKind | None = None
     began: float = 0.0
     at_message_since: float | None = None
-    """When its child was last asked for a message; None while none is awaited."""
+    """When the child was last asked for a message; None while no message is awaited."""
     kill: Callable[[], None] | None = None
-    """Ends its child; None before it has one."""
+    """Kills the child; None before there is one."""
     evicted: bool = False
     granted: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ParsePlaces:
-    """For one event loop: it has no lock."""
+    """Grants places to runs. Use from one event loop only: it has no lock."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class ParsePlaces:
         self._long_s = min(long_after_s, self._own_long_s)
         self._clock = clock
         self.running: list[Run] = []
-        """The runs that hold a place."""
+        """The runs that have a place."""
         self._waiting: list[Run] = []
 
     @asynccontextmanager
     async def place(self, source: str, *, fresh: bool = False, slow: bool = False) -> AsyncIterator[Run]:
-        """Waits for a place. `slow`: for a document that is expected to take long."""
+        """Waits for a place and holds it. `slow` is for a document that is expected to take long."""
         run = Run(source, fresh, slow)
         try:
             await self._enter(run)
@@ -72,12 +72,11 @@ class ParsePlaces:
             self._leave(run)
 
     def await_message(self, run: Run) -> None:
-        """The child of `run` is asked for its next message."""
+        """Records that the child of `run` was asked for its next message."""
         run.at_message_since = self._clock()
 
     async def give_way(self, run: Run) -> None:
-        """Between two messages: leaves the place to a source that has none, if there is one that waits, until its turn comes
-        again."""
+        """Between two messages: if a waiting source has no place, gives the place away and waits for another one."""
         run.at_message_since = None
         if run.kind is PlaceKind.SLOW or not self._is_needed(run):
             return
@@ -95,7 +94,7 @@ class ParsePlaces:
         )
 
     async def _enter(self, run: Run) -> None:
-        """Returns once `run` holds a place."""
+        """Returns when `run` has a place."""
         run.granted.clear()
         self._waiting.append(run)
         self._grant()
@@ -115,7 +114,7 @@ class ParsePlaces:
         self._grant()
 
     def _grant(self) -> None:
-        """Gives free places to those that wait, first to the sources that hold fewest, slow ones included."""
+        """Grants free places to waiting runs, first to those whose sources have the fewest places, including slow ones."""
         for run in sorted(self._waiting, key=lambda run: sum(each.source == run.source for each in self.running)):
             kind = self._free_kind(run)
             if kind is not None:
@@ -123,7 +122,7 @@ class ParsePlaces:
                 run.kind, run.began = kind, self._clock()
                 self.running.append(run)
                 run.granted.set()
-                self._grant()  # its source holds one more
+                self._grant()  # again, because its source now has one more place
                 return
 
     def _free_kind(self, run: Run) -> PlaceKind | None:
@@ -131,14 +130,14 @@ class ParsePlaces:
         if run.slow:
             if slow >= self._slow_places or self._has_slow(run.source):
                 return None
-            # With one place alone, a slow document has one beyond it.
+            # If there is only one place, the slow place is an additional one.
             return PlaceKind.SLOW if self._size == 1 or ordinary + slow < self._size else None
         if ordinary < self._size - min(slow, self._size - 1):
             return PlaceKind.ORDINARY
         return PlaceKind.FRESH if run.fresh and not self._count(PlaceKind.FRESH) else None
 
     def _evict_for(self, run: Run) -> float | None:
-        """Has one long run make room for `run`, if there is one; returns after how many seconds to look again."""
+        """Evicts a long run in favour of `run`, if there is one; returns after how many seconds to check again."""
         if run.slow:
             return None
         if any(each.evicted for each in self.running):
@@ -156,14 +155,16 @@ class ParsePlaces:
         if long and self._becomes_slow(long[0], may_stay=len(long) > 1):
             long = long[1:]
         if long:
-            long[-1].evicted = True  # the one that loses least
+            long[-1].evicted = True  # the run that loses the least work
             assert long[-1].kill is not None
             long[-1].kill()
         return min([self._long_s, *(left for left in left_s.values() if left > 0)])
 
     def _becomes_slow(self, run: Run, may_stay: bool) -> bool:
-        """Moves a run to a slow place without starting it again, where that helps: another one can be evicted, or its place is
-        free then."""
+        """Moves a run to a slow place without restarting it; returns whether it did.
+
+        It does so only if that helps: if another run can be evicted instead, or if this frees its place.
+        """
         if run.kind is not PlaceKind.ORDINARY or self._has_slow(run.source):
             return False
         if self._count(PlaceKind.SLOW) >= self._slow_places or not (may_stay or self._size == 1):
@@ -173,7 +174,7 @@ class ParsePlaces:
         return True
 
     def _places_except_slow(self, source: str) -> int:
-        """How many places a source holds, without its slow one."""
+        """Returns how many places a source has, without its slow one."""
         return sum(run.source == source and run.kind is not PlaceKind.SLOW for run in self.running)
 
     def _has_slow(self, source: str) -> bool:

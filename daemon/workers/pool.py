@@ -1,7 +1,7 @@
-"""The pool of child processes that parse what comes from outside, and extract by rules.
+"""The pool of child processes that parse untrusted content, and extract by rules.
 
-A document that crashes, hangs or bloats its parser costs one child and becomes a document with an error; the child is
-replaced. Children are started when they are needed and ended when they have grown or served long.
+A document that crashes, hangs or bloats its parser becomes a document with an error, and the child is replaced. Children are
+started when they are needed, and ended when they have grown too large or served many requests.
 """
 
 import asyncio
@@ -30,12 +30,11 @@ Message = dict[str, Any]
 
 
 class PoolClosed(Exception):
-    """The pool was closed while the request was under way: nothing is known about its documents."""
+    """The pool was closed during the request, so nothing is known about its documents."""
 
 
 class SetAside(Exception):
-    """A document took so long that others needed its place: it has to be parsed again, as a slow one. Nothing of it was
-    returned."""
+    """A document took so long that others needed its place. None of it was returned; it must be parsed again as slow."""
 
 
 class _Evicted(Exception):
@@ -43,7 +42,7 @@ class _Evicted(Exception):
 
 
 class WorkerFailed(Exception):
-    """A request without a document behind it failed; the message says why."""
+    """A request that does not belong to one document failed; the message says why."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
@@ -51,11 +50,12 @@ class WorkerFailed(Exception):
 
 
 class WorkerPool:
-    """At most `size` children that parse, one more for what is fresh, and `size` that extract, each bound to `memory_bytes`
-    of address space and `timeout_s` seconds a document. `daemon.workers.places` shares them between sources (`source`).
+    """At most `size` children that parse, one more for fresh work, and `size` that extract.
 
-    Extraction has places of its own: whoever reads a long document holds a parser while its first passages are extracted.
-    `recycle_after` requests, or `recycle_rss_bytes` of resident memory, and a child is replaced by a fresh one.
+    Each child is limited to `memory_bytes` of address space and `timeout_s` seconds per message. `daemon.workers.places`
+    shares the parsers between sources. Extraction has separate places, because a long document occupies its parser while its
+    first passages are extracted. A child is replaced after `recycle_after` requests, or if its resident memory exceeds
+    `recycle_rss_bytes`.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class WorkerPool:
         self._first: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to start the first child; does not wait for it. The others start when the first is busy."""
+        """Starts the first child without waiting for it. Others are started when no child is idle."""
         self._first = asyncio.create_task(self._start_first())
 
     async def close(self) -> None:
-        """End every child at once, whatever it does; requests under way fail."""
+        """Kills all children; requests in progress fail."""
         self._closed = True
         if self._first is not None:
             self._first.cancel()
@@ -100,7 +100,7 @@ class WorkerPool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The children alive now."""
+        """The process ids of the children."""
         return tuple(child.pid for child in self._all)
 
     async def parse(
@@ -118,14 +118,15 @@ class WorkerPool:
         fresh: bool = False,
         slow: bool | None = None,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
-        """The documents of a file as they are ready, and last the summary of what was read, if it could be opened.
+        """Yields the documents of a file as they are ready, and last the summary of the parsed content, if it could be opened.
 
-        `path` is absolute. A child that is lost gives one document with an error, under the file's URI, after those that
-        were ready; no summary follows it. A consumer that may stop early wraps this in `contextlib.aclosing`. `root` and
-        `checked_inode` keep what is opened within a folder, see `consumers.openat`. Of a file that is larger than `max_bytes`
-        the beginning is read. `fresh`: long documents that are being
-        parsed are not waited for. `slow`: whether it is expected to take long; with False it raises SetAside where it proves to
-        and others need its place, with None it is parsed again here.
+        `path` must be absolute. If the child is lost, one document with an error and the file's URI follows the finished
+        documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop early.
+
+        `root` and `checked_inode` restrict which file may be opened, see `consumers.openat`. Of a file larger than `max_bytes`
+        only the beginning is parsed. With `fresh`, the request does not wait for long documents. `slow` is whether the
+        document is expected to take long. If it is False, but the document takes long and others need its place, this raises
+        SetAside; if it is None, the document is parsed again in a slow place.
         """
         request = {
             "op": "parse",
@@ -156,9 +157,9 @@ class WorkerPool:
         fresh: bool = False,
         slow: bool | None = None,
     ) -> AsyncGenerator[ParsedDocument, None]:
-        """The documents of a JSON text: one, one a line, or those of a HippoRAG corpus. URIs are `base_uri` + id.
+        """Yields the documents of a JSON text: one document, one per line, or those of a HippoRAG corpus.
 
-        `first_line`: the number of the text's first line in the file that it is cut from.
+        URIs are `base_uri` + id. `first_line` is the number of the text's first line within its file.
         """
         request = {
             "op": "json",
@@ -179,7 +180,7 @@ class WorkerPool:
     async def parse_messages(
         self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings, source: str = ""
     ) -> list[list[ParsedDocument]]:
-        """The documents of Kafka messages, a list for each. Raises WorkerFailed where the child was lost."""
+        """Returns a list of documents for each Kafka message. Raises WorkerFailed if the child was lost."""
         request = {
             "op": "messages",
             "messages": [message.to_json() for message in messages],
@@ -203,12 +204,12 @@ class WorkerPool:
         return [list(islice(rest, count)) for count in counts]
 
     async def check_records(self, values: Sequence[bytes], source: str = "") -> list[str | None]:
-        """Reads records, for what that may cost: for each why it is none, None for a record. Raises WorkerFailed."""
+        """Checks records in a child; returns why each one is invalid, None for a valid one. Raises WorkerFailed."""
         request = {"op": "records", "values": [base64.b64encode(value).decode() for value in values]}
         return await self._verdicts(request, source)
 
     async def check_record_file(self, path: str) -> str | None:
-        """Why a file cannot be read as one of records. Raises WorkerFailed."""
+        """Returns why a file is not a valid file of records, None if it is. Raises WorkerFailed."""
         [verdict] = await self._verdicts({"op": "record file", "path": path}, "import")
         return verdict
 
@@ -225,10 +226,10 @@ class WorkerPool:
         return found
 
     async def extract(self, backend: str, passages: Sequence[Mapping[str, str]]) -> list[Message]:
-        """Extractions of passages `{"id", "title", "text"}`, in order, each the fields of `store.types.Extraction`.
+        """Extracts from passages `{"id", "title", "text"}`; returns the fields of `store.types.Extraction` of each, in order.
 
-        `backend` names a `WorkerBackend` of `memory.openie.registry`. Raises WorkerFailed where the child was lost; then none
-        of the passages has been extracted.
+        `backend` names a `WorkerBackend` of `memory.openie.registry`. Raises WorkerFailed, without any result, if the child
+        was lost.
         """
         found: list[Message] = []
         try:
@@ -259,11 +260,11 @@ class WorkerPool:
     async def _decoded(
         self, request: Message, source: str, fresh: bool, slow: bool | None = None
     ) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
-        """An answer's documents, a file's summary, or how many documents each Kafka message gave. Raises ChildLost."""
+        """Yields a response's documents, a file's summary, or the numbers of documents in Kafka messages. Raises ChildLost."""
         async with aclosing(self._messages(request, source, fresh, slow)) as messages:
             whole: Message = {}
             async for message in messages:
-                if "more" in message:  # a long document's passages come in parts
+                if "more" in message:  # a long document comes in several messages
                     whole = _assembled(whole, message)
                     if not message["more"]:
                         yield document_from_json(whole)
@@ -278,8 +279,10 @@ class WorkerPool:
     async def _messages(
         self, request: Message, source: str, fresh: bool = False, slow: bool | None = None
     ) -> AsyncGenerator[Message, None]:
-        """The messages of one answer but its last. A run that is evicted starts again in a slow place, and passes over what it
-        has given already."""
+        """Yields the messages of a response, except the last one.
+
+        A run that is evicted starts again in a slow place, and skips the messages that it has already yielded.
+        """
         given = 0
         while True:
             try:
@@ -297,7 +300,7 @@ class WorkerPool:
                 slow = True
 
     async def _run(self, request: Message, source: str, fresh: bool, slow: bool) -> AsyncGenerator[Message, None]:
-        """Raises _Evicted where another source needed the place."""
+        """Yields the messages of one run. Raises _Evicted if another source needed the place."""
         async with self.places.place(source, fresh=fresh, slow=slow) as run, self._child() as child:
             run.kill = child.interrupt
             self.places.await_message(run)
@@ -313,7 +316,7 @@ class WorkerPool:
                 raise
 
     async def _answer(self, child: Child, request: Message) -> AsyncGenerator[Message, None]:
-        """The clock runs only while a message is awaited."""
+        """Yields the child's messages. The time limit counts only while a message is awaited."""
         await child.send(request, self.timeout_s)
         while True:
             message = await child.receive(self.timeout_s)
@@ -328,7 +331,7 @@ class WorkerPool:
 
     @asynccontextmanager
     async def _child(self) -> AsyncIterator[Child]:
-        """A child of one's own. It goes back to the pool only when its answer was read to the end."""
+        """Provides an exclusive child. It returns to the pool only if its response was read completely."""
         child = await self._ready_child()
         try:
             yield child
@@ -355,8 +358,8 @@ class WorkerPool:
         return child.requests >= self.recycle_after or child.rss >= self.recycle_rss_bytes
 
     async def _start_first(self) -> None:
-        with contextlib.suppress(ChildLost):  # whoever needs one next tries again and is told
-            self._idle.append(await self._start())  # without taking a place: whoever has one may wait for this
+        with contextlib.suppress(ChildLost):  # the next request tries again and gets the error
+            self._idle.append(await self._start())  # without a place, because a run with a place may wait for this
 
     async def _start(self) -> Child:
         if self._closed:

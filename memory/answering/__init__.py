@@ -1,1 +1,1 @@
-"""From a question to an answer: one reading, iterative retrieval, or HGMem's working memory."""
+"""Answers a question from retrieved passages: directly, with iterative retrieval, or with HGMem's working memory."""

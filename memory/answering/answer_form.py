@@ -1,4 +1,4 @@
-"""What kind of answer is asked for, and the task and JSON schema that follow from it. Pure."""
+"""The requested form of an answer, and the task and JSON schema for it. Pure functions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,19 +7,19 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 
 DEFAULT_MAX_TOKENS = 4096
-"""Of an answer of the usual length."""
+"""Completion tokens of an answer of the usual length."""
 TOKENS_A_WORD = 4
-"""Tokens allowed for each word that is asked for: JSON, sources and languages with long tokens included."""
+"""Tokens allowed per requested word, which includes JSON, sources and languages with many tokens per word."""
 VERDICTS = ("true", "false")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """`length`: about as many words, None for one to four sentences. `reason`: the reasoning is written before the answer.
+    """The form of an answer.
 
-    `verify`: the question is a claim, and the short answer a verdict on it. `consistent`: the claim need not be stated, it must
-    not be contradicted. `closed_book`: there are no passages, and the
-    model answers from what it knows.
+    `length` is the approximate number of words, None for one to four sentences. `reason`: the model writes its reasoning before
+    the answer. `verify`: the question is a claim, and the short answer a verdict on it. `consistent`: the claim is true unless
+    the passages contradict it. `closed_book`: there are no passages, and the model answers from its own knowledge.
     """
 
     length: int | None = None
@@ -48,7 +48,7 @@ _SENTENCE = {
 
 
 def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
-    """The fields in the order in which a model is to write them: reasoning comes before what follows from it."""
+    """Return the schema with the fields in the order of writing: reasoning comes before the answer that follows from it."""
     properties: dict[str, Any] = {"reasoning": _TEXT} if form.reason else {}
     properties |= {
         "found": {"type": "boolean"},
@@ -65,14 +65,14 @@ def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
 
 
 def answer_task(form: AnswerForm = DEFAULT_FORM) -> str:
-    """The system prompt."""
+    """Return the system prompt."""
     own = f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}"
     task = prompt_text("answer", own)
     return f"{task}{_asked_beyond(form) if task != own else ''}{_missing(form)}{_form(form)}"
 
 
 def _asked_beyond(form: AnswerForm) -> str:
-    """What a prompt from a file knows nothing of: the form that this one answer is to have."""
+    """Return the instructions for this answer's form that a prompt file does not contain."""
     closed = _role(form) if form.closed_book else ""
     return f"{closed}{_reasoning(form)}{_writing(form) if form.length else ''}{_short(form) if form.verify else ''}"
 

@@ -1,6 +1,6 @@
-"""A model as judge of answers: a score on one criterion, the better of two answers, or whether an answer is right.
+"""Prompts with which a model judges answers: a score on one criterion, the better of two answers, or correctness.
 
-Scores run from 0 to 100 in five levels of twenty, as HGMem's evaluation has them (arXiv 2512.23959); the words are our own.
+Scores range from 0 to 100 in five levels of twenty, as in HGMem's evaluation (arXiv 2512.23959); the wording is our own.
 """
 
 from collections.abc import Sequence
@@ -47,8 +47,10 @@ _DATA = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the judge said, with its reason. One of the three is set: `score` (0 to 100), `better` (1, 2, or 0 for a tie),
-    `correct`."""
+    """The judge's verdict and its reason.
+
+    Exactly one is set: `score` (0 to 100), `better` (1, 2, or 0 for a tie) or `correct`.
+    """
 
     reason: str
     score: float | None = None
@@ -69,7 +71,7 @@ def correct_schema() -> JsonSchema:
 
 
 def _schema(name: str, value: dict[str, Any]) -> JsonSchema:
-    """The reason comes first: the verdict is to follow from it."""
+    """Return the schema of a verdict. The reason comes first, so that the verdict follows from it."""
     properties = {"reason": {"type": "string"}, name: value}
     return JsonSchema(
         name, {"type": "object", "properties": properties, "required": ["reason", name], "additionalProperties": False}
@@ -79,7 +81,7 @@ def _schema(name: str, value: dict[str, Any]) -> JsonSchema:
 def score_prompt(
     question: str, answer: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Asks for a score of `answer`, held against the reference answers or passages where there are any."""
+    """Return the prompt for a score of `answer`, compared with the reference answers or passages if there are any."""
     levels = "; ".join(f"{20 * at} to {20 * (at + 1)}: {meaning}" for at, meaning in enumerate(_LEVELS[criterion]))
     task = prompt_text(
         "score", f"You judge an answer by one criterion, with a score from 0 to {SCORE_MAX} by its levels. "
@@ -94,7 +96,7 @@ def score_prompt(
 def better_prompt(
     question: str, first: str, second: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Asks which of two answers is the better. A judge may favour a position, so it is asked in both orders."""
+    """Return the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
     task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
         f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
@@ -107,7 +109,7 @@ def better_prompt(
 def correct_prompt(
     question: str, answer: str, references: Sequence[str], passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Asks whether `answer` says what one of the known answers says."""
+    """Return the prompt for whether `answer` agrees with one of the known answers."""
     own = (
         f"You check an answer to a question: {_MEANINGS['correctness']}. An answer that says something else beside it that the "
         "known answer contradicts is wrong. "
@@ -119,7 +121,7 @@ def correct_prompt(
 
 
 def read_score(value: Any) -> Verdict:
-    """Raises BadAnswer for a score that is none from 0 to 100."""
+    """Return the verdict with a score. Raises BadAnswer if it is not a number from 0 to 100."""
     score = get_field(value, "score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= SCORE_MAX:
         raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {SCORE_MAX}')
@@ -127,7 +129,7 @@ def read_score(value: Any) -> Verdict:
 
 
 def read_better(value: Any) -> Verdict:
-    """Raises BadAnswer where neither answer nor a tie is named."""
+    """Return the verdict on two answers. Raises BadAnswer if it is not 0, 1 or 2."""
     better = get_field(value, "better")
     if isinstance(better, bool) or better not in (0, 1, 2):
         raise BadAnswer("wrong schema", 'the judge\'s "better" is neither 0, 1 nor 2')

@@ -1,4 +1,4 @@
-"""Streams the model's answer. Every kind of question has its answer written here."""
+"""Streams the model's answer; used for every kind of question."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,12 +12,12 @@ from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
 
 SHOWN_CHARS = 24
-"""The answer is shown again each time the reply has grown by this many characters."""
+"""Number of characters by which the reply must grow before the answer is shown again."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """`answer` is None if the call failed with `error`. Tokens count what the model had written by then."""
+    """A streamed answer. `answer` is None if the call failed with `error`. Tokens count the text written so far."""
 
     reply: Reply
     prompt_tokens: int
@@ -34,9 +34,9 @@ async def stream_answer(
     on_text: Callable[[str], None],
     form: AnswerForm = DEFAULT_FORM,
 ) -> StreamedAnswer:
-    """Asks once for the answer over `passages` numbered passages, for `limit_s` seconds at most.
+    """Ask once for the answer from `passages` numbered passages, for at most `limit_s` seconds.
 
-    Calls `on_text` with the text so far each time it has grown. No behaviour of the model makes this raise.
+    Calls `on_text` with the text so far each time it has grown. Does not raise for failures of the model.
     """
     reply, parsed_chars, shown = Reply(""), 0, ""
     answer: qa_reader.Answer | None = None

@@ -1,4 +1,4 @@
-"""What a question of several steps may cost, and what it has cost so far. A part of each budget is reserved for the answer."""
+"""The budget of a question with several steps, and its spending so far. A part of each budget is reserved for the answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from memory.llm.client import ChatMessage
 from memory.llm.token_estimates import prompt_tokens
 
 ANSWER_SHARE = 0.2
-"""Share of the tokens and of the seconds that the steps leave for the answer."""
+"""Share of the tokens and of the seconds that is reserved for the answer."""
 ANSWER_TOKENS = 500
 """Completion tokens that are reserved for the answer."""
 
@@ -19,14 +19,14 @@ PassageT = TypeVar("PassageT")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a question may cost at most. A budget that is reached ends the steps; the answer's call is kept in reserve."""
+    """The maximum cost of a question. When a budget is reached, the steps end; the call for the answer is reserved."""
 
     calls: int = 12
-    """Requests that the model took, repeated ones included."""
+    """Maximum number of requests that the model answered, including repeated ones."""
     tokens: int = 100_000
-    """Of prompts and answers together, as the server counts them, else estimated at one for three characters."""
+    """Maximum number of prompt and completion tokens, as the server counts them, or estimated at three characters each."""
     seconds: float = 300.0
-    """From question to answer."""
+    """Maximum seconds from question to answer."""
 
 
 class BudgetReached(Exception):
@@ -38,7 +38,7 @@ class BudgetReached(Exception):
 
 
 class Spending:
-    """What one question has cost so far, against its budget. Its time begins with this object. Used on one event loop."""
+    """The cost of one question so far, compared with its budget. Time starts with this object. Used on one event loop."""
 
     def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget
@@ -46,7 +46,7 @@ class Spending:
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self.model_seconds = 0.0
-        """Time spent waiting for the model."""
+        """Seconds spent waiting for the model."""
         self._clock = clock
         self._began = clock()
 
@@ -63,7 +63,7 @@ class Spending:
         return max(self.budget.tokens - self.tokens, 0)
 
     def seconds_left(self, final: bool) -> float:
-        """Seconds until the answer must be there (`final`), or until the steps must end; below 0 once they are over."""
+        """Return the seconds until the answer is due (`final`) or until the steps must end; negative afterwards."""
         return self.budget.seconds * (1.0 if final else 1.0 - ANSWER_SHARE) - self.seconds
 
     def charge(self, calls: int, prompt_tokens: int, completion_tokens: int) -> None:
@@ -72,7 +72,7 @@ class Spending:
         self.completion_tokens += completion_tokens
 
     def reached(self, calls: int = 1) -> BudgetLimit | None:
-        """The budget that does not allow a step `calls` more calls and the answer's after them, if any."""
+        """Return the budget that does not allow a step with `calls` more calls and the answer's call after it, or None."""
         if self.calls + calls + 1 > self.budget.calls:
             return "calls"
         if self.tokens >= self.budget.tokens:
@@ -85,7 +85,10 @@ class Spending:
         return self.tokens + prompt_tokens(prompt) + reserve <= self.budget.tokens
 
     def require_call(self, prompt: Sequence[ChatMessage], final: bool) -> float:
-        """Seconds that a call with `prompt` may take; `final` for the answer's call. Raises BudgetReached where none fits."""
+        """Return the seconds that a call with `prompt` may take; `final` for the answer's call.
+
+        Raises BudgetReached if the call exceeds a budget.
+        """
         share = 1.0 if final else 1.0 - ANSWER_SHARE
         if self.tokens + prompt_tokens(prompt) > self.budget.tokens * share:
             raise BudgetReached("tokens", f"the budget of {self.budget.tokens:,} tokens is used up")
@@ -94,12 +97,12 @@ class Spending:
         return left
 
     def take_request(self, final: bool) -> None:
-        """Counts one request to the model. Raises BudgetReached where none is left, or only the answer's."""
+        """Count one request to the model. Raises BudgetReached if none is left, or only the answer's."""
         self._require_request(final)
         self.calls += 1
 
     def require_seconds(self, final: bool) -> float:
-        """`seconds_left`. Raises BudgetReached where none are left."""
+        """Return `seconds_left`. Raises BudgetReached if no time is left."""
         left = self.seconds_left(final)
         if left <= 0:
             raise self.out_of_time()
@@ -116,7 +119,7 @@ class Spending:
 def fit_passages(
     passages: Sequence[PassageT], prompt_of: Callable[[tuple[PassageT, ...]], Sequence[ChatMessage]], spending: Spending
 ) -> tuple[PassageT, ...]:
-    """As many of the passages, from the first, as the answer's prompt can hold with the tokens that are left."""
+    """Return the first passages that fit into the answer's prompt with the remaining tokens."""
     limit = spending.tokens_left - ANSWER_TOKENS
     fitting = tuple(passages)
     while fitting and prompt_tokens(prompt_of(fitting)) > limit:

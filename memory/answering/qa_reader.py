@@ -1,7 +1,7 @@
-"""The reader: an answer from the passages that were found, with verified citations.
+"""The reader: prompts for an answer from the retrieved passages, and parses it with verified citations.
 
-The model writes sentences and gives, for each, the numbers of the passages that it rests on. Numbers of passages that the model
-was not shown are taken out, from the lists and from the text.
+The model writes sentences, each with the numbers of the passages that support it. Numbers of passages that the model was not
+shown are removed from the lists and from the text.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ NO_ANSWER_WRITTEN = "No answer was written."
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. `text` has its citations in it as [n]; `cited` are those n, ascending, each the number of a shown passage.
+    """An answer. `text` contains its citations as [n]; `cited` are those n, ascending, each the number of a shown passage.
 
-    `short` is the bare answer, "" where the memory does not hold it (`found` is false: the model abstained); of a claim it is
-    "true" or "false". `reasoning` is what the model wrote before, "" where it was not asked for.
+    `short` is the bare answer, "true" or "false" for a claim; it is "" if the memory does not contain the answer (`found` is
+    false, the model abstained). `reasoning` is what the model wrote before the answer, "" if it was not requested.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Answer:
 def reader_prompt(
     question: str, passages: Sequence[tuple[str, str]], form: AnswerForm = DEFAULT_FORM
 ) -> list[ChatMessage]:
-    """The question and its passages (title and text each), numbered from 1."""
+    """Return the prompt with the question and its passages (pairs of title and text), numbered from 1."""
     material = "\n\n".join(quote_passage(number, title, text) for number, (title, text) in enumerate(passages, 1))
     asked = f"{'Claim' if form.verify else 'Question'}: {without_quote_marks(question)}"
     if not form.closed_book:
@@ -49,21 +49,20 @@ def reader_prompt(
 def quote_passage(
     number: int, title: str, text: str, name: str = "passage", max_chars: int = MAX_QUOTED_PASSAGE_CHARS
 ) -> str:
-    """A passage as quoted material: its title, and its text up to `max_chars` characters."""
+    """Return a passage as quoted material: its title, and its text up to `max_chars` characters."""
     return quoted(name, f"{title}\n{text[:max_chars]}" if title else text[:max_chars], number)
 
 
 def read_answer(text: str, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
-    """The model's whole answer over `count` passages, verified. Raises BadAnswer.
+    """Return the model's complete answer from `count` passages, verified. Raises BadAnswer.
 
-    `cut` says that the answer ran into its length limit: its last sentence may be half, and is left out unless
-    it is the only one.
+    `cut`: the answer reached its length limit. Its last sentence may be incomplete, and is removed unless it is the only one.
     """
     return answer_from_json(parse(text).value, count, cut, form)
 
 
 def answer_from_json(value: Any, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
-    """As `read_answer`, of parsed JSON."""
+    """Return the answer of `read_answer` for parsed JSON."""
     whole = _without_last_entry(value) if cut and isinstance(value, dict) else value
     answer = _verified_answer(whole, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY)
     reasoning = value.get("reasoning") if form.reason and isinstance(value, dict) else None
@@ -73,13 +72,13 @@ def answer_from_json(value: Any, count: int, cut: bool = False, form: AnswerForm
 
 
 def _verdict(short: str) -> str:
-    """The verdict on a claim; "" for what is none."""
+    """Return the verdict on a claim, or "" if the text is not a verdict."""
     word = short.strip().rstrip(".").lower()
     return word if word in VERDICTS else ""
 
 
 def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
-    """A cut-off answer's object without its last entry."""
+    """Return the object of a truncated answer without its last entry."""
     last = next(reversed(value), "")
     if last == "short":
         return {**value, "short": ""}
@@ -90,7 +89,7 @@ def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> str:
-    """The text of an unfinished answer. As the answer grows, the text only ever changes in its last words."""
+    """Return the text of an unfinished answer. As the answer grows, the text changes only in its last words."""
     value = parse_partial(text)
     try:
         text = _verified_answer(value, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY, finished=False).text
@@ -101,7 +100,7 @@ def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> st
 
 
 def _verified_answer(value: Any, count: int, missing: str, finished: bool = True) -> Answer:
-    """`missing`: the sentence with which an answer that was not found begins."""
+    """Return the answer with verified citations. `missing` is the sentence that begins an answer which was not found."""
     sentences = get_field(value, "sentences", "answer")
     if isinstance(sentences, str):
         sentences = [{"text": sentences, "sources": value.get("sources", []) if isinstance(value, dict) else []}]
@@ -131,13 +130,13 @@ def _verified_answer(value: Any, count: int, missing: str, finished: bool = True
 
 
 def _numbers(sources: Any, count: int) -> list[int]:
-    """The passage numbers among a sentence's sources, ascending; numbers of passages that were not shown are left out."""
+    """Return the passage numbers among a sentence's sources, ascending, without numbers of passages that were not shown."""
     numbers = (whole_number(each) for each in (sources if isinstance(sources, list) else [sources]))
     return sorted({at for at in numbers if at is not None and 1 <= at <= count})
 
 
 def without_markers(text: str) -> str:
-    """`text` without numbers in square brackets: they would look like verified citations."""
+    """Return `text` without numbers in square brackets, which would look like verified citations."""
     out: list[str] = []
     rest = text
     while (start := rest.find("[")) >= 0:

@@ -167,7 +167,7 @@ ENCODER_BACKENDS = {
             identity=_sentence_transformers_identity,
             missing_package=_missing_torch,
             loads_model_files=True,
-            memory_bytes=GIB,
+            memory_bytes=GIB * 8 // 10,
         ),
         EncoderBackend(
             name="openai",

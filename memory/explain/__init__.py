@@ -1,1 +1,1 @@
-"""Why a passage was found, and the part of the graph around a query."""
+"""Explains why a passage was found, and extracts the part of the graph around a query."""

@@ -1,11 +1,11 @@
-"""Why a passage was found: the seeds that its PageRank comes from, and the strongest path that leads to it.
+"""Explains a passage's score: the seeds that contribute to its PageRank, and the strongest path to it.
 
-PageRank is linear in the reset weights r: score(p) = Σₛ r(s) z(s), where z(s) is what one unit at s adds to p. All of z
-comes from one further walk, from p: with A symmetric and M = (1 - d)(I - d A D⁻¹)⁻¹, the matrix M D is symmetric, hence
-Mᵀ c = D⁻¹ M (D c).
+PageRank is linear in the reset weights r: score(p) = Σₛ r(s) z(s), where z(s) is the contribution of one unit at s to p. One
+further walk, from p, gives all of z: with A symmetric and M = (1 - d)(I - d A D⁻¹)⁻¹, the matrix M D is symmetric, hence Mᵀ c =
+D⁻¹ M (D c).
 
-A score is also a sum over paths from a seed, each worth (1 - d) r(s) times the product of d A(u, v) / D(u) over its edges;
-`memory.explain.strongest_path` finds the strongest.
+A score is also a sum over paths from a seed, each contributing (1 - d) r(s) times the product of d A(u, v) / D(u) over its
+edges; `memory.explain.strongest_path` finds the strongest.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,17 @@ from memory.retrieval.top_k import cosines
 from store.snapshot import Snapshot
 
 INFLUENCE_EPSILON = 1e-8
-"""Of `memory.retrieval.pagerank.push`; so what a unit of weight at a node brings is short by no more than half of this times
-the degree of the passage, and the seed that brings most is named first."""
+"""Epsilon of `memory.retrieval.pagerank.push`. The contribution of a unit of weight at a node is then too low by at most half
+of this times the degree of the passage, so the seed that contributes most is listed first."""
 NAMED_PASSAGES = 5
-"""How many other passages are named as seeds of a score."""
+"""Number of other passages that are listed as seeds of a score."""
 
 
 def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tuple[PassageExplanation, ...]:
-    """One explanation for each of the passages `rows`. Costs a walk a passage and a search over the nodes of most PageRank."""
+    """Return one explanation for each of the passages `rows`.
+
+    Costs one walk per passage and a search over the nodes with the most PageRank.
+    """
     chosen = np.array(rows, np.int64)
     if context.passages_by_words:
         similarities = context.similarities[chosen].astype(np.float64).tolist()
@@ -88,7 +91,7 @@ def _explanation(
 
 
 def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Floats:
-    """The weights, shape (nodes,), with which the nodes' ranks sum to the passage's score."""
+    """Return the weights with which the nodes' ranks sum to the passage's score, shape (nodes,)."""
     target: Floats = np.zeros(pagerank.walk.nodes)
     if not pagerank.through_phrases:
         target[snapshot.n_phrases + row] = 1.0
@@ -101,7 +104,7 @@ def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Fl
 
 
 def influence(pagerank: PageRankResult, target: Floats) -> Floats:
-    """What a unit of reset weight at each node adds to Σ target · rank, shape (nodes,)."""
+    """Return the contribution of a unit of reset weight at each node to Σ target · rank, shape (nodes,)."""
     degrees = pagerank.walk.degrees
     mass = target * degrees
     out: Floats = (1.0 - pagerank.damping) * target
@@ -113,7 +116,10 @@ def influence(pagerank: PageRankResult, target: Floats) -> Floats:
 
 
 def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
-    """PageRank from `reset`, shape (nodes,): a few nodes. By pushes where the walk that is explained was made so."""
+    """Return the PageRank from `reset`, which has few non-zero entries, shape (nodes,).
+
+    Uses forward push if the explained walk used it.
+    """
     inside = pagerank.walk.inside
     if pagerank.was_pushed:
         starts = np.flatnonzero(reset)
@@ -139,7 +145,7 @@ def _path(
     row: int,
     kept: float,
 ) -> StrongestPath | None:
-    """The path that `StrongestPathSearch.to` found for a passage, with the edges along it; `kept` scales its share."""
+    """Return the path that `StrongestPathSearch.to` found for a passage, with its edges; its share is scaled by `kept`."""
     if found is None:
         return None
     share, nodes = found[0] * kept, found[1]

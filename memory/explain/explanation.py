@@ -1,4 +1,4 @@
-"""Why a passage was found, as plain data. Rows are those of the snapshot that answered."""
+"""Data classes that explain why a passage was found. Rows refer to the snapshot that answered."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ class StatedTriple:
 
 @dataclass(frozen=True, slots=True)
 class EdgeProvenance:
-    """An edge of the graph and the statements that it comes from. `kind` is "relation", "mention", "synonym" or "context"."""
+    """An edge of the graph, and the statements that it comes from. `kind` is "relation", "mention", "synonym" or "context"."""
 
     kind: str
     weight: float
-    """The edge's own weight, without the factor of its kind in a walk."""
+    """Weight of the edge, without the factor of its kind in a walk."""
     triples: tuple[StatedTriple, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SeedShare:
-    """A seed, by its row in the snapshot, and the share of a passage's score that came from it."""
+    """A seed, by its row in the snapshot, and its share of a passage's score."""
 
     row: int
     share: float
@@ -33,7 +33,7 @@ class SeedShare:
 
 @dataclass(frozen=True, slots=True)
 class PathNode:
-    """A phrase or a passage on a path, and the edge that leads to it; None for the seed, where the path begins."""
+    """A phrase or a passage on a path, and the edge that leads to it; None for the seed at the beginning."""
 
     row: int
     is_passage: bool
@@ -42,7 +42,10 @@ class PathNode:
 
 @dataclass(frozen=True, slots=True)
 class StrongestPath:
-    """The strongest path from a phrase seed to the passage. `share` of the passage's score came along exactly its edges."""
+    """The strongest path from a phrase seed to the passage.
+
+    `share` is the part of the passage's score along exactly its edges.
+    """
 
     share: float
     nodes: tuple[PathNode, ...]
@@ -50,8 +53,11 @@ class StrongestPath:
 
 @dataclass(frozen=True, slots=True)
 class FollowedLink:
-    """A link that led to a passage of the document `target`: the row of the passage with the link, the document that has it
-    there, and the heading that it names and the words that it shows, which may be empty."""
+    """A link that led to a passage of the document `target`.
+
+    `source` is the row of the passage with the link, and `document` the document that contains the link. `heading`, the heading
+    of the target, and `text`, the link's words, may be empty.
+    """
 
     source: int
     document: str
@@ -62,25 +68,25 @@ class FollowedLink:
 
 @dataclass(frozen=True, slots=True)
 class PassageExplanation:
-    """Why one passage was found. Shares are of its score and sum to 1; they are None where no walk was made."""
+    """Why one passage was found. Shares refer to its score and sum to 1; they are None without a walk."""
 
     row: int
     similarity: float
     """Cosine with the query."""
     own_share: float | None = None
-    """Share of the passage's own seed, which its similarity to the query decides."""
+    """Share of the passage's own seed, whose weight depends on its similarity to the query."""
     phrase_shares: tuple[SeedShare, ...] = ()
-    """Shares of the phrase seeds, largest first."""
+    """Shares of the phrase seeds, the largest first."""
     passage_shares: tuple[SeedShare, ...] = ()
     """The largest shares of other passages' seeds."""
     other_share: float | None = None
     """Share of all other passages' seeds together."""
     path: StrongestPath | None = None
     hub_factor: float = 1.0
-    """What the passage keeps of its score from other nodes: less than 1 if it is damped as a hub."""
+    """Share of the score from other nodes that the passage keeps; less than 1 if it is damped as a hub."""
     near_duplicate_of: int | None = None
-    """The row of the leader if the passage is a near-duplicate. The shares and the path are then those of the leader."""
+    """Row of the leader if the passage is a near-duplicate. The shares and the path are then the leader's."""
     link: FollowedLink | None = None
-    """The link that the passage owes its score to. Then no share is known."""
+    """The link that gave the passage its score. Shares are then unknown."""
     group_size: int = 1
-    """The leader's score was divided by this number of near-duplicates."""
+    """Size of the group of near-duplicates; the leader's score was divided by it."""

@@ -1,8 +1,8 @@
-"""The part of the graph that a query is about, within a set number of nodes however large the memory is.
+"""Extracts the part of the graph that a query is about, with a limited number of nodes.
 
-Nodes are chosen by their PageRank from the query's seeds, edges by how much of it passes along them in a step: d (r(u) /
-D(u) + r(v) / D(v)) times the edge's weight. The parts of the answer come first: its passages, the strongest path to each,
-and the phrases where the walk starts. All steps are a handful of array operations; loops go over chosen nodes and edges only.
+Nodes are selected by their PageRank from the query's seeds, and edges by the PageRank that passes along them in one step: d
+(r(u) / D(u) + r(v) / D(v)) times the edge's weight. The parts of the answer come first: its passages, the strongest path to
+each, and the phrases where the walk starts. All steps are a few array operations; loops cover selected nodes and edges only.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,11 +26,12 @@ from store.snapshot import Snapshot, column_entries
 from store.types import Triple
 
 EDGES_PER_NODE = 4
-"""A neighbourhood has at most so many times as many edges as nodes."""
+"""Maximum number of edges per node of a neighbourhood."""
 TRIPLES_PER_EDGE = 3
-"""How many of the triples behind a relation edge are named."""
+"""Maximum number of triples that are listed for a relation edge."""
 MIN_PATH_SHARE = 0.01
-"""A path that carried a smaller share of a passage's score explains nothing; finding it means searching the whole graph."""
+"""Minimum share of a passage's score for a path to be shown. A weaker path explains nothing, and finding it requires a search
+of the whole graph."""
 EdgeKind = Literal["relation", "mention", "synonym", "context"]
 EDGE_KINDS: tuple[EdgeKind, ...] = ("relation", "mention", "synonym", "context")
 RELATION, MENTION, SYNONYM, CONTEXT = range(len(EDGE_KINDS))
@@ -42,23 +43,23 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class NeighbourhoodEdges:
-    """Edges, each once. `sources` and `targets` index the nodes, `kinds` index `EDGE_KINDS`; all have shape (edges,)."""
+    """Distinct edges. `sources` and `targets` index the nodes, `kinds` index `EDGE_KINDS`; all have shape (edges,)."""
 
     sources: Rows
     targets: Rows
     kinds: Rows
     weights: Floats
     triples: tuple[tuple[Triple, ...], ...]
-    """For each edge, some of the triples that a relation edge stands for, in order of text."""
+    """For each relation edge, some of its triples, in order of text; empty for other edges."""
     edges_between: int
-    """How many edges there are between the nodes in all; these are the ones that most PageRank passes along."""
+    """Number of all edges between the nodes. The listed edges are those along which most PageRank passes."""
     degrees: Rows
-    """How many edges each node has in the whole memory, shape (nodes,)."""
+    """Number of edges of each node in the whole memory, shape (nodes,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassagePath:
-    """The strongest path to a passage: `nodes` of the graph from the seed on, and the share of its score that came along."""
+    """The strongest path to a passage: `nodes` of the graph from the seed on, and the share of the score along it."""
 
     passage: int
     share: float
@@ -67,8 +68,11 @@ class PassagePath:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """`nodes` number the snapshot's phrases first, then its passages. `mass` is their PageRank and `reset` their share of the
-    reset probability, shapes (nodes,); None where there is no query."""
+    """The selected nodes and edges. Node numbers are those of the snapshot's phrases, then of its passages.
+
+    `mass` is the nodes' PageRank and `reset` their share of the reset probability, both of shape (nodes,); None without a
+    query.
+    """
 
     snapshot: Snapshot
     nodes: Rows
@@ -80,11 +84,11 @@ class Neighbourhood:
     paths: tuple[PassagePath, ...] = ()
     note: str | None = None
     neighbours: int | None = None
-    """How many neighbours the first node has in all, where a node was expanded."""
+    """Number of all neighbours of the first node, if a node was expanded."""
 
 
 def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Neighbourhood:
-    """At most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
+    """Return at most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
     ranking = MODES[mode].rank(context)
     snapshot, hits = context.snapshot, top_hits(context, ranking, context.k)
     pagerank, note = _pagerank(context, ranking, hits)
@@ -110,7 +114,10 @@ def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Nei
 def node_neighbourhood(
     context: QueryContext | None, mode: str, snapshot: Snapshot, centre: int, max_nodes: int
 ) -> Neighbourhood:
-    """Node `centre` and its neighbours, those of the heaviest edges first; with a query, equal edges in order of PageRank."""
+    """Return the node `centre` and its neighbours, those with the heaviest edges first.
+
+    With a query, neighbours with equal edges are in order of PageRank.
+    """
     pagerank: PageRankResult | None = None
     note = None
     if context is not None:
@@ -126,7 +133,7 @@ def node_neighbourhood(
 
 
 def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> tuple[PageRankResult | None, str | None]:
-    """The walk that ranked the passages, else one that starts from the passages found; and a note for the user."""
+    """Return the walk that ranked the passages, or a walk from the passages that were found, and a note for the user."""
     if ranking.pagerank is not None or not hits:
         return ranking.pagerank, ranking.note
     reset = PassageWeights(np.array(sorted(hit.row for hit in hits)), np.ones(len(hits)))
@@ -141,7 +148,7 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # PageRank was scaled to sum to 1. Nodes without edges pass nothing on, so the scale follows from their reset (see ppr).
+    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see ppr).
     isolated = float(pagerank.reset[pagerank.walk.degrees <= 0].sum())
     total = float(pagerank.reset.sum()) - pagerank.damping * isolated
     paths = []
@@ -158,7 +165,7 @@ def _paths(
 
 
 def _heaviest(ranks: Floats, count: int) -> Rows:
-    """At most `count` nodes of most PageRank, heaviest first; nodes without any are left out."""
+    """Return at most `count` nodes with the most PageRank, heaviest first, without nodes of rank 0."""
     rows = np.argpartition(ranks, -count)[-count:] if len(ranks) > count else np.arange(len(ranks))
     rows = rows[ranks[rows] > 0]
     found: Rows = rows[np.lexsort((rows, -ranks[rows]))]
@@ -166,13 +173,13 @@ def _heaviest(ranks: Floats, count: int) -> Rows:
 
 
 def _first_nodes(*parts: Iterable[int], max_nodes: int) -> Rows:
-    """The first `max_nodes` nodes of all parts in order, each once."""
+    """Return the first `max_nodes` distinct nodes of all parts, in order."""
     nodes = dict.fromkeys(int(node) for part in parts for node in part)
     return np.array(list(nodes)[:max_nodes], np.int64)
 
 
 def _reset_probabilities(pagerank: PageRankResult) -> Floats:
-    """Reset probabilities, shape (all nodes,), summing to 1."""
+    """Return the reset probabilities, shape (all nodes,), which sum to 1."""
     scaled: Floats = pagerank.reset / pagerank.reset.sum()
     return scaled
 
@@ -190,9 +197,10 @@ def _edges(
     *,
     centre: bool = False,
 ) -> NeighbourhoodEdges:
-    """The edges between `nodes`, at most `EDGES_PER_NODE` times as many.
+    """Return the edges between `nodes`, at most `EDGES_PER_NODE` times as many as nodes.
 
-    Edges on `paths` come first, and with `centre` those of the first node; then those that most PageRank passes along.
+    Edges on `paths` come first, and with `centre` also those of the first node; then the edges along which most PageRank
+    passes.
     """
     first = snapshot.n_phrases
     place = np.full(first + snapshot.n_passages, -1, np.int64)
@@ -228,7 +236,7 @@ def _edges(
 
 
 def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets: Rows) -> NDArray[np.bool_]:
-    """Which edges lie on a path, shape (edges,)."""
+    """Return which edges are on a path, shape (edges,)."""
     width = len(place)
     steps = [(place[a], place[b]) for path in paths for a, b in zip(path.nodes, path.nodes[1:], strict=False)]
     keys = {int(min(pair)) * width + int(max(pair)) for pair in steps}
@@ -238,7 +246,7 @@ def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets:
 def _triples(
     snapshot: Snapshot, nodes: Rows, sources: Rows, targets: Rows, kinds: Rows
 ) -> tuple[tuple[Triple, ...], ...]:
-    """For each edge, some of its statements where it is a relation edge, else none."""
+    """Return some statements of each relation edge, and none for other edges."""
     first = snapshot.n_phrases
     found: list[list[Triple]] = [[] for _ in sources]
     relations = np.flatnonzero(kinds == RELATION)
@@ -263,7 +271,7 @@ def _triples(
 
 
 def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
-    """The neighbours of `centre`, each once, and the weight of the heaviest edge to each."""
+    """Return the distinct neighbours of `centre`, and the weight of the heaviest edge to each."""
     first = snapshot.n_phrases
     if centre >= first:
         columns, values = snapshot.context.row(centre - first)

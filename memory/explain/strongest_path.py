@@ -1,8 +1,8 @@
-"""The strongest path from a phrase seed to a passage: a shortest path, with -log(d A(u, v) / D(u)) as an edge's length.
+"""Finds the strongest path from a phrase seed to a passage: a shortest path with the edge length -log(d A(u, v) / D(u)).
 
-A node's PageRank is a sum over all paths to it, and no factor of a path is above 1. So no node on a path has less PageRank
-than the whole path is worth, and a path that is worth more than any node left out of the search is the strongest of all.
-Nearly always a few thousand nodes are enough, whatever the size of the graph.
+A node's PageRank is a sum over all paths to it, and no factor of a path exceeds 1. So every node on a path has at least the
+PageRank that the whole path contributes, and a path that contributes more than the PageRank of any node outside the search is
+the strongest of all. A few thousand nodes nearly always suffice, whatever the size of the graph.
 """
 
 from typing import Any
@@ -17,9 +17,9 @@ from memory.retrieval.passage_weights import Floats
 from store.snapshot import Snapshot
 
 FIRST_SEARCH_NODES = 2_048
-"""The first search is among so many nodes, those of most PageRank."""
+"""Number of nodes in the first search, those with the most PageRank."""
 SEARCH_GROWTH_FACTOR = 64
-"""Each further search is among so many times as many."""
+"""Factor by which the number of nodes grows in each further search."""
 
 
 class StrongestPathSearch:
@@ -32,17 +32,17 @@ class StrongestPathSearch:
         self._whole = float(pagerank.reset.sum())
         self._searched = 0
         self._beyond = np.inf
-        """No node that was left out has more PageRank than this."""
+        """No node outside the search has more PageRank than this."""
         self._nodes: NDArray[np.int64] = np.empty(0, np.int64)
         self._lengths: Floats = np.empty(0)
         self._before: NDArray[Any] = np.empty(0, np.int64)
 
     def to(self, target: Floats, score: float, least: float = 0.0) -> tuple[float, list[int]] | None:
-        """The share of a passage's score that came along its strongest path, and the nodes of the path, seed first.
+        """Return the share of a passage's score along its strongest path, and the nodes of the path, seed first.
 
         `target`, shape (nodes,), has the weights with which the nodes' ranks sum to the score; `score` is Σ reset · influence.
-        Where the walk has no passages, the path ends at the phrase before the passage. None where no phrase seed leads there,
-        or where the share is below `least`: that is known sooner than the path itself.
+        If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no phrase seed
+        leads there, or if the share is below `least`, which is known earlier than the path itself.
         """
         ends = np.flatnonzero(target)
         if not len(ends) or not len(self._seeds):
@@ -59,7 +59,7 @@ class StrongestPathSearch:
         return float(worth / score), self._back(best)
 
     def _best(self, ends: NDArray[Any], target: Floats) -> tuple[int | None, float]:
-        """Index of the node where the strongest path ends, and the path's length with the end's weight in the score."""
+        """Return the index of the strongest path's last node, and the path's length with that node's weight in the score."""
         if not len(self._nodes):
             return None, np.inf
         at = np.searchsorted(self._nodes, ends)
@@ -82,7 +82,7 @@ class StrongestPathSearch:
             edges = pagerank.walk.merged().tocoo()
         seeds = np.searchsorted(nodes, self._seeds)
         resets = pagerank.reset[self._seeds]
-        # An extra node leads to all seeds. A length of 0 would be no edge, so 1 is added.
+        # An extra node leads to all seeds. A sparse matrix drops edges of length 0, so 1 is added to their lengths.
         begin = -np.log(resets / resets.max()) + 1.0
         lengths = np.concatenate(
             [-np.log(pagerank.damping * edges.data / pagerank.walk.degrees[nodes[edges.row]]), begin]

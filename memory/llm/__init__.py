@@ -1,7 +1,7 @@
-"""A language model behind an OpenAI-compatible server.
+"""Calls a language model behind an OpenAI-compatible server.
 
-`client` asks for JSON, `chat` sends one request, `failures` says what a failed one means, `retry` when it is tried again,
-`limiter` finds out how many calls the server takes, `response_format` and `max_tokens` what it can do, `json_answers` parses
-its answers. In `memory`, only this package and
-`memory.encoder.openai` open connections.
+`client` asks for JSON, `chat_completion` sends one request, `error_classification` interprets a failed request, and `retry`
+decides when it is repeated. `limiter` estimates how many calls the server accepts, `response_format` and `max_tokens` learn
+what it supports, and `json_answers` parses its answers. In `memory`, only this package and `memory.encoder.openai` open
+connections.
 """

@@ -1,29 +1,32 @@
-"""One quantity that a server limits, such as calls at once: lowered where it was too high, then raised along a cubic curve.
+"""A limit that a server enforces, such as concurrent calls: lowered after a refusal, then raised along a cubic curve.
 
-The curve is that of CUBIC (Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", 2008; RFC 9438), in parts of
-the plateau instead of packets: steep far below the level that was accepted last (the plateau), flat around it, and steep again
-beyond it, where the limit may have been lifted.
+The curve is that of CUBIC (Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", 2008; RFC 9438), with shares of
+the plateau instead of packets. The plateau is the level that was accepted last. The curve is steep far below the plateau, flat
+around it, and steep again above it, because the server's limit may have been raised.
 """
 
 import math
 from dataclasses import dataclass
 
 AMPLITUDE = 0.2
-"""The part of the plateau by which the value rises in the first `recovery_s` beyond it."""
+"""Share of the plateau by which the value rises in the first `recovery_s` above it."""
 RECOVERY_S = 3.0
-"""How long the curve takes from `1 - AMPLITUDE` of the plateau to the plateau, and as long again beyond it."""
+"""Seconds from `1 - AMPLITUDE` of the plateau to the plateau, and from there to `1 + AMPLITUDE` of it."""
 MAX_RECOVERY_S = 24.0
-"""The same where the limit was met again and again at the same level: each time anew costs a refused call."""
+"""Maximum recovery time if the limit is reached repeatedly at the same level, because each attempt costs a refused call."""
 RECOVERY_FACTOR = 2.0
 SAME_LEVEL = 0.15
-"""Levels that differ by no more than this part are the same."""
+"""Levels with at most this relative difference count as the same."""
 DOUBLING_S = 1.5
-"""While no level is known, the value doubles in this time."""
+"""Seconds in which the value doubles while the plateau is unknown."""
 
 
 @dataclass(slots=True)
 class AdaptiveLimit:
-    """`value`: what is allowed now, `most` at the most. `plateau`: what was accepted last, None while that is not known."""
+    """`value` is the current limit, `most` its maximum.
+
+    `plateau` is the level that was accepted last, None if it is unknown.
+    """
 
     value: float
     most: float = math.inf
@@ -32,11 +35,11 @@ class AdaptiveLimit:
 
     @property
     def probes(self) -> bool:
-        """Whether the value is higher than anything that is known to be accepted."""
+        """Whether the value is above every level that is known to be accepted."""
         return self.plateau is None or self.value > self.plateau
 
     def grow(self, seconds: float) -> None:
-        """After `seconds` in which the value was used in full."""
+        """Raise the value after `seconds` in which it was fully used."""
         if self.plateau is None:
             self.value = min(self.value * 2.0 ** min(seconds / DOUBLING_S, 20.0), self.most)
             return
@@ -47,10 +50,10 @@ class AdaptiveLimit:
             self.plateau, self.recovery_s = None, RECOVERY_S
 
     def back_off(self, value: float, plateau: float) -> None:
-        """Allows `value`, and believes that `plateau` is about what is accepted."""
+        """Lower the value to `value`, and set the plateau to about `plateau`."""
         if (known := self.plateau) is not None:
             same = self.value > known and abs(plateau / known - 1) < SAME_LEVEL
             self.recovery_s = min(RECOVERY_FACTOR * self.recovery_s, MAX_RECOVERY_S) if same else RECOVERY_S
-            if value < known:  # one refusal at a low level may be an accident
+            if value < known:  # a single refusal at a low level may be accidental
                 plateau = (plateau + known) / 2
         self.value, self.plateau = value, plateau

@@ -1,4 +1,4 @@
-"""One chat completion over OpenAI's own client: the request that is sent, and the parts of the answer that are used."""
+"""Sends one chat completion with OpenAI's client and returns the used parts of the answer."""
 
 import asyncio
 import json
@@ -15,13 +15,13 @@ from memory.llm.rate_headers import RateLimit, rate_limit_of
 from memory.llm.response_format import JsonSchema, ServerCapabilities
 
 MAX_TOKENS = 10**9
-"""More than any call can take: a count beyond it is none."""
+"""Larger token counts are treated as invalid."""
 ChatMessage = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """`[llm]`. `key` is the secret itself."""
+    """Settings of the section `[llm]`. `key` is the secret itself."""
 
     base_url: str
     model: str
@@ -36,21 +36,24 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `cut`: it ran into its length limit. Tokens are as the server counts them, 0 where it does not."""
+    """A model's answer. `cut`: it reached its length limit. Token counts are the server's, 0 if it reports none."""
 
     text: str
     cut: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
     rate_limit: RateLimit | None = None
-    """How many more calls the server takes, from its headers."""
+    """The number of further calls that the server accepts, from its headers."""
 
 
 class Chat:
-    """One server and model. Each call is one request, repeated at once only without an option that the server refused."""
+    """One server and model.
+
+    A call is one request; it is repeated immediately only without an option that the server refused.
+    """
 
     def __init__(self, settings: ModelSettings, capabilities: ServerCapabilities) -> None:
-        import openai  # half a second of imports, needed only where a model is configured
+        import openai  # half a second of imports, needed only if a model is configured
 
         self._settings = settings
         self._capabilities = capabilities
@@ -65,7 +68,7 @@ class Chat:
         )
 
     def at_temperature(self, temperature: float) -> "Chat":
-        """The same connection with another temperature."""
+        """Return the same connection with another temperature."""
         other = copy(self)
         other._settings = replace(self._settings, temperature=temperature)
         return other
@@ -76,7 +79,7 @@ class Chat:
     async def complete(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> Reply:
-        """Raises TransientError or ModelRefused."""
+        """Return the answer. Raises TransientError or ModelRefused."""
         import openai
 
         while True:
@@ -92,7 +95,10 @@ class Chat:
     async def stream(
         self, messages: Sequence[ChatMessage], schema: JsonSchema, json_mode: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
-        """The answer as it is written: each Reply holds the whole text so far. Raises TransientError or ModelRefused."""
+        """Yield the answer while it is written; each Reply contains the whole text so far.
+
+        Raises TransientError or ModelRefused.
+        """
         import openai
 
         while True:
@@ -124,7 +130,7 @@ class Chat:
                         )
                     yield reply
         except Exception as error:
-            # The client lets the transport's own errors through once a stream has begun.
+            # Once a stream has begun, the client passes on the transport's own errors.
             if isinstance(error, ModelError):
                 raise
             raise self._failures.broken_stream(error) from None
@@ -134,7 +140,7 @@ class Chat:
     def _options(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> tuple[dict[str, Any], int]:
-        """The request, and how many tokens of answer it asks for."""
+        """Return the request, and the number of answer tokens that it allows."""
         answer_tokens = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
         options = self._capabilities.options(schema, json_mode, self._settings.temperature, answer_tokens)
         return {"model": self._settings.model, "messages": list(messages), **options}, answer_tokens
@@ -145,7 +151,7 @@ def _chars(messages: Sequence[ChatMessage]) -> int:
 
 
 def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
-    """The parts of a completion that are used; a server may leave any of them out."""
+    """Return the used parts of a completion; a server may omit any of them."""
     choices = getattr(answer, "choices", None)
     if not choices:
         raise TransientError("protocol", "the model server's answer contains no message")
@@ -156,7 +162,7 @@ def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
 
 
 def _is_whole(pieces: Any) -> bool:
-    """Whether a server that was asked for a stream sends the whole answer at once, as small ones and some proxies do."""
+    """Whether the server sent the whole answer at once instead of a stream, as small servers and some proxies do."""
     return str(pieces.response.headers.get("content-type", "")).startswith("application/json")
 
 
@@ -171,7 +177,7 @@ async def _read_whole(pieces: Any) -> Reply:
 
 
 def _text(content: Any) -> str:
-    """A message's text; some servers send it in parts, as it may be asked in."""
+    """Return a message's text, which some servers send in several parts."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(part for part in parts if isinstance(part, str))
@@ -179,6 +185,6 @@ def _text(content: Any) -> str:
 
 
 def _tokens(usage: Any, name: str) -> int:
-    """A count of tokens, which costs no answer where it is none."""
+    """Return a token count, or 0 if it is invalid."""
     count = getattr(usage, name, None)
     return int(count) if isinstance(count, int | float) and 0 < count < MAX_TOKENS else 0

@@ -1,4 +1,4 @@
-"""Asking a model for JSON: each call is tried again as `retry` says, in the way that `response_format` has found to work."""
+"""Asks a model for JSON. Calls are repeated according to `retry`, with the format that `response_format` found to work."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -20,21 +20,21 @@ __all__ = ["DEFAULT_MAX_TOKENS", "ChatMessage", "CountCall", "CountTokens", "Mod
 
 DEFAULT_MAX_TOKENS = 4096
 PARSED_INLINE_CHARS = 2048
-"""A longer answer is parsed in a thread: repairing it may take a second."""
+"""A longer answer is parsed in a thread, because repairing it may take a second."""
 
 CountCall = Callable[[str, str], None]
-"""Called with the purpose and the outcome of every try, both fixed words.
+"""Called with the purpose and the outcome of every try; both are fixed words.
 
-Purposes: "entities", "triples", "filter", "query_entities", "thought", "judge", "subquery", "evolve", "merge",
-"answer", "verdict", "probe".
+Purposes: "entities", "triples", "filter", "query_entities", "thought", "judge", "subquery", "evolve", "merge", "answer",
+"verdict", "probe".
 """
 CountTokens = Callable[[str, int, int], None]
-"""Called with the purpose, prompt tokens and completion tokens of every answer, of use or not."""
+"""Called with the purpose, prompt tokens and completion tokens of every answer, usable or not."""
 T = TypeVar("T")
 
 
 class ModelClient:
-    """One server and model. On one event loop."""
+    """A client for one server and model, used on one event loop."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ModelClient:
         count_tokens: CountTokens = lambda _purpose, _prompt, _completion: None,
         chat: Chat | None = None,
     ) -> None:
-        """`chat`: what carries the calls, by default OpenAI's client."""
+        """`chat` sends the calls; by default OpenAI's client."""
         self.settings = settings
         self.count_call = count_call
         self._count_tokens = count_tokens
@@ -51,7 +51,10 @@ class ModelClient:
         self._chat = chat or Chat(settings, self._capabilities)
 
     def at_temperature(self, temperature: float | None) -> "ModelClient":
-        """This client with another temperature, itself for None. Both share the connection, which this one closes."""
+        """Return a client with another temperature, or this client for None.
+
+        Both share the connection, which only this client closes.
+        """
         if temperature is None or temperature == self.settings.temperature:
             return self
         other = copy(self)
@@ -73,14 +76,14 @@ class ModelClient:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         before_try: Callable[[], None] = lambda: None,
     ) -> tuple[T, Reply]:
-        """What `read` makes of the JSON answer, and the answer itself with the tokens of every try that was answered.
+        """Return the result of `read` on the JSON answer, and the answer with the tokens of every answered try.
 
-        An answer that ends in the middle is asked for once more, also where the server says that it is whole; the second one
-        is taken as far as it goes, as `cut`.
+        An incomplete answer is requested once more, even if the server declares it complete; a second incomplete answer is used
+        and marked as `cut`.
 
-        `read` raises BadAnswer for JSON of no use. `retries` is how often a failure is tried again, `[llm] max_retries` by
-        default. `before_try` is called before every try but those that follow a 429; it may raise to end the call. Raises
-        ModelDown, ModelRefused or BadAnswer, with the tokens of the answers that were of no use.
+        `read` raises BadAnswer for unusable JSON. `retries` is the number of repetitions after failures, by default `[llm]
+        max_retries`. `before_try` is called before every try that does not follow a 429; it may raise to end the call. Raises
+        ModelDown, ModelRefused or BadAnswer, with the tokens of the unusable answers.
         """
         tries = ModelCallRetries(self.settings.max_retries if retries is None else retries)
         rate_limited = asked_again = False
@@ -90,7 +93,7 @@ class ModelClient:
                 before_try()
             rate_limited = False
             try:
-                failed = tries.failed - tries.unanswered  # what took no call says nothing of how it was asked
+                failed = tries.failed - tries.unanswered  # an unanswered try says nothing about the format
                 reply = await self._limited(purpose, messages, schema, limiter, max_tokens, failed)
                 self._count_tokens(purpose, reply.prompt_tokens, reply.completion_tokens)
                 spent = replace(
@@ -110,7 +113,7 @@ class ModelClient:
                 asked_again = True
             except BadAnswer as error:
                 self.count_call(purpose, error.kind)
-                if reply.cut:  # the caller may ask for less at a time
+                if reply.cut:  # the caller may then ask for less at a time
                     raise _with_tokens(ModelRefused(str(error), too_long=True), spent) from None
                 if not tries.again_after_bad_answer():
                     raise _with_tokens(error, spent) from None
@@ -126,7 +129,7 @@ class ModelClient:
                 raise
 
     async def probe(self) -> None:
-        """Returns when the server answers a question of a few tokens; raises ModelDown when it does not."""
+        """Send a question of a few tokens, and return if the server answers. Raises ModelDown otherwise."""
         try:
             await self._chat.complete([user_message("Say OK.")], None, "words", 16)
         except (TransientError, ModelRefused) as error:
@@ -137,7 +140,10 @@ class ModelClient:
     async def stream(
         self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int = DEFAULT_MAX_TOKENS
     ) -> AsyncGenerator[Reply, None]:
-        """The answer as it is written: each Reply holds the whole text so far. One try. Raises ModelDown or ModelRefused."""
+        """Yield the answer while it is written; each Reply contains the whole text so far.
+
+        Makes one try. Raises ModelDown or ModelRefused.
+        """
         json_mode: str | None = self._capabilities.json_mode
         while json_mode is not None:
             began, reply = False, Reply("")
@@ -204,6 +210,6 @@ class ModelClient:
 
 
 def _with_tokens(error: ModelError, reply: Reply) -> ModelError:
-    """The error with the tokens that were paid before it came."""
+    """Return the error with the tokens that were spent before it."""
     error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     return error

@@ -1,7 +1,7 @@
-"""The control tokens of chat templates, and how a text is freed of them before it is quoted in a prompt.
+"""Lists the control tokens of chat templates, and neutralises them in a text that is quoted in a prompt.
 
-A model's server puts each message between control tokens. Many servers turn the spelling of such a token inside a message into
-the token itself, so a document that contains it could end its own message and begin one of the operator's.
+A model's server puts each message between control tokens. Many servers convert the spelling of such a token inside a message to
+the token itself. A document with that spelling could therefore end its own message and begin one of the operator's.
 """
 
 import re
@@ -13,12 +13,12 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class TemplateTokens:
-    """The control tokens of one family of chat templates. `source`: the document that defines them."""
+    """The control tokens of one family of chat templates. `source` is the document that defines them."""
 
     source: str
     tokens: tuple[str, ...]
     own_case: tuple[str, ...] = ()
-    """Tokens that are words in brackets, as manuals have them ("[args]"): they count in this case only."""
+    """Tokens that are also ordinary words in brackets, such as "[args]" in manuals; they are matched in this case only."""
 
 
 CONTROL_TOKENS: Mapping[str, TemplateTokens] = {
@@ -159,22 +159,22 @@ CONTROL_TOKENS: Mapping[str, TemplateTokens] = {
         ),
     ),
 }
-"""Control tokens by family of templates. Names of roles ("User:", "### Instruction:") are no tokens: they are plain text."""
+"""Control tokens by template family. Role names ("User:", "### Instruction:") are plain text and not tokens."""
 
 _BARRED = r"<\|[^\s<>|]{1,64}\|?>|<[^\s<>|]{1,64}\|>"
-"""The general form, `<|…|>`, `<|…>` or `<…|>`: models that are not in the table use it too."""
+"""The general form, `<|…|>`, `<|…>` or `<…|>`, which models outside the table use too."""
 _GAP = r"\s{0,3}"
-"""Spaces that a reader overlooks within a token of the table."""
+"""Spaces between the parts of a token of the table, which matching ignores."""
 _STAND_INS = str.maketrans("<>[]", "‹›⟦⟧")
 _BARS = str.maketrans("|｜", "¦¦")
-"""What takes a delimiter's place: characters that look alike, and that no normalisation turns back."""
+"""Replacements for delimiters: similar characters that no normalisation converts back."""
 
 
 def neutralise_control_tokens(text: str) -> str:
-    """`text` with other brackets around everything that a chat template's control token could be read from.
+    """Replace the brackets of everything in `text` that could be parsed as a control token of a chat template.
 
-    One character takes the place of one, so the text keeps its length and stays readable. A token is recognised in any case,
-    with spaces or invisible characters in it, and in every spelling that Unicode's normalisation makes it of. Idempotent.
+    Each character is replaced by one character, so the text keeps its length and remains readable. Tokens are recognised in any
+    case, with spaces or invisible characters in them, and in every spelling that Unicode normalises to the token. Idempotent.
     """
     plain = text if text.isascii() else unicodedata.normalize("NFKD", text)
     if not any(opener in plain for opener in "<[|"):
@@ -188,7 +188,7 @@ def neutralise_control_tokens(text: str) -> str:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where tokens are in the text, ascending."""
+    """Yield the positions of tokens in the text, in ascending order."""
     if text.isascii():
         yield from (found.span() for found in _TOKEN.finditer(text))
         return
@@ -204,7 +204,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(65_536)
 def _visible(char: str) -> str:
-    """The character as normalisation spells it, without what is not seen: marks, and characters without a width."""
+    """Return the character in normalised spelling, without invisible parts (combining marks and zero-width characters)."""
     return "".join(
         each
         for each in unicodedata.normalize("NFKD", char)
@@ -213,7 +213,7 @@ def _visible(char: str) -> str:
 
 
 _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"
-"""Letters and symbols that are blank: Hangul fillers, and the empty Braille pattern."""
+"""Blank letters and symbols: Hangul fillers, and the empty Braille pattern."""
 
 
 def _other_brackets(token: str) -> str:
@@ -222,7 +222,7 @@ def _other_brackets(token: str) -> str:
 
 
 def _stand_in(char: str) -> str:
-    """What stands in for a bracket, in whatever width it was written; any other character is itself."""
+    """Return the replacement for a bracket of any width, and any other character unchanged."""
     plain = char if char.isascii() else _visible(char)
     return plain.translate(_STAND_INS) if plain in ("<", ">", "[", "]") else char
 

@@ -1,4 +1,4 @@
-"""What a failed request means: worth another try, a refusal of this very request, or worth repeating without an option."""
+"""Classifies a failed request: worth another try, refused for good, or worth repeating without an option."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -16,19 +16,19 @@ CONFIGURATION_ERRORS = {
     404: "no such address or model",
     405: "no such address",
 }
-"""What a server means by these statuses, whatever else it says."""
+"""The meaning of these statuses, whatever text the server adds."""
 NOT_READY = 503
-"""What a server says while it loads its model, and a proxy whose server does not run."""
+"""Sent by a server that is loading its model, and by a proxy whose server is not running."""
 REFUSED_REQUEST_STATUSES = (400, 413, 422, 501)
 REFUSED_FORMAT = "response_format"
-"""llama-cpp-python's server answers 500 to a way of asking for JSON that it does not know, and names the option."""
+"""llama-cpp-python's server answers 500 to an unsupported JSON format, with the option's name in its message."""
 PROTOCOL_ERRORS = (ValueError, TypeError, AttributeError, LookupError)
-"""What OpenAI's client, or reading its answer, raises for a body that is no answer in the protocol."""
+"""Errors that OpenAI's client, or parsing its answer, raises for a body that does not follow the protocol."""
 MAX_MESSAGE_CHARS = 400
 
 
 class TransientError(ModelError):
-    """One try failed in a way that another may not. `outcome` is a fixed word for counting; `unavailable`: see ModelDown."""
+    """One try failed, and another one may succeed. `outcome` is a fixed word for counting; for `unavailable` see ModelDown."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class TransientError(ModelError):
 
 
 class Failures:
-    """What failed requests to one server mean. No message names its key."""
+    """Classifies failed requests to one server. No message contains its key."""
 
     def __init__(self, base_url: str, key: str | None, timeout_s: float, capabilities: ServerCapabilities) -> None:
         self._host = base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
@@ -58,10 +58,10 @@ class Failures:
         self._capabilities = capabilities
 
     def raise_unless_repeatable(self, error: Exception, reduce: Callable[[], bool]) -> None:
-        """Returns where the same request is worth repeating at once, without an option that was refused.
+        """Return if the same request is worth repeating immediately, without an option that was refused.
 
-        Else raises TransientError or ModelRefused. `reduce` is called where the request was too long, and returns whether
-        it is to be repeated with fewer tokens for the answer.
+        Otherwise, raises TransientError or ModelRefused. `reduce` is called if the request was too long; it returns whether to
+        repeat it with fewer tokens for the answer.
         """
         import openai
 
@@ -81,7 +81,7 @@ class Failures:
         if status == 429:
             raise self._transient("429", "accepts no more calls (429)", f": {complaint}", after=after) from None
         if 300 <= status < 400:
-            # To follow it would give the passages to a server that nobody named.
+            # Following the redirect would send the passages to a server that the user did not configure.
             what = f"redirects to another address ({status}), which hippod does not follow"
             hint = f": set base_url to it if it is right: {error.response.headers.get('location', '')}"
             raise self._transient(str(status), what, hint) from None
@@ -115,12 +115,12 @@ class Failures:
         after: float | None = None,
         unavailable: bool = False,
     ) -> TransientError:
-        """`cause` is the server's own text, for the message alone; `loggable_cause` takes its place in the log."""
+        """Return the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause` instead."""
         loggable = self._message(what + loggable_cause)
         return TransientError(outcome, self._message(what + cause), after, loggable, unavailable)
 
     def _message(self, what: str) -> str:
-        """One line without the key."""
+        """Return the message on one line, without the key."""
         line = " ".join(f"the model server {self._host} {what}".split())
         if self._key:
             line = line.replace(self._key, "***")
@@ -133,7 +133,7 @@ def _cause(error: Exception) -> str:
 
 
 def _cause_without_content(error: Exception) -> str:
-    """The cause without what a server wrote. In full where no connection was made: nothing had been sent by then."""
+    """Return the cause without the server's text, or the full cause if no connection was made and hence nothing was sent."""
     inner: BaseException = error.__cause__ or error
     return (str(inner) if _not_connected(error) else "") or type(inner).__name__
 

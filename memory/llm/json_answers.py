@@ -1,4 +1,4 @@
-"""Parses a model's text as JSON: as it is, else without the text around it, else repaired by a library."""
+"""Parses a model's text as JSON: unchanged, without the text around it, or repaired by a library."""
 
 import json
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ from memory.llm.errors import BadAnswer
 MAX_ANSWER_CHARS = 2_000_000
 MAX_DEPTH = 40
 MAX_REPAIRED_CHARS = 16_384
-"""Repairing takes time that grows with the square of some broken texts (16 KiB: about a second); the rest is cut off."""
+"""For some broken texts, the time of a repair grows with the square of the length (about a second for 16 KiB). Further
+characters are cut off."""
 _THINKING_BEGINS, _THINKING_ENDS = "<think>", "</think>"
-"""The marks around a reasoning model's thinking."""
+"""The marks around the thinking of a reasoning model."""
 _JSON_ERRORS = (ValueError, RecursionError)
-"""What reading JSON raises for a text that is none, and for one that opens more brackets than the stack is deep."""
+"""Errors of the JSON parser for invalid text, and for text with more nested brackets than the stack allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedJson:
     """A value, and how it was parsed: "ok", "surrounded" (prose or a code fence around it) or "repaired".
 
-    `whole` is False where the text ends within the value.
+    `whole` is False if the text ends within the value.
     """
 
     value: Any
@@ -31,7 +32,10 @@ class ParsedJson:
 
 
 def parse(text: str) -> ParsedJson:
-    """The JSON in `text`. Raises BadAnswer where there is none, or where it is a bomb. May take a second for a long text."""
+    """Return the JSON in `text`. May take a second for a long text.
+
+    Raises BadAnswer if there is none, or if the text is too long or nested too deeply.
+    """
     if len(text) > MAX_ANSWER_CHARS:
         raise BadAnswer("bomb", f"the model wrote {len(text):,} characters")
     text = _without_thinking(text)
@@ -62,7 +66,10 @@ def parse(text: str) -> ParsedJson:
 
 
 def get_field(value: Any, *names: str) -> Any:
-    """The value under one of `names` in an object, or in the first of a list's objects that has it; else BadAnswer."""
+    """Return the value of the first of `names` in an object, or in the first object of a list that has one.
+
+    Raises BadAnswer if there is none.
+    """
     for candidate in [value, *(value if isinstance(value, list) else [])]:
         if isinstance(candidate, dict):
             for name in names:
@@ -72,19 +79,19 @@ def get_field(value: Any, *names: str) -> Any:
 
 
 def replace_surrogates(text: str) -> str:
-    """`text` without halves of surrogate pairs, which have no UTF-8: what is left of an emoji that was cut in the middle."""
+    """Return `text` with unpaired surrogates, such as half of an emoji, replaced; they have no UTF-8 encoding."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole_number(value: Any) -> int | None:
-    """A whole number, also one written as text; None for anything else."""
+    """Return an integer, also one written as text; None for any other value."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def parse_partial(text: str) -> Any:
-    """The certain part of an unfinished JSON text; `None` where nothing is. For showing an answer while it is written."""
+    """Return the certain part of an unfinished JSON text, or `None`. For showing an answer while it is written."""
     text = text.rpartition(_THINKING_ENDS)[2]
     start = text.find("{")
     if (
@@ -101,14 +108,14 @@ def parse_partial(text: str) -> Any:
 
 
 def _opening(text: str) -> int:
-    """The index of the first bracket of JSON, -1 where there is none."""
+    """Return the index of the first JSON bracket, or -1 if there is none."""
     return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
 
 
 def _without_thinking(text: str) -> str:
-    """What follows a reasoning model's thinking, where the server leaves that in the answer, drafts of JSON and all.
+    """Return the text after a reasoning model's thinking, which may contain drafts of JSON.
 
-    An answer may quote the mark that ends thinking: what is JSON as a whole is taken as it is.
+    An answer may quote the mark that ends thinking, so text that is JSON as a whole is returned unchanged.
     """
     if _THINKING_ENDS not in text:
         return text
@@ -128,12 +135,12 @@ def _ends_within(text: str) -> bool:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets are nested outside of strings; it stops counting one beyond `MAX_DEPTH`."""
+    """Return the maximum nesting depth of brackets outside strings. Counting stops at `MAX_DEPTH` + 1."""
     return _scan(text)[0]
 
 
 def _scan(text: str) -> tuple[int, int, bool]:
-    """The deepest nesting of brackets outside of strings, that at the end, and whether the end is inside a string."""
+    """Return the maximum depth of brackets outside strings, the depth at the end, and whether the end is in a string."""
     depth = deepest = 0
     inside = escaped = False
     for char in text:

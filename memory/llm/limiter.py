@@ -1,9 +1,10 @@
-"""How many calls a server takes: at once, and a second. Both are learnt from which calls it accepts and which it refuses.
+"""Learns how many calls a server accepts, concurrently and per second, from which calls it accepts and refuses.
 
-What a server says is believed before anything that is estimated: `Retry-After`, and `x-ratelimit-*` of every answer. A refusal
-(429) otherwise says that one of two limits was too high: the calls at once where more were under way than when others were
-accepted, else the calls a second. A rate is only ever estimated from calls that were accepted. Where none was, the server is
-away, and one call at a time finds out when it is back. Failures (5xx, timeouts) lower the calls at once.
+Statements of the server take precedence over estimates: `Retry-After`, and the `x-ratelimit-*` headers of every answer. Without
+them, a refusal (429) means that one of two limits was too high: the number of concurrent calls if more were under way than when
+others were accepted, otherwise the calls per second. A rate is only estimated from accepted calls. If no call was accepted, the
+server is unavailable, and one call at a time tests whether it is back. Failures (5xx, timeouts) lower the number of concurrent
+calls.
 """
 
 import asyncio
@@ -18,90 +19,93 @@ from memory.llm.adaptive_limit import AdaptiveLimit
 from memory.llm.rate_headers import RateLimit
 
 START_CALLS = 8
-"""Calls at once at the start, before anything is known of the server; one more for each answer until the first trouble."""
+"""Concurrent calls at the start, when nothing is known about the server; one more for each answer until the first failure."""
 DEFAULT_PAUSE_S = 0.5
-"""How long calls wait after a refusal that does not say how long."""
+"""Seconds that calls wait after a refusal without a stated wait."""
 OUTAGE_PAUSE_S = 1.0
-"""The same where nothing is accepted."""
+"""Seconds that calls wait after such a refusal during an outage."""
 BRIEF_S = 2.0
-"""A server that asks for no longer wait than this is slowed down for, not waited for, once its rate is known."""
+"""If the server asks for at most this wait and its rate is known, calls are slowed down instead of paused."""
 SETTLE_S = 0.25
-"""Until then the calls under way show which of them were refused together."""
+"""Seconds after a refusal in which calls under way may be refused for the same reason."""
 RECENT_S = 3.0
-"""The time over which the accepted rate is measured, at least."""
+"""Minimum number of seconds over which the accepted rate is measured."""
 ENOUGH_CALLS = 8
-"""Fewer accepted calls make no estimate that is worth holding on to."""
+"""Minimum number of accepted calls for a reliable estimate."""
 RATE_BACKOFF, RATE_PLATEAU = 0.95, 0.97
-"""The parts of a rate that was refused at which calls go on, and which is believed to be accepted."""
+"""After a refused rate: the share of it at which calls continue, and the share that is assumed to be accepted."""
 REPEATED_BACKOFF = 0.8
-"""The same for a rate that was lowered twice and is refused again before it has recovered."""
+"""`RATE_BACKOFF` for a rate that was lowered twice and is refused again before it has recovered."""
 SLOW_RATE = 2.0
-"""Below so many calls a second a rate grows more slowly: by calls, not by seconds."""
+"""Below this number of calls per second, a rate grows with the number of calls and not with the seconds."""
 LEVELS = 64
-"""Accepted calls of which it is remembered how many were under way."""
+"""Number of accepted calls whose concurrency is remembered."""
 LEVEL_OUTLIERS = 8
-"""One in so many of them is passed over: a call that hangs makes those beside it look like more."""
+"""One in this many remembered calls is ignored as an outlier: a call that hangs raises the concurrency of the others."""
 OUTAGE_FAILURES = 4
-"""So many failures in a row are an outage, which says nothing of how many calls the server takes."""
+"""Number of consecutive failures that count as an outage, from which no limit is learnt."""
 
 
 @dataclass(slots=True)
 class LimitedCall:
-    """A call in its slot. `inside`: calls under way when it began, itself included."""
+    """A call in its slot. `inside` is the number of calls under way when it began, including itself."""
 
     began: float
     inside: int
     probes_rate: bool
-    """Whether it was the rate that held it back, and at a level that is not known to be accepted."""
+    """Whether the rate limit delayed the call, at a level that is not known to be accepted."""
     accepted: bool = True
-    """False once it has been refused or has failed."""
+    """False once the call was refused or failed."""
 
 
 class Limiter:
-    """On one event loop. Each call runs inside a `slot()`; `succeeded`, `refused` or `troubled` reports its outcome."""
+    """Limits the calls on one event loop.
+
+    Each call runs inside a `slot()`; `succeeded`, `refused` or `troubled` report its outcome.
+    """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._window = AdaptiveLimit(min(START_CALLS, most), most)
-        """Calls at once."""
+        """Number of concurrent calls."""
         self._rate = AdaptiveLimit(math.inf)
-        """Calls a second; infinite until the first refusal."""
+        """Calls per second; infinite until the first refusal."""
         self._waited_for: AdaptiveLimit | None = None
-        """The limit that holds the next call back: only what is used in full grows."""
+        """The limit that delays the next call. Only a fully used limit is raised."""
         self._grown_at = clock()
         self._calls_under_way = 0
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
         self._next = 0.0
         self._paused_until = self._told_until = 0.0
-        """When calls go on, and when the server said that they may: the latter is later where others are being accepted."""
+        """When calls continue, and when the server said they may. The latter is later if other calls are being accepted."""
         self._refusal: tuple[float, LimitedCall] | None = None
-        """The first of the refusals that came together, until the pause after them is over."""
+        """The first of the refusals that came together, until the pause after them ends."""
         self._resumed_at = clock()
         self._calls: list[LimitedCall] = []
-        """Since the last refusal."""
+        """Calls since the last refusal."""
         self._levels: deque[LimitedCall] = deque(maxlen=LEVELS)
         self._exceeded = False
         self._early_refusals = 0
         self._outage = False
         self._failures = 0
         self._window_before = replace(self._window)
-        """Before the first of the failures in a row."""
+        """The state of `_window` before the first of the consecutive failures."""
         self._header_spacing_s = self._header_until = 0.0
 
     @property
     def inside(self) -> int:
-        """Calls under way."""
+        """Number of calls under way."""
         return self._calls_under_way
 
     @property
     def rate(self) -> float | None:
-        """Calls a second that are allowed at present, None while no server has refused any."""
+        """Calls per second that are currently allowed; None if the server has not refused any."""
         return None if self._rate.value == math.inf else self._rate.value
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[LimitedCall]:
-        """Waits for a turn, first come first served."""
+        """Wait for a turn (first come, first served) and hold the slot."""
         call = await self._enter()
         try:
             yield call
@@ -147,7 +151,7 @@ class Limiter:
         self._grown_at = now
 
     def succeeded(self, limit: RateLimit | None = None) -> None:
-        """`limit`: what the answer's headers said."""
+        """Record an accepted call. `limit` is from the answer's headers."""
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:
@@ -162,7 +166,7 @@ class Limiter:
                 self._next = max(self._next, now + limit.reset_s)
 
     def troubled(self, call: LimitedCall) -> None:
-        """A timeout, a lost connection, a server error."""
+        """Record a timeout, a lost connection or a server error."""
         call.accepted = False
         for other in (*self._levels, *self._calls):
             other.inside -= call.began < other.began
@@ -176,14 +180,15 @@ class Limiter:
             window.value, window.plateau = self._window_before.value, self._window_before.plateau
             self._outage = True
             return
-        # Half a call less for each failure: half as many calls after a round that failed, and no matter for one in a hundred.
+        # Half a call less for each failure: a round of failures halves the concurrency, one failure in a hundred has little
+        # effect.
         lost = max(0.0, min(0.5, window.value - 1))
         plateau = window.value if window.plateau is None else window.plateau
         window.value -= lost
         window.plateau = max(window.value, plateau - lost / 2)
 
     def refused(self, call: LimitedCall, retry_after_s: float | None) -> None:
-        """429: the server takes no more at present."""
+        """Record a 429: the server accepts no more calls at present."""
         now = self._clock()
         call.accepted = False
         if self._refusal is None:
@@ -198,7 +203,7 @@ class Limiter:
             self._paused_until = self._told_until
 
     def _learn(self, now: float) -> None:
-        """After a refusal, when it is known which calls were refused with it."""
+        """Learn from a refusal, once it is known which calls were refused with it."""
         assert self._refusal is not None
         (at, refused), self._refusal = self._refusal, None
         accepted = [call for call in self._calls if call.accepted and call.began <= at]
@@ -219,7 +224,7 @@ class Limiter:
     def _lower_rate(self, accepted: list[LimitedCall], at: float, now: float) -> None:
         rate = self._rate
         if rate.value == math.inf:
-            # The pause counts: what a server lets calls be saved up comes back in it.
+            # The span includes the pause, in which a server whose quota accumulates replenishes it.
             span = max(1.0, now - at)
             count = sum(call.began >= at - span for call in accepted)
             estimate = max(count, 1) / span
@@ -237,6 +242,6 @@ class Limiter:
         rate.back_off(factor * refused, factor * refused * RATE_PLATEAU / RATE_BACKOFF)
 
     def _remember_levels(self, calls: list[LimitedCall]) -> None:
-        """A long time without a refusal: only what is needed of its calls stays."""
+        """After a long time without a refusal, keep only the needed data of its calls."""
         self._levels.extend(call for call in calls[:-LEVELS] if call.accepted)
         del calls[:-LEVELS]

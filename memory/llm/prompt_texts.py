@@ -1,7 +1,7 @@
-"""The prompts' texts: each stands beside the code that sends it, and a file may put another in its place.
+"""The texts of the prompts. Each default is next to the code that sends it, and a file can replace it.
 
-A file has what the model is to do. hippod adds what keeps an answer readable and material apart from orders: the warning about
-quoted text, and the JSON that is wanted. Files are read and checked once, at the start.
+A file contains the task for the model. hippod adds the parts that keep answers parsable and material separate from
+instructions: the warning about quoted text, and the requested JSON. Files are read and checked once, at the start.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ PROMPTS: Mapping[str, str] = {
     "compare": "`eval --judge`: which of two answers is better by one criterion.",
     "correct": "`eval --judge`: whether an answer says what a known one says.",
 }
-"""Every prompt by the name of its file, and what it is for."""
+"""Every prompt by the name of its file, with its purpose."""
 ENDING = ".txt"
 MAX_PROMPT_BYTES = 32_768
 
@@ -30,23 +30,23 @@ _replaced: dict[str, str] = {}
 
 
 class BadPromptFile(ValueError):
-    """A file of prompts that cannot be used. The message is one sentence and names the file."""
+    """A prompt file is invalid. The message is one sentence and names the file."""
 
 
 def prompt_text(name: str, default: str) -> str:
-    """What the model is told to do at this call: the text of the file `name`, else `default`."""
+    """Return the model's task for this call: the text of the file `name`, or `default`."""
     assert name in PROMPTS, name
     return _replaced.get(name, default)
 
 
 def replace_prompts(texts: Mapping[str, str]) -> None:
-    """Puts these texts in the place of the prompts' own, and takes earlier ones back. For the start of a process."""
+    """Replace the prompts' own texts by these, and undo earlier replacements. Called at the start of a process."""
     _replaced.clear()
     _replaced.update({name: f"{text.rstrip()} " for name, text in texts.items()})
 
 
 def read_prompt_files(folder: Path) -> dict[str, str]:
-    """The texts in `folder`, by the prompts' names. Raises BadPromptFile; files that do not end in .txt are passed over."""
+    """Return the texts in `folder` by prompt name. Ignores files that do not end in .txt. Raises BadPromptFile."""
     try:
         files = sorted(path for path in folder.iterdir() if path.name.endswith(ENDING))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a server's headers say about its rate limit: `Retry-After`, `retry-after-ms`, and OpenAI's `x-ratelimit-*`."""
+"""Parses the headers about a server's rate limit: `Retry-After`, `retry-after-ms`, and OpenAI's `x-ratelimit-*`."""
 
 import re
 import time
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 MAX_WAIT_S = 3600.0
-"""A longer wait is taken for a mistake of the server's."""
+"""A longer wait is treated as a mistake of the server."""
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """`remaining`: calls that the server takes before `reset_s` seconds are over."""
+    """`remaining` is the number of calls that the server accepts within the next `reset_s` seconds."""
 
     remaining: int
     reset_s: float
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds after which a refused call may come again; None where the headers do not say."""
+    """Return the seconds after which a refused call may be repeated; None if the headers do not say."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
         seconds = _number(value)
@@ -36,19 +36,19 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def rate_limit_of(headers: Mapping[str, str]) -> RateLimit | None:
-    """The tighter of the limits of requests and tokens; None where the headers name none that can be read."""
+    """Return the tighter of the limits of requests and tokens; None if the headers have no valid limit."""
     found = []
     for what in ("requests", "tokens"):
         remaining = _number(headers.get(f"x-ratelimit-remaining-{what}", ""))
         reset_s = duration_s(headers.get(f"x-ratelimit-reset-{what}", ""))
         if remaining is not None and reset_s is not None and 0 <= reset_s <= MAX_WAIT_S:
-            # Tokens are no calls: of them only their end says how many calls are left.
+            # The number of calls that the remaining tokens allow is unknown, except if no tokens are left.
             found.append(RateLimit(int(remaining) if what == "requests" or remaining <= 0 else 1 << 30, reset_s))
     return min(found, key=lambda limit: (limit.remaining, -limit.reset_s), default=None)
 
 
 def duration_s(text: str) -> float | None:
-    """Seconds of "1s", "6m0s", "20ms" or "1.5"; None for anything else."""
+    """Return the seconds of "1s", "6m0s", "20ms" or "1.5"; None for any other text."""
     if (seconds := _number(text)) is not None:
         return seconds
     parts = _PARTS.findall(text.strip())
@@ -65,7 +65,7 @@ def _number(text: str) -> float | None:
 
 
 def _until(date: str) -> float | None:
-    """Seconds until an HTTP date, 0 for a date that is over."""
+    """Return the seconds until an HTTP date, 0 for a date in the past."""
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):

@@ -1,6 +1,7 @@
-"""How a server is asked for JSON: by schema, else in JSON mode, else by the prompt alone; and which options it refuses.
+"""Learns how to ask a server for JSON (by schema, in JSON mode, or by the prompt only), and which options it refuses.
 
-Found out by asking and remembered: a server that refuses one way and takes the next is asked that way from then on.
+The result is learnt from requests and remembered: if a server refuses one format and accepts the next, it is asked in that
+format from then on.
 """
 
 from collections.abc import Mapping
@@ -23,28 +24,31 @@ class JsonSchema:
 
 
 FIRST_RECHECK_ANSWERS = 4
-"""After so many answers a way that was given up because the server failed is tried again, the next time after twice as many."""
+"""Number of answers after which a format that was dropped because the server failed is tried again; it doubles each time."""
 
 
 @dataclass(slots=True)
 class ServerCapabilities:
-    """What one server has shown: the best way to ask it for JSON, whether that ever worked, and the options that it refuses.
+    """What one server has shown: the best JSON format, whether it ever worked, and the options that it refuses.
 
-    A way that a server refuses in words is given up for good. One at which it only fails (500), before anything worked, may
-    not be at fault: it is tried again once the server answers.
+    A format that a server refuses explicitly is dropped for good. If the server only failed (500) before anything worked, the
+    format may not be the cause, and it is tried again once the server answers.
     """
 
     json_mode: str = BY_SCHEMA
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
     doubted: str | None = None
-    """The way that was given up because the server failed."""
+    """The format that was dropped because the server failed."""
     _recheck_after: int = FIRST_RECHECK_ANSWERS
     _answers: int = 0
-    """Answers since the doubted way was given up, or tried again."""
+    """Number of answers since the doubted format was dropped or tried again."""
 
     def mode_to_ask(self, failed_tries: int) -> str:
-        """The way for a call that has failed so often. Some servers fail (500) where they should refuse."""
+        """Return the format for a call that has failed `failed_tries` times.
+
+        Some servers fail (500) where they should refuse.
+        """
         if failed_tries >= 2 and not self.proven:
             return next_json_mode(self.json_mode) or self.json_mode
         if self.doubted is not None and failed_tries == 0 and self._answers >= self._recheck_after:
@@ -53,7 +57,7 @@ class ServerCapabilities:
         return self.json_mode
 
     def options(self, shape: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
-        """The request's options besides model and messages."""
+        """Return the request's options other than model and messages."""
         options: dict[str, Any] = {}
         if "temperature" not in self.dropped:
             options["temperature"] = temperature
@@ -66,7 +70,7 @@ class ServerCapabilities:
         return options
 
     def drop_option(self, complaint: str) -> bool:
-        """Whether the complaint is about an option that can be left out; it is left out from now on."""
+        """Return whether the complaint is about an option that can be omitted. If so, it is omitted from now on."""
         for option in _DROPPABLE:
             if option in complaint and option not in self.dropped:
                 self.dropped.add(option)
@@ -74,7 +78,10 @@ class ServerCapabilities:
         return False
 
     def mode_worked(self, json_mode: str, refused_better: bool = False) -> None:
-        """A request asked this way was answered. `refused_better`: after the server had refused a better way in words."""
+        """Record that a request in this format was answered.
+
+        `refused_better`: the server explicitly refused a better format before.
+        """
         self._answers += 1
         if _is_better(json_mode, self.json_mode) or refused_better:
             self.doubted = None
@@ -88,7 +95,7 @@ def _is_better(json_mode: str, other: str) -> bool:
 
 
 def next_json_mode(json_mode: str) -> str | None:
-    """The next way to ask, None after the last."""
+    """Return the next format to try, or None after the last."""
     at = JSON_MODES.index(json_mode) + 1
     return JSON_MODES[at] if at < len(JSON_MODES) else None
 

@@ -1,7 +1,7 @@
-"""The retry policy of calls to the model server: how often a failed try is repeated, and after how long.
+"""The retry policy of calls to the model server: how often a failed try is repeated, and after which pause.
 
-Requests for embeddings leave this to OpenAI's client (`memory.encoder.openai`): they need no more than it does. Calls for
-answers need three counters that it does not have.
+Embedding requests use the retries of OpenAI's client (`memory.encoder.openai`), which suffice for them. Calls for answers need
+three counters that it does not have.
 """
 
 import random
@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from memory.llm.error_classification import TransientError
 
 BAD_ANSWER_RETRIES = 2
-"""How often an answer of no use is asked for again: a model at temperature 0 seldom answers differently."""
+"""Number of repetitions after an unusable answer; a model at temperature 0 seldom answers differently."""
 MAX_RATE_LIMITED_TRIES = 30
-"""How often in a row a call may be refused with 429 before that counts as an outage."""
+"""Number of refusals with 429 of one call before they count as an outage."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 
 @dataclass(slots=True)
 class ModelCallRetries:
-    """Counts the tries of one call. `limit` is how often a failure is tried again; 429 has a limit of its own."""
+    """Counts the tries of one call. `limit` is the number of repetitions after failures; 429 has a limit of its own."""
 
     limit: int
     failed: int = 0
-    """Tries that ended without an answer, but for 429."""
+    """Number of tries that ended without an answer, except 429."""
     unanswered: int = 0
-    """Of those, the tries in which the server took no call at all."""
+    """Number of those tries in which the server did not accept the call."""
     rate_limited: int = 0
     bad_answers: int = 0
 
     def pause_after(self, error: TransientError) -> float | None:
-        """Seconds to wait before the next try; None where there is none.
+        """Return the seconds to wait before the next try; None if there is none.
 
-        What the server asked for and up to a tenth more; else exponential backoff, the second half of it random.
+        The wait is what the server asked for plus up to a tenth, otherwise exponential backoff with a random second half.
         """
         self.rate_limited += error.rate_limited
         self.failed += not error.rate_limited
@@ -44,6 +44,6 @@ class ModelCallRetries:
         return min(FIRST_PAUSE_S * 2.0**doublings, LONGEST_PAUSE_S) * (0.5 + 0.5 * random.random())
 
     def again_after_bad_answer(self) -> bool:
-        """Whether an answer of no use is worth asking for again."""
+        """Whether an unusable answer is worth another request."""
         self.bad_answers += 1
         return self.bad_answers <= min(BAD_ANSWER_RETRIES, self.limit)

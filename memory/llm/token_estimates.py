@@ -1,4 +1,4 @@
-"""Tokens of prompts and answers, estimated where the server does not count them."""
+"""Estimates the tokens of prompts and answers if the server does not count them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,29 +6,29 @@ from memory.llm.client import ChatMessage, Reply
 from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 
 CHARS_PER_TOKEN = 3
-"""On the safe side for most scripts."""
+"""A cautious value for most scripts."""
 
 
 def text_tokens(texts: Iterable[str]) -> int:
-    """Tokens of some texts together, estimated."""
+    """Return the estimated number of tokens of all texts together."""
     return sum(map(len, texts)) // CHARS_PER_TOKEN
 
 
 def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
-    """Tokens of a prompt, estimated."""
+    """Return the estimated number of tokens of a prompt."""
     return text_tokens(message["content"] for message in prompt)
 
 
 def reply_tokens(prompt: Sequence[ChatMessage], reply: Reply) -> tuple[int, int]:
-    """Prompt and completion tokens of a reply: as the server counts them, else estimated."""
+    """Return the prompt and completion tokens of a reply: the server's counts, or estimates."""
     return reply.prompt_tokens or prompt_tokens(prompt), reply.completion_tokens or text_tokens([reply.text])
 
 
 def failed_call_tokens(error: ModelError, prompt: int, max_tokens: int) -> tuple[int, int]:
-    """Prompt and completion tokens of a failed call: as the server counted them, else estimated.
+    """Return the prompt and completion tokens of a failed call: the server's counts, or estimates.
 
-    An answer of no use was paid for. An answer that was cut off, which is refused as too long, took all of `max_tokens`.
-    `prompt` is the estimate for the prompts that were sent.
+    An unusable answer is charged. An answer that was cut off, which is reported as too long, used all of `max_tokens`. `prompt`
+    is the estimate for the prompts that were sent.
     """
     if error.prompt_tokens or error.completion_tokens:
         return error.prompt_tokens, error.completion_tokens

@@ -1,1 +1,1 @@
-"""From a query to ranked passages: modes, linking, seeds, recognition memory, Personalized PageRank."""
+"""Retrieval: from a query to ranked passages by modes, linking, seeds, recognition memory and Personalized PageRank."""

@@ -1,9 +1,9 @@
-"""Groups of near-duplicates among the candidates of a query: only the leader of a group takes part.
+"""Groups near-duplicates among the candidates of a query; only the leader of each group takes part in linking.
 
-Otherwise a few hundred copies of one passage take all places among the nearest passages and among those with the query's words,
-make words and phrases look common, and draw the walk to themselves. The other passages score as if the copies were not in the
-memory, except that synonym edges which `synonym_max` cut off stay cut off. A copy that is left out stays in the ranking: its
-score is that of the leader divided by the number of passages in the group.
+Without groups, a few hundred copies of one passage would fill the lists of nearest passages and of passages with the query's
+words, make words and phrases look common, and attract the walk. The other passages get the scores that they would have without
+the copies, except that synonym edges which `synonym_max` removed stay removed. A copy that is left out remains in the ranking;
+its score is the leader's score divided by the number of passages in the group.
 """
 
 from collections import Counter
@@ -16,17 +16,18 @@ from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, Quer
 from memory.retrieval.top_k import cosines
 
 GROUP_MIN = 3
-"""Passages of the smallest group that counts as one passage. Two versions of one text are common, and each may be an answer."""
+"""Minimum number of passages in a group. Two versions of one text are common, and each may be an answer."""
 ROUNDS_MAX = 6
-"""Searches for near-duplicates of one query. Each looks at the candidates that take the places of those left out before."""
+"""Maximum number of searches for near-duplicates per query. Each searches the candidates that replace those left out before."""
 WIDER = 4
-"""Factor of the number of candidates after a round in which at least half of them were near-duplicates."""
+"""Factor by which the number of candidates grows after a round in which at least half of them were near-duplicates."""
 WIDEST = 16
-"""Largest product of these factors: a round looks at 2,400 passages at most, so a query leaves out some 10,000 at most."""
+"""Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out about 10,000 at most.
+"""
 
 
 def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[int, int]]:
-    """The context in which only leaders take part, and the leader of each passage that was left out, by row."""
+    """Return the context in which only leaders take part, and the leader of each passage that was left out, by row."""
     leaders: dict[int, int] = {}
     factor = 1
     for _ in range(ROUNDS_MAX):
@@ -44,9 +45,9 @@ def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[i
 
 
 def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
-    """The leader of each near-duplicate whose group has `GROUP_MIN` passages.
+    """Return the leader of each near-duplicate whose group has at least `GROUP_MIN` passages.
 
-    The leader of one round may be a near-duplicate of a better passage that a later round found.
+    A leader of one round may itself be a near-duplicate of a better passage that a later round found.
     """
     last = {row: _last(leaders, row) for row in leaders}
     sizes = Counter(last.values())
@@ -60,7 +61,10 @@ def _last(leaders: Mapping[int, int], row: int) -> int:
 
 
 def _candidates(context: QueryContext, factor: int) -> list[int]:
-    """The best passages by cosine and by words, `factor` times as many as a walk starts from; the nearest first."""
+    """Return the rows of the best passages by cosine and by words, nearest first.
+
+    `factor` multiplies the number of candidates that the starts of a walk use.
+    """
     snapshot = context.snapshot
     by_words = context.best_by_words(factor * WORD_CANDIDATES)
     if context.passages_by_words:

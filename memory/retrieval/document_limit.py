@@ -1,4 +1,4 @@
-"""Diverse results: few of the first passages come from one document, so that there is place for others."""
+"""Limits the number of passages of one document among the first results, so that other documents appear too."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -7,14 +7,16 @@ from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 LIMITED_PLACES = 5
-"""The first places, in which the passages of a document are counted."""
+"""Number of first places in which the passages of a document are counted."""
 
 
 def limit_documents(
     rows: Sequence[int], document: Callable[[int], str], most: int, places: int = LIMITED_PLACES
 ) -> list[int]:
-    """`rows` in order, but the first `places` have at most `most` passages of each `document`, as long as there are
-    others: those beyond follow behind these places."""
+    """Return `rows` so that the first `places` contain at most `most` passages of each `document`.
+
+    Passages beyond this limit follow after these places. They fill the first places only if no other passages are left.
+    """
     first: list[int] = []
     pushed_back: list[int] = []
     counts: Counter[str] = Counter()
@@ -28,7 +30,8 @@ def limit_documents(
 
 
 def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[int], str]:
-    """Gives for a row the URI of the first document that holds the passage; "" where a commit has just removed the last."""
+    """Return a function from a row to the URI of the first document with that passage, or "" if a commit just removed the last
+    one."""
 
     def document(row: int) -> str:
         uris = documents.documents_with_passage(snapshot.passage_id(row))
@@ -38,5 +41,5 @@ def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[
 
 
 def fewer_passages(most: int) -> int:
-    """How many passages of a document may be among the first where links lead to others, if `most` may be otherwise."""
+    """Return the limit of passages per document if links lead to other documents; `most` is the limit without links."""
     return max(most - 1, 1)

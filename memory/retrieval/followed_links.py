@@ -1,13 +1,13 @@
-"""Links that authors set lead from the best passages to the passages of other documents.
+"""Follows links that authors set, from the best passages to the passages of other documents.
 
 A question often needs a page that it does not name: the first page says who owns a service, and links to the owner's page. Each
-of the best passages hands a part of its value on to the passages of the documents that it links to, as far as these are near
-to the question and to the passage with the link. A passage keeps the better of its own value and of what it is handed, but
-comes behind the first documents: where links are many, as in a manual, they would otherwise displace the pages that they
-lead from. Links are followed forwards only.
+of the best passages passes part of its value to the passages of the documents that it links to, depending on their similarity
+to the question and to the linking passage. A passage keeps the larger of its own value and the value that it receives. It stays
+behind the first documents, because a page with many links, as in a manual, would otherwise be displaced by its targets. Links
+are followed in one direction only.
 
-Values are standard deviations above the mean cosine. The ranking of the walk stays as it is where no link is followed: the
-passage in place i has the value of the i-th nearest of those compared.
+Values are standard deviations above the mean cosine. The passage in place i of the walk's ranking gets the value of the i-th
+nearest compared passage. If no link is followed, the ranking does not change.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,32 +27,32 @@ from store.document_snapshot import DocumentLookup
 from store.types import Link
 
 SOURCES = 10
-"""From how many passages, the best, links are followed."""
+"""Number of best passages whose links are followed."""
 SOURCE_SHARE = 0.5
-"""Of the value of a linked passage, the share that is the value of the passage with the link; the rest is the linked passage's
-similarity."""
+"""Share of the linking passage's value in the value of a linked passage; the linked passage's similarity has the remaining
+share."""
 LINK_FACTOR = 1.2
-"""Factor of the sum of both."""
+"""Factor of the weighted sum of both."""
 FIRST_DOCUMENTS = 3
-"""The best documents, which no linked passage displaces."""
+"""Number of best documents that linked passages cannot displace."""
 SOURCE_IN_SIMILARITY = 0.5
-"""Weight of the vector of the passage with the link beside the question's, when linked passages are compared with both."""
+"""Weight of the linking passage's vector when it is added to the question's vector to compare linked passages with both."""
 LINKS_MAX = 200
-"""Links of one passage that are followed, the first."""
+"""Maximum number of links followed per passage; the first ones are used."""
 TARGETS_MAX = 1_000
-"""Passages that the links of one passage lead to, the first in the order of the links and of their documents."""
+"""Maximum number of passages that one passage's links lead to, in the order of the links and of their documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Valued:
-    """The best passages, in order, and their values, shape (len(rows),), falling."""
+    """The best passages in order, and their values in descending order, shape (len(rows),)."""
 
     rows: list[int]
     values: Floats
 
 
 def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
-    """The ranking with the scores of linked passages raised; the same one where there is nothing to follow."""
+    """Return the ranking with raised scores of linked passages, or the same ranking if no link leads anywhere."""
     documents = context.documents
     if not context.settings.links or documents is None or ranking.is_dense or context.passages_by_words:
         return ranking
@@ -76,7 +76,7 @@ def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
 
 
 def _sources(context: QueryContext, document: Callable[[int], str], valued: _Valued) -> list[tuple[int, float]]:
-    """The best passages, of each document as many as may be among the first beside linked ones, with their values."""
+    """Return the best passages and their values, with as many of each document as the first places may contain."""
     values = dict(zip(valued.rows, valued.values.tolist(), strict=True))
     most = fewer_passages(context.settings.document_passages)
     sources = limit_documents(valued.rows, document, most, SOURCES)[:SOURCES]
@@ -84,7 +84,7 @@ def _sources(context: QueryContext, document: Callable[[int], str], valued: _Val
 
 
 def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:
-    """The passages that the links of a passage lead to, with the first link that leads there."""
+    """Return the passages that the links of a passage lead to, each with the first link to it."""
     snapshot, compared, passage = context.snapshot, context.passages_compared, context.snapshot.passage_id(row)
     found: dict[int, FollowedLink] = {}
     for uri, link in islice(_links(documents, passage), LINKS_MAX):
@@ -100,7 +100,7 @@ def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict
 
 
 def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]]:
-    """The links in a passage, with the document that has each there."""
+    """Yield the links in a passage, each with the document that contains it."""
     for uri in documents.documents_with_passage(passage):
         document = documents.document(uri)
         for ref in document.passages if document is not None else ():
@@ -109,7 +109,7 @@ def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]
 
 
 def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
-    """What the passage `row` of this `value` hands to each of the passages that it links to."""
+    """Return the values that the passage `row` with this `value` passes to each of its linked passages."""
     if not targets:
         return []
     vectors = context.snapshot.passage_vectors
@@ -124,9 +124,10 @@ def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int
 def _raised(
     ranking: Ranking, valued: _Valued, handed: Mapping[int, tuple[float, FollowedLink]], order: Sequence[int]
 ) -> Ranking:
-    """The ranking in which each linked passage has the score that belongs to its value, if that is more than its own.
+    """Return the ranking with the score of each linked passage raised to its value, if that is larger than its own.
 
-    `order`: the best passages, those of the `FIRST_DOCUMENTS` first. What would come before the last of these comes behind it.
+    `order` contains the best passages, first one for each of the `FIRST_DOCUMENTS`. Passages that would precede the last of
+    these are placed after it.
     """
     values = valued.values[::-1]
     rising = ranking.scores[np.array(valued.rows[::-1], np.int64)].astype(np.float64)

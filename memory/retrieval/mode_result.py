@@ -1,4 +1,4 @@
-"""What a mode returns: a score for every passage, and how the scores came about."""
+"""The result of a mode: a score for every passage, and how the scores were computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,30 +22,30 @@ PASSAGES_BY_WORDS = "the encoder knows nothing of any passage: compared by words
 
 @dataclass(frozen=True)
 class PageRankResult:
-    """A random walk and its result. Nodes are numbered phrases first, then passages."""
+    """A random walk and its result. Node numbers are those of the phrases, then those of the passages."""
 
     walk: Adjacency
     starts: NDArray[np.int64]
     weights: Floats
-    """Reset weights of `starts`, of the same shape, not normalised; all other nodes have none."""
+    """Reset weights of `starts`, of the same shape, not normalised. All other nodes have weight 0."""
     found: Floats | PushEstimate
-    """The ranks of all nodes, shape (nodes,), or those that a push has reached."""
+    """The ranks of all nodes, shape (nodes,), or the estimates of a push for the nodes that it reached."""
     damping: float
     through_phrases: bool
-    """True where a passage's score is the sum of its phrases' ranks, false where it is the rank of its own node."""
+    """True if a passage's score is the sum of its phrases' ranks, false if it is the rank of the passage's node."""
     score_damping: ScoreDamping | None = None
-    """How passages' ranks become scores; None if the ranks are the scores."""
+    """Converts passages' ranks to scores; None if the ranks are the scores."""
 
     @cached_property
     def reset(self) -> Floats:
-        """Reset weights, shape (nodes,), not normalised."""
+        """Reset weights of all nodes, shape (nodes,), not normalised."""
         reset: Floats = np.zeros(self.walk.nodes)
         reset[self.starts] = self.weights
         return reset
 
     @cached_property
     def ranks(self) -> Floats:
-        """PageRank, or its estimate, shape (nodes,)."""
+        """PageRank of all nodes, or its estimate, shape (nodes,)."""
         if not isinstance(self.found, PushEstimate):
             return self.found
         ranks: Floats = np.zeros(self.walk.nodes)
@@ -59,9 +59,9 @@ class PageRankResult:
 
     @cached_property
     def most_ranks(self) -> Floats:
-        """What no node's PageRank is above, shape (nodes,)."""
+        """Upper bound of every node's PageRank, shape (nodes,)."""
         if not isinstance(self.found, PushEstimate):
-            # A query that stopped early has ranks that are off by this at most.
+            # If the walk stopped early, its ranks have at most this error.
             return self.found + EARLY_STOP_ERROR
         most: Floats = self.ranks + self.found.ratio * self.walk.degrees
         return most
@@ -69,7 +69,7 @@ class PageRankResult:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Scores of all passages, shape (n_passages,), and how they came about.
+    """Scores of all passages, shape (n_passages,), and how they were computed.
 
     `candidates`, shape (n_passages,), marks the passages that may be answers; None allows all.
     """
@@ -83,15 +83,15 @@ class Ranking:
     is_dense: bool = False
     """Whether the scores are the cosines themselves."""
     links: Mapping[int, FollowedLink] = field(default_factory=dict)
-    """The passages, by row, that owe their score to a link, and not to `pagerank`."""
+    """Passages, by row, whose score comes from a link and not from `pagerank`."""
     document_passages: int | None = None
-    """How many passages of one document may be among the first; None for any number."""
+    """Maximum number of passages of one document among the first results; None for no limit."""
 
 
 def dense_ranking(context: QueryContext, triples: Sequence[LinkedTriple] = (), note: str | None = None) -> Ranking:
-    """Passages by cosine with the query: the mode `dense`, and what other modes fall back on; `note` then says why.
+    """Rank passages by cosine with the query: the mode `dense`, and the fallback of other modes; `note` then gives the reason.
 
-    By words where cosines would say nothing.
+    If cosines are not available, passages are ranked by words.
     """
     if context.passages_by_words:
         scores = context.similarities

@@ -1,8 +1,8 @@
-"""The names of documents beside a query: which documents it names in words, and what their passages gain by that.
+"""Compares document names with a query by words, and adds the result to the scores of the documents' passages.
 
-A name often stands nowhere in the passages that it is the name of: "Zaehler 5571.pdf" has a title of its own. So BM25 compares
-the query with the names of each document too (`store.links.names`), and each passage of a document has that score beside its
-own words'. It ranks no passages of one document above others of it.
+A document's name often does not occur in its passages: the content of "Zaehler 5571.pdf" may have a title of its own. BM25
+therefore also compares the query with each document's names (`store.links.names`), and adds that score to the score of each of
+its passages. The order of one document's passages does not change.
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,18 @@ from store.index.bm25 import ComparedWords
 from store.snapshot import Snapshot
 
 NAMES_WEIGHT = 0.5
-"""What BM25 of a document's names counts beside BM25 of a passage's words."""
+"""Weight of BM25 of a document's names, relative to BM25 of a passage's words."""
 NAMED_DOCUMENTS = 50
-"""How many names of documents, the best by BM25, and all that equal the last of them, count for a query."""
+"""Number of document names that count for a query, the best by BM25; names with the score of the last one count too."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameWords:
-    """`names`: the rows of the best names. `scores`: of the passages of their documents, the best BM25 of a document's names.
-    `coverage`: how much of the query those names are, as `ComparedWords.coverage`."""
+    """`names` are the rows of the best names.
+
+    `scores` contains, for the passages of their documents, the best BM25 of a document's names. `coverage` is how much of the
+    query those names cover, as `ComparedWords.coverage`.
+    """
 
     names: NDArray[np.int64]
     scores: PassageWeights
@@ -33,8 +36,10 @@ class NameWords:
 def compare_names(
     snapshot: Snapshot, query: str, taking_part: NDArray[np.bool_], counted: NDArray[np.bool_]
 ) -> NameWords:
-    """Compares a query with the names of the documents of the passages `taking_part`. How rare a word is comes from those of
-    the passages `counted`."""
+    """Compare a query with the document names of the passages `taking_part`.
+
+    The rarity of words is computed from the names of the passages `counted`.
+    """
     found = snapshot.compare_names(query, NAMED_DOCUMENTS, taking_part, counted)
     names, held, _ = snapshot.naming.entries(found.rows)
     inside = taking_part[held]
@@ -47,7 +52,7 @@ def compare_names(
 
 
 def with_names(words: ComparedWords, names: NameWords, best: int) -> ComparedWords:
-    """The passages with the `best` scores by words and names together, and all that equal the last of them."""
+    """Return the passages with the `best` scores by words and names together, and all with the score of the last of them."""
     scores = words.scores + NAMES_WEIGHT * names.scores.of(words.rows).astype(np.float32)
     coverage = np.maximum(words.coverage, names.coverage.of(words.rows))
     kept = np.flatnonzero(scores > 0)
@@ -57,7 +62,7 @@ def with_names(words: ComparedWords, names: NameWords, best: int) -> ComparedWor
 
 
 def _best_of_each(passages: NDArray[np.int64], values: Floats) -> PassageWeights:
-    """The largest of the values of each passage."""
+    """Return the largest value of each passage."""
     rows, places = np.unique(passages, return_inverse=True)
     best = np.zeros(len(rows))
     np.maximum.at(best, places, values)

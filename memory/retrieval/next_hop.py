@@ -1,8 +1,9 @@
-"""The passages that the first ones lead to: what a question asks of the passage that it names is told by another.
+"""Finds the passages that the start passages lead to.
 
-A start passage's triples are ranked by their similarity to the query, as PropRAG's beams are (arXiv 2504.18070), but one hop
-deep and without encoding anything: "composer of the film" picks ("billy elliot", "music by", "stephen warbeck") among all that
-the film's passage states. The passages titled by the other end of such a triple are the next starts.
+The answer to a question about a passage that the query names is often in a second passage. A start passage's triples are ranked
+by their similarity to the query, as PropRAG ranks its beams (arXiv 2504.18070), but only one hop deep and without encoding
+anything: "composer of the film" selects ("billy elliot", "music by", "stephen warbeck") among all triples of the film's
+passage. The passages with the other end of such a triple as title are the next starts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,24 +22,24 @@ from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
 HOP_PASSAGES = 5
-"""From how many start passages, the heaviest, the next ones are looked for."""
+"""Number of start passages, the heaviest ones, whose triples are followed."""
 START_DECIMALS = 12
-"""Decimals of a start's weight that order the starts."""
+"""Decimals of a start's weight that determine the order of starts."""
 HOP_TRIPLES = 10
-"""How many triples of each, those nearest to the query, lead on."""
+"""Number of triples of each start passage that are followed, those nearest to the query."""
 HOP_TEMPERATURE = 1.0
-"""How far from the best triple of its passage a triple may lie, in standard deviations over all triples. Wider than where all
-triples are compared: these differ in what is asked alone, of which the question says little."""
+"""Softmax temperature of a passage's triples, in standard deviations over all triples. It is larger than for all triples,
+because a passage's triples differ only in the detail that the question asks for, in few of its words."""
 TITLED_PASSAGES = 20
-"""How many of a phrase's passages, those that say most about it, are asked for their titles."""
+"""Maximum number of a phrase's passages whose titles are compared, those that say most about the phrase."""
 
 
 def next_passages(
     context: QueryContext, starts: PassageWeights, graph: Adjacency, compared: ComparedTriples, scale: Scale
 ) -> PassageWeights:
-    """What of the weight of `starts` arrives at other passages; the rest leads to no passage.
+    """Return the share of the weight of `starts` that arrives at other passages; the remaining share leads to none.
 
-    `scale` makes the scores of `compared` comparable.
+    `scale` converts the scores of `compared` to comparable ones.
     """
     ends = _ends(context, starts, compared, scale)
     arrived = []
@@ -51,7 +52,7 @@ def next_passages(
 def _ends(
     context: QueryContext, starts: PassageWeights, compared: ComparedTriples, scale: Scale
 ) -> Mapping[int, float]:
-    """The phrases that the best triples of the heaviest starts lead to, with what arrives at each, summing to 1 at most."""
+    """Return the phrases that the best triples of the heaviest starts lead to, with shares that sum to at most 1."""
     snapshot = context.snapshot
     heaviest = top_k(
         starts.weights,
@@ -79,7 +80,7 @@ def _ends(
 
 
 def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArray[np.float64]) -> Mapping[int, float]:
-    """The rows of the best of a passage's triples and the softmax of their scores; equal ones in order of text."""
+    """Return the rows of the best of a passage's triples with the softmax of their scores; ties are ordered by text."""
 
     def text(at: int) -> str:
         return "\0".join(snapshot.triple(int(triples[at])))
@@ -91,7 +92,10 @@ def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArra
 
 
 def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Mapping[int, float]:
-    """The ends of a triple that none of a passage's titles names, by node specificity, summing to 1; none if both are named."""
+    """Return the ends of a triple that are not a title of the passage, with shares by node specificity that sum to 1.
+
+    The result is empty if both ends are titles.
+    """
     snapshot = context.snapshot
     ends = dict.fromkeys(int(end) for end in snapshot.triple_ends[triple])
     specific = {end: specificity(context, end) for end in ends if snapshot.phrase(end) not in titles}
@@ -100,7 +104,7 @@ def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Ma
 
 
 def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
-    """For each phrase, the passages that it is the title of, where there are any."""
+    """Return the passages with each phrase as title, for the phrases that have any."""
     snapshot = context.snapshot
     first = snapshot.n_phrases
     nodes, others, weights = graph.neighbours(np.array(phrases, np.int64))
@@ -112,7 +116,7 @@ def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]
         here = nodes == phrase
         passages, said = rows[here], weights[here]
         if len(passages) > TITLED_PASSAGES:
-            # Those that say as much as the last one all count or none does, so that the order of arrival decides nothing.
+            # Passages with equal weights all count or none does, so that the order of arrival does not matter.
             least = np.partition(said, -TITLED_PASSAGES)[-TITLED_PASSAGES]
             enough = said >= least
             passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else said > least]

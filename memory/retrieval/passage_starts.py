@@ -1,10 +1,11 @@
-"""Where `fused` begins among the passages: the nearest, those with the query's words, and those that it names by their titles.
+"""Start passages of `fused`: the nearest ones, those with the query's words, and those that the query names by their titles.
 
-All are reset weights. How sure a start is decides its share, no constant does. Titles that the query
-spells out have as much as the query consists of them. The rest is shared by cosines and words, each as concentrated as it is:
-a softmax that gives one passage everything counts for more than one that is spread over fifty. Cosines count for as much of
-the query as the encoder has words for, words for as much as the passages that have some of them have of it. Passages that
-cosines and words both speak for count too, where the encoder knows only a part of the query or the query names no title.
+All starts have reset weights. Their shares depend on how reliable each kind is, and not on constants. Passages named by titles
+get the share of the query that consists of these titles. Cosines and words share the remaining weight according to their
+concentration: a softmax that gives one passage all the weight counts more than one that is spread over fifty. The share of
+cosines is scaled by how much of the query the encoder knows, and the share of words by how much of the query the passages
+cover. Passages that both cosines and words support get a share of their own if the encoder knows only a part of the query or
+the query names no title.
 """
 
 from collections.abc import Sequence
@@ -21,13 +22,13 @@ from memory.retrieval.top_k import cosines
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 
 WORD_TEMPERATURE = 0.1
-"""How far from the best a passage may lie by its words, as a share of the best one's score."""
+"""Softmax temperature of word scores, as a share of the best score."""
 
 NOTHING = PassageWeights(np.empty(0, np.int64), np.empty(0))
 
 
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> PassageWeights:
-    """Reset weights that sum to 1; none if there is nothing to begin at."""
+    """Return reset weights that sum to 1, or none if there are no starts."""
     scores, known, words = word_scores(context), context.known_share, context.words
     nearest, worded = nearest_passages(context), passages_with_words(scores)
     covered = float(worded.of(words.rows) @ words.coverage)
@@ -42,19 +43,20 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Passa
 
 
 def _mixed(*parts: tuple[float, PassageWeights]) -> PassageWeights:
-    """The weights of the parts that have any, each scaled to its share; they sum to 1, or there are none."""
+    """Return the weighted sum of the non-empty parts, scaled so that the weights sum to 1; empty if all parts are."""
     found = [(share, part) for share, part in parts if share > 0 and len(part.rows)]
     total = sum(share for share, _ in found)
     return PassageWeights.sum_of(*((share / total / part.total, part) for share, part in found))
 
 
 def _concentration(part: PassageWeights) -> float:
-    """Sum of squares (Simpson's index) of weights that sum to 1: 1 where one has everything, 1 / n where n have the same."""
+    """Return the sum of squares (Simpson's index) of weights that sum to 1: 1 for a single start, 1 / n for n equal ones."""
     return float((part.weights**2).sum())
 
 
 def nearest_passages(context: QueryContext) -> PassageWeights:
-    """The passages nearest to the query, by the softmax of their cosines' standard scores; none where cosines say nothing."""
+    """Return the passages nearest to the query by the softmax of their cosines' standard scores; none if cosines are not
+    available."""
     if context.passages_by_words:
         return NOTHING
     rows, near = context.nearest_cosines
@@ -62,9 +64,9 @@ def nearest_passages(context: QueryContext) -> PassageWeights:
 
 
 def word_scores(context: QueryContext) -> PassageWeights:
-    """What passages have of the query's words, as shares of the best one's.
+    """Return how well passages match the query's words, as shares of the best score.
 
-    A score is BM25 of the words and of their parts, among the best by words.
+    A score is BM25 of the words plus weighted BM25 of their parts, computed for the best passages by words.
     """
     rows = np.sort(np.array(context.word_candidates, np.int64))
     if not len(rows):
@@ -77,15 +79,15 @@ def word_scores(context: QueryContext) -> PassageWeights:
 
 
 def passages_with_words(scores: PassageWeights) -> PassageWeights:
-    """The passages with the query's words, by the softmax of their `word_scores`."""
+    """Return the passages with the query's words, by the softmax of their `word_scores`."""
     return _softmax_of_best(scores.rows, scores.weights, WORD_TEMPERATURE)
 
 
 def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: PassageWeights) -> PassageWeights:
-    """The passages of `rows` by the geometric mean of what words and cosines give them.
+    """Return the passages of `rows`, weighted by the geometric mean of their weights by words and by cosines.
 
-    `scores` are `word_scores`; cosines have as much of a part as the encoder knows of the query. A passage that it does not
-    know is as near as the mean of all.
+    `scores` are `word_scores`. The weight of cosines is scaled by how much of the query the encoder knows. A passage that the
+    encoder does not know has the mean cosine.
     """
     if not len(rows):
         return NOTHING
@@ -97,15 +99,15 @@ def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: Pas
 
 
 def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
-    """The exact cosines of passages with the query, in standard deviations above the mean of all, shape (len(rows),)."""
+    """Return the exact cosines of passages in standard deviations above the mean of all, shape (len(rows),)."""
     return context.cosine_scale(cosines(context.snapshot.passage_vectors, context.vector, rows))
 
 
 def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: PassageWeights) -> PassageWeights:
-    """The passages that bear a title which stands in the query. Each title has one part.
+    """Return the passages whose title occurs in the query. Each title gets an equal part.
 
-    Passages with the title share it evenly, those of a document with the name by their `scores` and cosines: most of a long
-    document says nothing of the question.
+    Passages with the same title share its part equally. For a document's name, its passages share the part by `scores` and
+    cosines, because most of a long document is irrelevant to the question.
     """
     parts = []
     for title in titles:
@@ -118,7 +120,7 @@ def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: 
 
 
 def _softmax_of_best(rows: NDArray[np.int64], scores: Floats, temperature: float) -> PassageWeights:
-    """The softmax over the best `START_PASSAGES` of `rows`, which are in order, and all that equal the last of them."""
+    """Return the softmax over the best `START_PASSAGES` of the sorted `rows`, and all with the score of the last of them."""
     if len(rows) > START_PASSAGES:
         enough = scores >= np.partition(scores, -START_PASSAGES)[-START_PASSAGES]
         rows, scores = rows[enough], scores[enough]

@@ -1,4 +1,4 @@
-"""Weights of a few passages of many."""
+"""Sparse weights of passages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PassageWeights:
-    """Weights of some passages: `rows` in order, each once, and what each has, shape (k,). All others have 0."""
+    """Weights of some passages: sorted, distinct `rows` and their `weights`, shape (k,). All other passages have 0."""
 
     rows: NDArray[np.int64]
     weights: Floats
 
     @classmethod
     def sum_of(cls, *parts: "tuple[float, PassageWeights]") -> "PassageWeights":
-        """Of each part its weights times a factor, added up."""
+        """Return the sum of the parts, each multiplied by its factor."""
         found = [(factor * part.weights, part.rows) for factor, part in parts if len(part.rows)]
         if not found:
             return cls(np.empty(0, np.int64), np.empty(0))
@@ -27,7 +27,7 @@ class PassageWeights:
         return cls(rows, weights)
 
     def of(self, rows: NDArray[Any]) -> Floats:
-        """What each of `rows` has, of their shape."""
+        """Return the weights of `rows`, in their shape."""
         if not len(self.rows):
             return np.zeros(len(rows))
         places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)

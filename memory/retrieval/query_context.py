@@ -1,4 +1,4 @@
-"""The context of one query: the snapshot, encoder, text and settings that a mode ranks the passages with."""
+"""The context of one query: the snapshot, encoder, text and settings with which a mode ranks the passages."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,47 +26,47 @@ from store.snapshot import Snapshot
 from store.types import Triple
 
 WORD_CANDIDATES = 100
-"""How many passages, the best by BM25, are looked at more closely: whether their titles stand in the query, and what parts of
-its words they have."""
+"""Number of best passages by BM25 that are examined further: whether their titles occur in the query, and which parts of its
+words they contain."""
 
 START_PASSAGES = 50
-"""How many passages of one kind (the nearest, those with the query's words) are starts of a walk. The weights of the rest are
-noise, whose sum would grow with the memory."""
+"""Maximum number of start passages of one kind (nearest, or with the query's words). Further weights are noise, whose sum would
+grow with the memory."""
 
 BEST_PASSAGES = 30
-"""How many passages, the best of a walk, are looked at again: which links they have, and which documents they are from."""
+"""Number of best passages of a walk that are examined further: which links they have, and which documents they are from."""
 
 LEAST_KNOWN = 0.01
-"""Cosines count so much where the encoder has a word for nothing in the query: where no passage has its words, they decide."""
+"""Minimum weight of cosines if the encoder knows no word of the query. Cosines then decide only if no passage has its words."""
 
 _OF_THE_QUERY = ("vector", "triple_vector", "known_share", "is_known", "passages_by_words", "triples_by_words")
 """Properties that do not depend on which passages are left out."""
 
 LOOKED_AT = 65_536
-"""Rows of two masks that are looked at together."""
+"""Number of rows of two masks that are compared at a time."""
 
 ALL_PASSAGES = 1_000_000_000
-"""A `k` that no memory reaches."""
+"""A `k` larger than any memory."""
 
 
 class RecognitionMemory(Protocol):
-    """The filter over the linked triples: which of them matter to the query (HippoRAG 2, section 3.4)."""
+    """Selects the linked triples that are relevant to the query (HippoRAG 2, section 3.4)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        """Indices into `triples` of the triples to keep, possibly none."""
+        """Return the indices into `triples` of the triples to keep, possibly none."""
         ...
 
 
 class EntityReader(Protocol):
-    """Reads the named entities of a query by a model."""
+    """Extracts the named entities of a query by a model."""
 
     def read(self, query: str) -> Sequence[str] | None:
-        """The names, possibly none; None where the model could not be had."""
+        """Return the names, possibly none; None if the model is unavailable."""
         ...
 
 
 class QueryContext:
-    """One query on one snapshot. A value that several steps need is computed once, when a step first reads it."""
+    """One query on one snapshot. A value that several steps need is computed once, on first use."""
 
     def __init__(
         self,
@@ -80,8 +80,11 @@ class QueryContext:
         left_out: Sequence[int] = (),
         documents: DocumentLookup | None = None,
     ) -> None:
-        """`left_out`: rows of living passages that take no part in linking. `documents`: those of the snapshot, for who follows
-        their links and counts their passages; None where nothing is known of them."""
+        """`left_out` are rows of living passages that do not take part in linking.
+
+        `documents` are those of the snapshot, for following their links and counting their passages; None if they are not
+        available.
+        """
         self.snapshot = snapshot
         self.encoder = encoder
         self.query = query
@@ -89,14 +92,14 @@ class QueryContext:
         self.recognition = recognition
         self.entity_reader = entity_reader
         self.k = k
-        """How many passages the client wants."""
+        """Number of passages that the client requests."""
         self.documents = documents
         self.left_out = np.array(sorted(left_out), np.int64)
         self.stages_ms: dict[str, float] = {}
         self._graphs: dict[EdgeWeights, Adjacency] = {}
 
     def leaving_out(self, rows: Iterable[int]) -> "QueryContext":
-        """The same query with more passages left out. The query is not encoded again."""
+        """Return the same query with more passages left out. The query is not encoded again."""
         other = QueryContext(
             self.snapshot,
             self.encoder,
@@ -114,8 +117,7 @@ class QueryContext:
 
     @property
     def ordered(self) -> int:
-        """How many passages need an exact order: those that the client wants, and those whose links and documents are looked
-        at."""
+        """Number of passages that need an exact order: those for the client, and the `BEST_PASSAGES`."""
         return self.k if self.documents is None else max(self.k, BEST_PASSAGES)
 
     @cached_property
@@ -129,14 +131,14 @@ class QueryContext:
 
     @cached_property
     def _left_out_phrases(self) -> Mapping[int, int]:
-        """How many of the passages left out hold each phrase."""
+        """For each phrase in the passages left out, the number of these passages that contain it."""
         if not len(self.left_out):
             return {}
         phrases, counts = np.unique(self.snapshot.context.entries(self.left_out)[1], return_counts=True)
         return dict(zip(phrases.tolist(), counts.tolist(), strict=True))
 
     def graph(self, weights: EdgeWeights) -> Adjacency:
-        """The graph of the passages that take part."""
+        """Return the graph of the passages that take part."""
         if weights not in self._graphs:
             whole = self.snapshot.adjacency(weights)
             gone = [phrase for phrase in self._left_out_phrases if not self.passage_count(phrase)]
@@ -145,7 +147,7 @@ class QueryContext:
         return self._graphs[weights]
 
     def passage_count(self, phrase: int) -> int:
-        """In how many of the passages that take part a phrase stands."""
+        """Return the number of passages that take part and contain the phrase."""
         return self.snapshot.passage_count(phrase) - self._left_out_phrases.get(phrase, 0)
 
     @cached_property
@@ -156,7 +158,7 @@ class QueryContext:
 
     @cached_property
     def triple_vector(self) -> NDArray[np.float32]:
-        """The query's embedding for comparison with triples, where the encoder has an instruction for these; else `vector`."""
+        """The query's embedding for comparison with triples, if the encoder has an instruction for it; otherwise `vector`."""
         vector = self.vector
         with self.stage("encode"):
             return triple_query_vector(self.encoder, self.query, vector)
@@ -168,30 +170,33 @@ class QueryContext:
 
     @cached_property
     def is_known(self) -> bool:
-        """Whether the encoder knows any word of the query. If not, its vector and all cosines with it are zero."""
+        """Whether the encoder knows any word of the query. If not, its vector and all its cosines are zero."""
         return bool(self.vector.any())
 
     @cached_property
     def passages_by_words(self) -> bool:
-        """Whether BM25 compares passages with the query, because the encoder knows nothing of it or of any passage."""
+        """Whether passages are compared by BM25, because the encoder does not know the query or any passage."""
         return not self.is_known or not _any_in_both(self.snapshot.passage_alive, self.snapshot.passage_vectors.known)
 
     @cached_property
     def triples_by_words(self) -> bool:
-        """The same for triples."""
+        """Whether triples are compared by BM25, because the encoder does not know the query or any triple."""
         return not self.is_known or not _any_in_both(self.snapshot.statement_alive, self.snapshot.triple_vectors.known)
 
     @cached_property
     def passages_compared(self) -> NDArray[np.bool_]:
-        """Mask of the passages that take part, shape (n_passages,): the living, and by cosine only those the encoder knows."""
+        """Mask of the passages that are compared, shape (n_passages,): those that take part, by cosine only those the encoder
+        knows."""
         snapshot = self.snapshot
         known = snapshot.passage_vectors.known
         return self.taking_part if self.passages_by_words or known.all() else self.taking_part & known
 
     @cached_property
     def triples_compared(self) -> NDArray[np.bool_]:
-        """The same for triples, shape (n_triples,). A statement takes part if a passage that takes part states it; mention
-        edges do not."""
+        """Mask of the statements that are compared, shape (n_triples,); mention edges are not.
+
+        A statement is compared if a passage that takes part states it, and by cosine only if the encoder knows it.
+        """
         snapshot = self.snapshot
         alive, known = snapshot.statement_alive, snapshot.triple_vectors.known
         if len(self.left_out):
@@ -202,7 +207,7 @@ class QueryContext:
 
     @cached_property
     def compared_passages(self) -> ComparedRows:
-        """The passages that the encoder knows beside the query, which it knows."""
+        """The passages that the encoder knows, compared with the query."""
         snapshot, exact = self.snapshot, self.settings.exact
         return ComparedRows(
             snapshot.passage_vectors, self.vector, self.passages_compared, snapshot.living_passages, exact
@@ -210,12 +215,12 @@ class QueryContext:
 
     @property
     def similarities(self) -> NDArray[np.float32]:
-        """Cosine of every passage with the query, or BM25 where they are compared by words; shape (n_passages,)."""
+        """Cosine of every passage with the query, or BM25 if passages are compared by words; shape (n_passages,)."""
         return self.passage_scores.values
 
     @cached_property
     def passage_scores(self) -> RowScores:
-        """The same, with what each may be off by."""
+        """The values of `similarities`, with their maximum error."""
         if not self.passages_by_words:
             compared = self.compared_passages
             with self.stage("passages"):
@@ -225,7 +230,7 @@ class QueryContext:
 
     @cached_property
     def nearest_cosines(self) -> tuple[NDArray[np.int64], Floats]:
-        """The rows of passages among which the `START_PASSAGES` nearest are, in order, and their exact cosines."""
+        """Rows that include the `START_PASSAGES` nearest passages, in order, and their exact cosines."""
         compared = self.compared_passages
         with self.stage("passages"):
             rows = compared.may_be_nearest(START_PASSAGES)
@@ -233,14 +238,14 @@ class QueryContext:
 
     @cached_property
     def cosine_scale(self) -> StandardScore:
-        """Makes passages' cosines with the query comparable with others."""
+        """Scale that makes passages' cosines with the query comparable with other scores."""
         compared = self.compared_passages
         with self.stage("passages"):
             return compared.standard_score()
 
     @cached_property
     def exact_similarities(self) -> NDArray[np.float32]:
-        """`similarities` from the vectors themselves, for who weighs every passage by them."""
+        """`similarities` computed from the vectors themselves, for callers that weight every passage by them."""
         similarities, vector = self.similarities, self.vector
         if self.passage_scores.error <= EQUAL_SCORES:
             return similarities
@@ -249,17 +254,17 @@ class QueryContext:
 
     @cached_property
     def best_cosine(self) -> float:
-        """Of the query with the nearest passage; 0 where none is compared, or none is nearer."""
+        """The cosine of the query with the nearest passage; 0 if no passage is compared or none has a positive cosine."""
         return float(self.nearest_cosines[1].max(initial=0.0))
 
     @cached_property
     def words(self) -> ComparedWords:
-        """The query beside the passages with most of its words; how rare a word is comes from those that are compared."""
+        """The passages with most of the query's words. The rarity of words is computed from the passages that are compared."""
         return self._compare_words(WORD_CANDIDATES)
 
     @cached_property
     def names(self) -> NameWords:
-        """The query beside the names of documents."""
+        """The query compared with the names of documents."""
         compared = self.passages_compared
         with self.stage("names"):
             return compare_names(self.snapshot, self.query, self.taking_part, compared)
@@ -272,11 +277,11 @@ class QueryContext:
 
     @cached_property
     def word_candidates(self) -> list[int]:
-        """The rows of the `WORD_CANDIDATES` best passages by BM25, best first; each shares a word with the query."""
+        """Rows of the `WORD_CANDIDATES` best passages by BM25, best first; each shares a word with the query."""
         return self._first_by_words(self.words, WORD_CANDIDATES)
 
     def best_by_words(self, k: int) -> list[int]:
-        """The rows of the `k` best passages by BM25, best first."""
+        """Return the rows of the `k` best passages by BM25, best first."""
         if k == WORD_CANDIDATES:
             return self.word_candidates
         return self._first_by_words(self._compare_words(k), k)
@@ -292,7 +297,7 @@ class QueryContext:
             return [row for _, row in first]
 
     def nearest_passages(self, k: int) -> list[int]:
-        """The rows of the `k` passages nearest to the query by cosine, nearest first."""
+        """Return the rows of the `k` passages nearest to the query by cosine, nearest first."""
         if k == START_PASSAGES:
             return order_by_name(*self.nearest_cosines, k, self.snapshot.passage_id)[0]
         compared = self.compared_passages
@@ -301,7 +306,7 @@ class QueryContext:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to the stage `name`, in milliseconds."""
+        """Add the time spent in the context to the stage `name`, in milliseconds."""
         began = time.perf_counter()
         try:
             yield
@@ -310,6 +315,6 @@ class QueryContext:
 
 
 def _any_in_both(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
-    """Whether both masks have some row. The first rows nearly always tell."""
+    """Whether any row is in both masks. The first rows nearly always suffice."""
     parts = (slice(at, at + LOOKED_AT) for at in range(0, len(one), LOOKED_AT))
     return any((one[part] & other[part]).any() for part in parts)

@@ -1,4 +1,4 @@
-"""One query, from text to ranked passages, on one snapshot."""
+"""Runs one query on one snapshot, from its text to ranked passages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
 NO_PASSAGES = "The memory is empty: no passage can answer this"
-"""Says it of an empty memory, or of a scope with nothing in it, in place of how a mode came to find nothing."""
+"""Note for an empty memory or scope; it replaces the mode's note."""
 
 
 def retrieve(
@@ -37,12 +37,12 @@ def retrieve(
     entity_reader: EntityReader | None = None,
     documents: DocumentLookup | None = None,
 ) -> Retrieved:
-    """The `k` best passages for `query` in `mode`, the name of one of `MODES`.
+    """Return the `k` best passages for `query` in `mode`, the name of one of `MODES`.
 
-    Every mode answers every query; an empty memory has no passages to answer with. `explained` adds an explanation of each
-    passage, at the cost of one more walk a passage. `entity_reader` is the model that names the query's entities, where there
-    is one. `documents` are those of the snapshot; without them, no link is followed and the passages of one document are not
-    counted. Raises `ValueError` for an unknown mode.
+    Every mode supports every query; an empty memory has no passages to return. `explained` adds an explanation of each passage,
+    at the cost of one more walk per passage. `entity_reader` is the model that extracts the query's entities, if there is one.
+    `documents` are those of the snapshot; without them, no link is followed and the passages of one document are not limited.
+    Raises `ValueError` for an unknown mode.
     """
     if mode not in MODES:
         raise ValueError(f'"{mode}" is not a retrieval mode; the modes are {", ".join(MODES)}.')
@@ -80,7 +80,7 @@ def _with_cosines(context: QueryContext, hits: Sequence[Hit]) -> tuple[Hit, ...]
 
 
 def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]:
-    """The `k` best living passages of a ranking; equal scores by passage id."""
+    """Return the `k` best living passages of a ranking, ties ordered by passage id."""
     snapshot = context.snapshot
     candidates: NDArray[np.bool_] = snapshot.passage_alive
     if ranking.candidates is not None:
@@ -108,8 +108,11 @@ def _merged_hits(
     most: int,
     k: int,
 ) -> tuple[Hit, ...]:
-    """The `k` best of the candidates: one hit for all versions of a passage, and at most `most` hits of a document among the
-    first. Fewer than `k` only if there are no others, or if versions of `k` passages are more than `WIDEST` times `k`."""
+    """Return the `k` best candidates, with one hit for all versions of a passage.
+
+    At most `most` hits of one document are among the first. The result is shorter than `k` only if there are no other passages,
+    or if the versions of `k` passages are more than `WIDEST` times `k`.
+    """
     snapshot = context.snapshot
     wanted = max(k, BEST_PASSAGES)
     widest = WIDEST * wanted
@@ -121,7 +124,7 @@ def _merged_hits(
         wanted = min(WIDER * wanted, widest)
     shown = limit_documents(list(groups), first_documents(snapshot, documents), most)[:k]
     best = [max(ranking.scores[[newest, *groups[newest].others]]) for newest in shown]
-    # A passage that others of its document have pushed back has the score of its new place.
+    # A passage that the limit per document has pushed back gets the score of its new place.
     placed = np.minimum.accumulate(np.array(best, np.float64)).tolist()
     return tuple(_hit(snapshot, groups[newest], score) for newest, score in zip(shown, placed, strict=True))
 

@@ -1,9 +1,9 @@
-"""Cosines of all rows with a query: exact, or by codes of one byte a component with a bound on the error.
+"""Cosines of all rows with a query: exact, or from one-byte codes with a bound on the error.
 
-By codes a query reads half of the bytes. A code times its unit is off by half a unit in each component at most. The query
-becomes whole numbers too, q̂, and how far off those are is known. So a cosine is off by at most ½ · unit · ‖q̂‖₁ + ‖q - q̂‖₂,
-whatever the vectors are. Products of whole numbers are exact: a row's score depends on row and query alone, not on where the
-row stands.
+With codes, a query reads half as many bytes. A code times its unit differs from the vector by at most half a unit in each
+component. The query is quantised to integers too, q̂, with a known difference. The error of a cosine is therefore at most ½ ·
+unit · ‖q̂‖₁ + ‖q - q̂‖₂, whatever the vectors are. Products of integers are exact, so a row's score depends only on the row and
+the query, and not on the row's position.
 """
 
 from collections.abc import Sequence
@@ -20,26 +20,29 @@ from store.index.vectors.codes import CODED_MIN_ROWS, CodedBlock
 from store.index.vectors.matrix import VectorsView
 
 QUERY_MAX = 127
-"""Largest of a query's whole numbers. Products are summed in 32 bits, exactly."""
+"""Largest integer of a quantised query. Products are summed exactly in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowScores:
-    """`values`: a score for every row, shape (rows,). Each is off by at most `error`."""
+    """`values` contains a score for every row, shape (rows,); the error of each is at most `error`."""
 
     values: NDArray[np.float32]
     error: float = EQUAL_SCORES
 
 
 def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, exact: bool = False) -> RowScores:
-    """Cosine of every row with `query`, shape (dim,). By codes from `CODED_MIN_ROWS` `living` rows on, unless `exact`."""
+    """Return the cosine of every row with `query`, shape (dim,), from codes if at least `CODED_MIN_ROWS` rows are `living`.
+
+    `exact` always uses the vectors.
+    """
     if exact or living < CODED_MIN_ROWS:
         return RowScores(vectors.scores(query))
     return _coded_scores(vectors, query)
 
 
 def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores, compared: NDArray[np.bool_]) -> MinMax:
-    """The scale of the exact cosines of the compared rows, of which `scores` are estimates."""
+    """Return the scale of the exact cosines of the compared rows. `scores` are estimates of these cosines."""
     if scores.error <= EQUAL_SCORES or not compared.any():
         return MinMax.of(scores.values, compared)
     least, most = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
@@ -51,7 +54,7 @@ def _coded_scores(vectors: VectorsView, query: NDArray[np.float32]) -> RowScores
 
 
 def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:
-    """Cosine with `query` of all rows of `blocks`, one block behind the other."""
+    """Return the cosines with `query` of all rows of `blocks`, in the order of the blocks."""
     unit = float(np.abs(query).max()) / QUERY_MAX or 1.0
     whole = np.rint(query / unit).astype(np.int8)
     ends = np.cumsum([0, *(len(block.units) for block in blocks)])

@@ -1,10 +1,10 @@
-"""Damps what a hub gets from other nodes of the graph, and gives near-duplicates a share of their leader's score.
+"""Damps the rank that a hub receives from other nodes, and gives near-duplicates a share of their leader's score.
 
-A passage that names many things is linked to many phrases, so a walk reaches it whatever the query is about: in an undirected
-graph a long walk ends at a node with a probability proportional to the node's degree. Andersen, Chung and Lang ("Local Graph
-Partitioning using PageRank Vectors", 2006) therefore rank nodes by PageRank divided by degree. That would change every score.
-Here only passages with a degree far above the mean are damped, and only in what they get from other nodes: a table of many
-things keeps its place if its own words or its own vector match the query.
+A passage that names many things is linked to many phrases, so a walk reaches it whatever the query is: in an undirected graph a
+long walk ends at a node with a probability proportional to the node's degree. Andersen, Chung and Lang ("Local Graph
+Partitioning using PageRank Vectors", 2006) therefore rank nodes by PageRank divided by degree, which changes every score. Here,
+only passages with a degree far above the mean are damped, and only in the rank that they receive from other nodes: a table of
+many things keeps its place if its own words or its own vector match the query.
 """
 
 from collections import Counter
@@ -18,41 +18,44 @@ from numpy.typing import NDArray
 from memory.retrieval.passage_weights import Floats, PassageWeights
 
 HUB_DEGREE = 2.5
-"""A passage is a hub if its weighted degree exceeds this many times the mean degree of passages. A degree is twice the number
+"""A passage is a hub if its weighted degree exceeds this multiple of the mean degree of passages. A degree is twice the number
 of triples that the passage states; a triple with one phrase as subject and object counts once."""
 HUB_POWER = 6.0
-"""A hub keeps this power of (limit / degree) of what it gets from other nodes."""
+"""Exponent of (limit / degree): the share of the rank received from other nodes that a hub keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreDamping:
-    """The damping of the passages' scores in one walk."""
+    """The damping of passages' scores in one walk."""
 
     hub_degree: float
-    """The largest degree that is not damped."""
+    """Largest degree that is not damped."""
     own: PassageWeights
-    """What the starts at passages bring these passages themselves, before any step of the walk."""
+    """Rank that passages have as starts, before any step of the walk."""
     leaders: Mapping[int, int]
-    """The leader of each near-duplicate that takes no part in the walk, by row."""
+    """Leader of each near-duplicate that does not take part in the walk, by row."""
 
     def scores(self, rows: NDArray[Any], ranks: Floats, degrees: Floats) -> Floats:
-        """The scores of the passages `rows`, whose ranks and weighted degrees are given, all of one shape; never above the
-        ranks."""
+        """Return the scores of the passages `rows` from their ranks and weighted degrees, all of one shape.
+
+        No score exceeds its rank.
+        """
         own = np.minimum(self.own.of(rows), ranks)
         damped: Floats = own + self.hub_factors(degrees) * (ranks - own)
         return damped
 
     def hub_factors(self, degrees: Floats) -> Floats:
-        """The shares that passages with these degrees keep of what they get from other nodes."""
+        """Return the share of the rank received from other nodes that passages with these degrees keep."""
         above = degrees > self.hub_degree
         return np.power(np.divide(self.hub_degree, degrees, out=np.ones(len(degrees)), where=above), HUB_POWER)
 
     def group_size(self, leader: int) -> int:
-        """How many passages the leader's group has, itself included."""
+        """Return the number of passages in the leader's group, including the leader."""
         return 1 + sum(each == leader for each in self.leaders.values())
 
     def duplicates(self, rows: NDArray[Any], scores: Floats) -> PassageWeights:
-        """The scores of the near-duplicates, from the scores of the passages `rows`, in any order, their leaders among them."""
+        """Return the scores of the near-duplicates from the scores of the passages `rows`, which include their leaders in any
+        order."""
         if not self.leaders:
             return PassageWeights(np.empty(0, np.int64), np.empty(0))
         sizes = Counter(self.leaders.values())

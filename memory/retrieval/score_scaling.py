@@ -12,19 +12,19 @@ from memory.retrieval.top_k import EQUAL_SCORES, Scores
 _PART_ROWS = 32_768
 
 Scale = Callable[[NDArray[Any]], Scores]
-"""Turns cosines into comparable scores of the same shape."""
+"""Converts cosines to comparable scores of the same shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinMax:
-    """Scales scores from `low` to `high` to [0, 1]. If all are the same, each becomes 1."""
+    """Scales scores from [`low`, `high`] to [0, 1]. If all are equal, each becomes 1."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "MinMax":
-        """The scale of the scores of living rows."""
+        """Return the scale of the scores of living rows."""
         living = scores[alive]
         return cls(float(living.min()), float(living.max())) if len(living) else cls(0.0, 0.0)
 
@@ -38,18 +38,18 @@ class MinMax:
 
 @dataclass(frozen=True, slots=True)
 class StandardScore:
-    """Scales scores to standard deviations above the mean. If all are the same, each becomes 0."""
+    """Scales scores to standard deviations above the mean. If all are equal, each becomes 0."""
 
     mean: float
     deviation: float
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "StandardScore":
-        """The scale of the scores of living rows."""
+        """Return the scale of the scores of living rows."""
         living = scores if alive.all() else scores[alive]
         if not len(living):
             return cls(0.0, 0.0)
-        # In parts that stay in the processor's cache: as float64, all scores take more than it holds.
+        # In parts that fit into the processor's cache; all scores as float64 would not.
         parts = range(0, len(living), _PART_ROWS)
         mean = sum(float(living[at : at + _PART_ROWS].sum(dtype=np.float64)) for at in parts) / len(living)
         squares = sum(float(np.square(living[at : at + _PART_ROWS] - np.float64(mean)).sum()) for at in parts)
@@ -57,7 +57,7 @@ class StandardScore:
 
     @classmethod
     def from_sums(cls, count: int, scores: float, squares: float) -> "StandardScore":
-        """The scale of so many scores with this sum and this sum of squares."""
+        """Return the scale of `count` scores with this sum and this sum of squares."""
         if not count:
             return cls(0.0, 0.0)
         mean = scores / count
@@ -71,7 +71,7 @@ class StandardScore:
 
 
 def softmax(scores: NDArray[Any], temperature: float) -> Scores:
-    """exp(score / temperature), scaled to sum to 1; of the shape of `scores`, which are one at least."""
+    """Return exp(score / temperature), scaled to sum to 1, in the shape of `scores`, which must not be empty."""
     weights: Scores = np.exp((scores.astype(np.float64) - float(scores.max())) / temperature)
     weights /= weights.sum()
     return weights

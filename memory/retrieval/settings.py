@@ -1,7 +1,7 @@
-"""The settings of retrieval: each is declared here once, with its default, bounds and meaning. A mode names those it reads.
+"""Declares the settings of retrieval, each with default, bounds and meaning. A mode names the settings that it uses.
 
 The section `[retrieval]` of the configuration, the `settings` of a request, `hippoctl --set` and the comments of `config.toml`
-derive from this declaration or are tested against it. This module imports nothing heavy: clients read it too.
+derive from this declaration or are tested against it. This module imports nothing heavy, because clients import it too.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from typing import Any
 from memory.retrieval.modes import MODES
 
 DAMPING_MAX = 0.99
-"""Towards 1 the random walk takes ever more steps: over 80,000 nodes at most 98 at a damping of 0.9, 308 at 0.99 and 42,000 at
-0.999999."""
+"""Upper bound of the damping: the number of steps grows towards 1. Over 80,000 nodes it is at most 98 at a damping of 0.9, 308
+at 0.99 and 42,000 at 0.999999."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One declared setting. `kind` is int, float, bool or str.
 
-    `bounds` holds `ge`, `gt`, `le` of a number as far as they apply; `choices` are the words that a str may be.
+    `bounds` contains the limits `ge`, `gt` and `le` of a number, if any; `choices` are the allowed values of a str.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Setting:
     meaning: str
     """One sentence for the user."""
     modes: tuple[str, ...]
-    """The modes that read the setting, as `memory.retrieval.modes` says; it changes nothing in the others."""
+    """The modes that use the setting (see `memory.retrieval.modes`); it has no effect in others."""
 
 
 def _setting(default: Any, meaning: str, *choices: str, **bounds: float) -> Any:
@@ -39,7 +39,7 @@ def _setting(default: Any, meaning: str, *choices: str, **bounds: float) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSettings:
-    """The settings of one query. Defaults are the paper's (HippoRAG 2, appendix on implementation) where it has them."""
+    """The settings of one query. Defaults are the paper's (HippoRAG 2, appendix on implementation) if it gives them."""
 
     top_triples: int = _setting(
         5,

@@ -1,4 +1,4 @@
-"""The best rows of a score, in an order that depends on content alone: equal memories answer equally."""
+"""Selects the best rows by score. The order depends on content only, so equal memories give equal answers."""
 
 from collections.abc import Callable
 from heapq import nsmallest
@@ -12,31 +12,33 @@ from store.index.vectors.matrix import VectorsView
 Scores = NDArray[np.float64]
 
 RANKING_DECIMALS = 9
-"""Decimals of a walk's score that order passages: what lies beyond is rounding, which depends on the order of arrival."""
+"""Decimals of a walk's score that determine the order of passages. Further decimals are rounding errors, which depend on the
+order of arrival."""
 
 COMPARED_ROWS = 4_096
-"""Vectors that are compared with a query at a time: 12 MB. With equal vectors all are as near as the nearest."""
+"""Number of vectors that are compared with a query at a time (12 MB), which bounds the memory if many vectors are equal."""
 
 BLOCK = 64
-"""Scores of which only the largest is looked at first."""
+"""Number of scores in a block whose maximum is compared first."""
 
 EQUAL_SCORES = 1e-6
-"""Scores closer than this count as equal: a float32 cosine depends so much on the place of its row in the matrix."""
+"""Scores with a smaller difference count as equal: the rounding of a float32 cosine depends on its row's position in the
+matrix."""
 
 
 def top_k(
     scores: NDArray[Any], k: int, alive: NDArray[np.bool_], name: Callable[[int], str], decimals: int | None = None
 ) -> list[int]:
-    """The `k` best rows among the living, best first; equal scores, to so many `decimals`, in order of `name`.
+    """Return the `k` best living rows, best first; scores equal to `decimals` decimals are ordered by `name`.
 
-    Rows are numbered as they arrive, so a tie decided by row would make the answer depend on the order of arrival.
+    Rows are numbered in order of arrival, so a tie decided by row would make the answer depend on that order.
     """
 
     def rounded(rows: NDArray[Any]) -> NDArray[Any]:
         values: NDArray[Any] = scores[rows]
         return values if decimals is None else np.round(values, decimals)
 
-    # Most rows of a large memory have no score at all.
+    # Most rows of a large memory have a score of 0.
     rows = np.flatnonzero(scores > 0)
     rows = rows[alive[rows]]
     values = rounded(rows)
@@ -51,7 +53,7 @@ def top_k(
 
 
 def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
-    """Whether the `k` best of `scores` and their order are certain where any two scores together are off by at most `error`."""
+    """Whether the `k` best of `scores` and their order are certain if any two errors add up to at most `error`."""
     if k < len(scores):
         scores = np.partition(scores, len(scores) - k - 1)[-k - 1 :]
     gaps = np.diff(np.sort(scores))
@@ -59,8 +61,10 @@ def is_top_k_certain(scores: NDArray[Any], k: int, error: float) -> bool:
 
 
 def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: int, elsewhere: float) -> bool:
-    """Whether the `k` best of `scores` and their order are certain where each may be higher by its bound, and no score that is
-    missing is above `elsewhere`."""
+    """Whether the `k` best of `scores` and their order are certain if each may be higher by its bound.
+
+    No missing score exceeds `elsewhere`.
+    """
     if not len(scores):
         return False
     order = np.argsort(-scores, kind="stable") if k >= len(scores) else _best_first(scores, k)
@@ -68,7 +72,7 @@ def is_top_k_certain_from_below(scores: NDArray[Any], bounds: NDArray[Any], k: i
     rest: NDArray[np.bool_] = np.ones(len(scores), np.bool_)
     rest[first] = False
     above = max(elsewhere, float((scores[rest] + bounds[rest]).max(initial=0.0)))
-    # From the last of the best to the first: what any of those behind may have.
+    # For each of the best rows, the largest score that any row after it may have.
     may_have = np.maximum.accumulate(np.concatenate([[above], (best + bounds[order])[::-1]]))[:-1][::-1]
     return bool((best > may_have + 4 * 10.0**-RANKING_DECIMALS).all())
 
@@ -87,19 +91,19 @@ def top_k_by_cosine(
     name: Callable[[int], str],
     error: float = EQUAL_SCORES,
 ) -> tuple[list[int], Scores]:
-    """The `k` living rows whose vectors are nearest to `query`, best first, and their cosines in float64.
+    """Return the `k` living rows nearest to `query`, best first, and their cosines in float64.
 
-    `scores`, the cosines of all rows, each off by at most `error`, pick the candidates: none of the best is left out. Equal
-    vectors get equal cosines here, wherever their rows are; ties are in order of `name`.
+    `scores` are the cosines of all rows with an error of at most `error`; they select candidates that include all of the best
+    rows. Equal vectors get equal cosines, whatever their rows; ties are ordered by `name`.
     """
     rows = candidates(scores, k, alive, error)
     return order_by_name(rows, cosines(vectors, query, rows), k, name)
 
 
 def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
-    """The `k` best of `rows` and their scores, best first; those with `exact`ly equal ones in order of `name`."""
+    """Return the `k` best of `rows`, best first, and their scores; rows with equal `exact` scores are ordered by `name`."""
     if len(rows) > k:
-        # However many are equal, only those that can be among the best are ordered by name.
+        # Only rows that can be among the best are ordered by name, even if many rows are equal.
         least = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
         can_be_best = exact >= least
         rows, exact = rows[can_be_best], exact[can_be_best]
@@ -108,20 +112,20 @@ def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int
 
 
 def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: float) -> NDArray[Any]:
-    """The living rows that may be among the `k` best, where each of `scores` is off by at most `error`."""
+    """Return the living rows that may be among the `k` best if the error of each score is at most `error`."""
     living = int(np.count_nonzero(alive))
     if not 0 < k < living:
         return np.flatnonzero(alive)[: living if k else 0]
     values = scores if living == len(alive) else np.where(alive, scores, -np.inf)
     least = kth_best(values, k)
-    # The k best by exact scores have at least the exact score of the k-th here.
+    # The `k` best rows by exact score have at least the exact score of the k-th row here.
     return np.flatnonzero(values >= least - (2.0 * error if error > EQUAL_SCORES else error))
 
 
 def kth_best(values: NDArray[Any], k: int) -> Any:
-    """The `k`-th largest of the values, which are `k` at least.
+    """Return the `k`-th largest of the values; there must be at least `k`.
 
-    The `k`-th largest among the maxima of blocks is no larger, so that few values are left to choose from.
+    The `k`-th largest of the blocks' maxima is a lower bound, which leaves few values to select from.
     """
     whole = len(values) // BLOCK * BLOCK
     if whole >= 2 * BLOCK * k:
@@ -131,7 +135,7 @@ def kth_best(values: NDArray[Any], k: int) -> Any:
 
 
 def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Scores:
-    """Cosines of some rows with `query`, shape (len(rows),), in float64, each summed in the same order."""
+    """Return the cosines of some rows with `query` in float64, shape (len(rows),), each summed in the same order."""
     summed: Scores = np.empty(len(rows))
     for start in range(0, len(rows), COMPARED_ROWS):
         part = vectors.rows(rows[start : start + COMPARED_ROWS])

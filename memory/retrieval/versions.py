@@ -1,8 +1,8 @@
-"""Versions of one text become one result: the newest stands for all.
+"""Merges versions of one text into one result, represented by the newest.
 
-`report_v1` to `report_v7`, or a page in two exports, would otherwise take all places. Versions are near-duplicates by content
-(`memory.retrieval.near_duplicates`), never by name. Passages with equal vectors and words may still state different values,
-such as another price: the result names these.
+`report_v1` to `report_v7`, or one page in two exports, would otherwise fill all places. Versions are near-duplicates by content
+(`memory.retrieval.near_duplicates`), never by name. Passages with nearly equal vectors and words may still state different
+values, such as different prices; the result names these values.
 """
 
 import re
@@ -15,17 +15,18 @@ from store.document_time import document_time
 from store.snapshot import Snapshot
 
 _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
-"""Numbers, amounts, dates and codes: words with a digit."""
+"""Words with a digit: numbers, amounts, dates and codes."""
 VALUES_MAX = 10
 GROUPED_MAX = 2_400
-"""Passages that are compared with each other, the best; those behind are results of their own. All pairs take 46 MB."""
+"""Number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs takes 46
+MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
     """Passages that are versions of one text, by row: the newest and the others, newest first.
 
-    `values`: words with a digit that some of the versions have and others lack, in order of text; at most `VALUES_MAX`.
+    `values` are words with a digit that only some of the versions contain, in order of text, at most `VALUES_MAX`.
     """
 
     newest: int
@@ -34,7 +35,7 @@ class Versions:
 
 
 def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
-    """The passages of `rows`, best first, each group in the place of its best passage."""
+    """Group the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
     leaders = near_duplicates(snapshot, rows[:GROUPED_MAX])
     groups: dict[int, list[int]] = {}
     for row in rows:
@@ -52,6 +53,6 @@ def _versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]
 
 
 def _time(snapshot: Snapshot, documents: DocumentLookup, row: int) -> float:
-    """When the newest document with the passage was changed, in Unix seconds; 0 if no document says."""
+    """Return when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
     found = map(documents.document, documents.documents_with_passage(snapshot.passage_id(row)))
     return max((document_time(each) or 0.0 for each in found if each is not None), default=0.0)

@@ -1,10 +1,10 @@
-"""What a passage has of the parts of the query's words, beside the words themselves.
+"""Scores passages by parts of the query's words, in addition to the words themselves.
 
-Stems miss what two words share in the middle: "Bootmenü" and "Boot-Menü", "Antivirenprogramm" and "Antivirus",
-"setrecursionlimit" and "recursion". Runs of four characters do not, in any language that is written with letters and without a
-dictionary (McNamee and Mayfield, "Character N-Gram Tokenization for European Language Text Retrieval", 2004). An index of them
-would be several times as large as that of words, so they are counted in the passages alone that share a word with the query,
-the best by BM25, and BM25 of the parts is taken among these.
+Stems do not match words that share a part in the middle: "Bootmenü" and "Boot-Menü", "Antivirenprogramm" and "Antivirus",
+"setrecursionlimit" and "recursion". Runs of four characters do, without a dictionary and in any language that is written with
+letters (McNamee and Mayfield, "Character N-Gram Tokenization for European Language Text Retrieval", 2004). An index of them
+would be several times as large as that of words, so they are counted only in the best passages by BM25, and their BM25 is
+computed among these passages.
 """
 
 from collections import Counter
@@ -21,17 +21,17 @@ from store.text.terms import folded
 from store.text.word_split import split_words
 
 PART_LENGTH = 4
-"""Characters of a part. A shorter word has none: it would be found within others."""
+"""Length of a part in characters. A shorter word has no parts, because it would occur within other words."""
 PARTS_WEIGHT = 0.6
-"""What BM25 of the parts counts beside BM25 of the words. A word has several parts, so less than one."""
+"""Weight of BM25 of the parts, relative to BM25 of the words. Less than 1, because a word has several parts."""
 
 _END = "\0"
 
 
 def word_parts(query: str) -> Counter[str]:
-    """The parts of a query's words, and how often it has each. A pair of characters of a script without spaces is one.
+    """Return the parts of a query's words with their counts. In scripts without spaces, each pair of characters is a part.
 
-    Function words have none, as they are not looked for (`store.text.query_words`).
+    Function words have no parts, because they are not searched for (`store.text.query_words`).
     """
     parts: Counter[str] = Counter()
     for word in split_words(folded(" ".join(content_words(query)))):
@@ -43,8 +43,10 @@ def word_parts(query: str) -> Counter[str]:
 
 
 def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """BM25 of `texts`, `lengths` words long, for the parts of the query's words, shape (len(texts),): how rare a part is and
-    how long a text comes from these texts alone. They are at least one."""
+    """Return BM25 of `texts` for the parts of the query's words, shape (len(texts),). There must be at least one text.
+
+    `lengths` are the texts' numbers of words. The rarity of parts and the mean length are computed from these texts.
+    """
     parts = word_parts(query)
     if not parts:
         return np.zeros(len(texts))
@@ -58,7 +60,7 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
 
 
 def _occurrences(texts: Sequence[str], parts: Sequence[str]) -> NDArray[np.float64]:
-    """How often each part stands in each text, shape (len(texts), len(parts)), by one pass over all texts for each length."""
+    """Return how often each part occurs in each text, shape (len(texts), len(parts)), in one pass per length of parts."""
     counts = np.zeros((len(texts), len(parts)))
     read = [_units(text + _END) for text in texts]
     ends = np.cumsum([len(units) for units in read])
@@ -71,9 +73,9 @@ def _occurrences(texts: Sequence[str], parts: Sequence[str]) -> NDArray[np.float
 
 
 def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where in `units` one of `parts` stands, shape (length, parts), and which one.
+    """Return the positions in `units` of any of `parts`, shape (length, parts), and the index of the part.
 
-    A checksum of each run of units, in a table of those of the parts, leaves few runs to compare with the parts themselves.
+    A table of the parts' checksums excludes most runs of units, so that few are compared with the parts themselves.
     """
     length = len(parts)
     runs = [units[at : len(units) - length + 1 + at] for at in range(length)]
@@ -88,7 +90,7 @@ def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArr
 
 
 def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]) -> NDArray[Any]:
-    """Each row of units as one number of the base's type, which wraps around: exact for four units of 16 bits in 64."""
+    """Pack each row of units into one number of the base's type, which wraps around: exact for four 16-bit units in 64 bits."""
     total: NDArray[Any] = np.zeros(1, type(base))
     for column in columns:
         total = total * base + column.astype(type(base))
@@ -96,5 +98,5 @@ def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]
 
 
 def _units(text: str) -> NDArray[np.uint16]:
-    """A text's characters as numbers of 16 bits; a rare one beyond them is two."""
+    """Return a text's UTF-16 units; rare characters have two."""
     return np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)

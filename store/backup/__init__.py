@@ -1,1 +1,1 @@
-"""Backups: a folder of links (`local`), or what is new of a commit in an object store (`remote`)."""
+"""Backups: to a folder of links or copies (`local`), or incrementally to an object store (`remote`)."""

@@ -1,8 +1,8 @@
-"""A store's files as of one commit, elsewhere; and back again.
+"""Backs up a store's files at one commit to a folder, and restores them.
 
-Lance never changes a file that it has written, so a backup holds links to the files where it lies on the same disk, and
-copies where it does not. It is taken while commits go on: which files belong to it is settled between two of them. The
-inbox, where the daemon keeps what it has accepted and not committed yet, belongs to it.
+Lance never changes a file that it has written. So a backup consists of links to the files if it is on the same file system,
+and of copies otherwise. Commits continue during a backup; its list of files is fixed between two commits. A backup also
+contains the inbox, where the daemon keeps accepted documents until they are committed.
 """
 
 import json
@@ -29,26 +29,28 @@ from store.untrusted_names import UnsafeName, components, inside, open_inside
 
 NOTE = "backup.json"
 INBOX = "inbox"
-"""A folder in the store's that the store itself never reads (`daemon.pipeline.incoming.inbox`)."""
+"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
+it."""
 
 WAITING = "inbox.backup"
-"""Links to the files of the inbox between the two commits: a document leaves the inbox as soon as it is committed."""
+"""Folder of links to the inbox's files, made between two commits, because a document leaves the inbox as soon as it is
+committed."""
 
 POSITIONS_KEY = "positions.key"
-"""A file that the store itself never reads (`daemon.services.client_positions`). No backup has it: positions that clients were
-given before a restore name nothing after it."""
+"""Key file with which the daemon encrypts positions for clients (`daemon.services.client_positions`). No backup contains
+it, so positions that clients received before a restore are invalid afterwards."""
 
 RESTORING = "restoring"
-"""A file that is in a store while a restore is under way: with it, the store is incomplete."""
+"""A file that marks a store as incomplete while a restore is in progress."""
 
 RESTORED = "restored.new"
-"""The folder within the store that a restore fills before it changes anything else."""
+"""The folder inside the store that a restore fills before it changes anything else."""
 COPY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds: the memory at `commit`, made at `time` (Unix seconds), what had been accepted, and the sessions."""
+    """Summary of a backup: its commit, the commit's time (Unix seconds), and number and size of its files."""
 
     commit: int
     time: float
@@ -59,9 +61,9 @@ class Backup:
 def backup(
     store: Store, target: Path, report: Callable[[str, int, int | None], None] = lambda _step, _done, _total: None
 ) -> Backup:
-    """Writes the present commit to `target`, which must be absent or empty. Raises StoreError or OSError.
+    """Backs up the current commit to `target`, which must be missing or empty. Raises StoreError or OSError.
 
-    `report` is called with the step, and how many files of how many it has done.
+    `report` is called with the step, the number of processed files, and their total number.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StoreError(f"{target} exists already; name a directory that does not exist or is empty")
@@ -86,7 +88,7 @@ def backup(
 
 
 def _sync_all(place: Path, report: Callable[[int], None] = lambda _synced: None) -> None:
-    """Flushes all files and folders at and below `place`. Calls `report` with the number of files after each."""
+    """Flushes all files and folders at and below `place`. Calls `report` with the number of flushed files after each."""
     synced = 0
     for folder, _, names in os.walk(place):
         for name in names:
@@ -97,16 +99,16 @@ def _sync_all(place: Path, report: Callable[[int], None] = lambda _synced: None)
 
 
 def write_note(path: Path, made: Backup, sizes: dict[str, int], at: float) -> None:
-    """Says what a folder of a backup holds: each file's size by name, and when it was taken."""
+    """Writes the description of a backup: its summary, each file's size by name, and the time at which it was taken."""
     path.write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": at}))
 
 
 def collect(
     store: Store, place: Path, report: Callable[[str, int, int | None], None], *, snapshots: bool = True
 ) -> tuple[Commit, dict[str, int]]:
-    """Links (or copies) the files of the present commit to `place`; returns the commit, and each file's size by name.
+    """Links or copies the files of the current commit to `place`. Returns the commit, and each file's size by name.
 
-    Names are relative to the store. `snapshots`: with what only makes a start faster. Raises OSError.
+    Names are relative to the store. `snapshots` includes the checkpoint, which only makes a start faster. Raises OSError.
     """
     with store.maintenance_paused():
         waiting = store.folder / WAITING
@@ -117,10 +119,12 @@ def collect(
                 for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
                     for path in sorted((store.folder / folder).glob(pattern)):
                         name = f"{folder}/{path.name}"
-                        with suppress(FileNotFoundError):  # committed, replaced or removed meanwhile
+                        with suppress(
+                            FileNotFoundError
+                        ):  # the daemon committed, replaced or removed the file meanwhile
                             _place(path, inside(waiting, name))
                             sources[name] = inside(waiting, name)
-                # A copy: the file grows with the next commit.
+                # A copy, because the file grows with the next commit.
                 waiting.mkdir(mode=0o700, exist_ok=True)
                 sources[CHECKSUMS] = inside(waiting, CHECKSUMS)
                 shutil.copy2(store.checksums.path, sources[CHECKSUMS])
@@ -136,11 +140,14 @@ def collect(
 
 
 def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backup, Path]:
-    """Puts the backup in `source` in the place of the store in `folder`; returns it and where the old tables went.
+    """Replaces the store in `folder` with the backup in `source`. Returns the backup and the folder with the old files.
 
-    Files are copied, so that whoever wrote the backup has no link into the store. `fetched`: this process wrote `source` and
-    checked it; files are linked then. Raises StoreLocked while a hippod has the store open, StoreError if `source` is not a
-    whole backup, or names files that no store has. Nothing in the store changes before the backup has been copied beside it.
+    Files are copied, so that the author of the backup has no links into the store. `fetched` means that this process wrote
+    and checked `source`; its files are then linked. The store is unchanged until all files of the backup are inside its
+    folder.
+
+    Raises StoreLocked while a hippod has the store open, and StoreError if `source` is not a complete backup or names files
+    that no store has.
     """
     made, sizes = _read_note(source)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -178,7 +185,7 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
 
 
 def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
-    """The description of the backup in `source`, and the size of each file by name. Raises StoreError."""
+    """Returns the description of the backup in `source`, and the size of each file by name. Raises StoreError."""
     try:
         with os.fdopen(open_inside(source, NOTE)) as file:
             note = json.load(file)
@@ -196,11 +203,11 @@ def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
 _TOP = re.compile(
     "|".join([INBOX, SESSIONS, rf"{PREFIX}\d+", *(re.escape(f"{name}{TABLE_SUFFIX}") for name in TABLES)])
 )
-"""Folders of a store that a backup has files of."""
+"""Folders of a store whose files a backup may contain."""
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raises UnsafeName unless a backup may hold files of these names."""
+    """Raises UnsafeName unless a backup may contain files of these names."""
     for name in names:
         top, *below = components(name)
         if name != CHECKSUMS and (not below or not _TOP.fullmatch(top)):
@@ -210,7 +217,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def _new_folder(parent: Path, name: str) -> Path:
-    """An empty folder of this name, in place of whatever has the name."""
+    """Creates an empty folder of this name and removes whatever had the name before."""
     place = parent / name
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         place.unlink()
@@ -220,14 +227,14 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 def _files(folder: Path, snapshots: bool) -> list[str]:
-    """The files of all tables, and of the snapshot where wanted, relative to the store."""
+    """Returns the files of all tables and, if `snapshots` is set, of the checkpoint, relative to the store."""
     roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if snapshots else ())]
     found = [path for root in roots for path in root.rglob("*") if path.is_file()]
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def _place(source: Path, target: Path) -> None:
-    """Links `target` to a file that this process trusts, or copies it to another disk."""
+    """Links `target` to a trusted file, or copies the file if it is on another file system."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -238,7 +245,7 @@ def _place(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path, name: str, size: int) -> None:
-    """Copies the file `name` of a backup that somebody else may have written, with its times."""
+    """Copies the file `name`, with its times, from a backup whose author is not trusted."""
     with (
         os.fdopen(open_inside(source, name), "rb") as read,
         os.fdopen(open_inside(target, name, create=True), "wb") as written,

@@ -1,8 +1,8 @@
-"""Backups in an object store: only contents that are not there yet are sent.
+"""Incremental backups to an object store: only new file contents are sent.
 
-Lance never changes a file that it has written, so most files of a commit were sent with an earlier one. The snapshot, which
-only makes a start faster, is left out: it is written anew every few minutes, and would be most of what travels. The files are
-linked within the store between two commits; the sending, which takes long, holds up neither commits nor maintenance.
+Lance never changes a file that it has written, so an earlier backup has already sent most files of a commit. The checkpoint
+is left out: it only makes a start faster, is replaced every few minutes, and would be most of the transferred data. The
+files are linked inside the store between two commits, so the transfer delays neither commits nor maintenance.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ from store.store import Store
 from store.untrusted_names import UnsafeName, inside, open_inside
 
 SENDING = "backup.sending"
-"""Links to the files of a backup while they are sent; in the store's folder, and never read by the store."""
+"""Folder in the store with links to the files of a backup while they are sent. The store never reads it."""
 FETCHED = "backup.fetched"
-"""What a restore has fetched so far: one that was cut off goes on from there."""
+"""Folder with the files that a restore has fetched so far; an interrupted restore continues from there."""
 TRANSFERS = 8
-"""Files on their way at once."""
+"""Number of concurrent transfers."""
 PIECE_BYTES = 8 << 20
 ORPHAN_AGE_S = 86400.0
-"""A content that no backup names is removed once it is that old: a backup that is under way may be about to name it."""
+"""Seconds after which a content that no backup names is removed. A younger one may belong to a backup in progress."""
 
 Report = Callable[[str, int, int | None], None]
 
@@ -40,7 +40,8 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A backup, when it was made (Unix seconds), and what of it had to travel; `pruned` are those that were too old to keep."""
+    """Result of sending a backup, which was made at `made` (Unix seconds). `sent_files` and `sent_bytes` count only new
+    contents; `pruned` is the number of removed old backups."""
 
     backup: Backup
     name: str
@@ -58,7 +59,10 @@ def send(
     keep_s: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Sent:
-    """Sends the present commit to `url`; removes backups older than `keep_s`, never the newest. Raises BackupError, OSError."""
+    """Backs up the current commit to `url`. Raises BackupError or OSError.
+
+    Backups older than `keep_s` seconds are removed afterwards, except the newest.
+    """
     repository = Repository(url)
     if not _one_at_a_time.acquire(blocking=False):
         raise BackupError("another backup is being sent; try again once it is done")
@@ -90,13 +94,14 @@ def send(
 
 
 def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: None) -> tuple[Backup, Path]:
-    """Puts the backup at `url`, the newest or the named one, in the place of the store in `folder`; as `local.restore`.
+    """Replaces the store in `folder` with the newest backup at `url`, or with the one that `url` names; see
+    `local.restore`.
 
-    Every file is compared with its digest. One that is fetched already, by a try that was cut off, is not fetched again.
+    Every file is checked against its digest. Files that an interrupted restore has already fetched are not fetched again.
     """
     repository = Repository(url)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    StoreLock(folder).release()  # raises at once where hippod has it open, not after an hour of fetching
+    StoreLock(folder).release()  # fails now if hippod has the store open, not after an hour of fetching
     lists = repository.lists(expected=True)
     name = repository.chosen or (lists[-1] if lists else None)
     if name is None:
@@ -128,11 +133,11 @@ def fetch(url: str, folder: Path, report: Report = lambda _step, _done, _total: 
 
 
 def _known(repository: Repository, lists: list[str]) -> dict[tuple[int, int, int], str]:
-    """The digest of each file of the newest backup that can be read, by inode, size and time of change."""
+    """Returns the digests of the newest readable backup's files, by inode, size and modification time."""
     for name in reversed(lists[-2:]):
         try:
             files = repository.read_list(name).files.values()
-        except BackupError:  # damaged: files are read, and known by their content
+        except BackupError:  # the list is damaged: the files' digests are computed instead
             continue
         return {(each.inode, each.size, each.modified_ns): each.digest for each in files}
     return {}
@@ -164,7 +169,7 @@ def _side_by_side(
     report: Report,
     cancelled: Callable[[], bool],
 ) -> None:
-    """The first error ends it, once what is under way is done."""
+    """Runs `work` for all items concurrently. After an error, waits for the running transfers and raises the first one."""
     left = iter(items := list(items))
     running: set[Future[None]] = set()
     done = 0
@@ -186,7 +191,7 @@ def _side_by_side(
 
 
 def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
-    """Tried again where the connection breaks. The object has its place only once it is whole and of the right length."""
+    """Uploads one file, with retries. The object appears under its name only once it is complete and has the right length."""
 
     def once() -> None:
         repository.make_object_folder(digest)
@@ -204,7 +209,7 @@ def _upload(repository: Repository, path: Path, digest: str, size: int) -> None:
 
 
 def _download(repository: Repository, entry: FileEntry, place: Path, name: str) -> None:
-    """Fetches one file into `place`, in a new file: what has the name may be a link to another file."""
+    """Fetches one file into `place`. Writes a new file, because an existing one of this name may be a link to another file."""
 
     def once() -> None:
         inside(place, name).unlink(missing_ok=True)
@@ -239,14 +244,15 @@ def _again(repository: Repository, once: Callable[[], None]) -> None:
 
 
 def _prune(repository: Repository, lists: list[str], keep_s: float, report: Report) -> int:
-    """Removes backups that are too old, and contents that no other names."""
+    """Removes backups older than `keep_s` and contents that no remaining backup names. Returns the number of removed
+    backups."""
     now = time.time()
     old = [name for name in lists[:-1] if now - listed_at(name) > keep_s]
     if not old:
         return 0
     report("removing what is old", 0, len(old))
     if repository.lists() != sorted(lists):
-        return 0  # a listing was not whole, or another backup is on its way: contents could look unused that are not
+        return 0  # a listing was incomplete, or another backup is in progress: needed contents could look unused
     used = {each.digest for name in lists if name not in old for each in repository.read_list(name).files.values()}
     stale = repository.objects_older_than(now - ORPHAN_AGE_S)
     repository.remove(old, sorted(stale - used))

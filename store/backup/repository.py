@@ -1,10 +1,10 @@
-"""Where backups lie in an object store: contents named by their digest, and one list of files for each backup.
+"""Layout of backups in an object store: contents named by their digest, and one list of files per backup.
 
     PREFIX/objects/3f/3f9a…             a file's content, named by its SHA-256
-    PREFIX/backups/20261123T021900.417Z-42.json.gz   the files of one backup; written last, so a backup is whole or not there
+    PREFIX/backups/20261123T021900.417Z-42.json.gz   the files of one backup; written last, so a backup is complete or absent
 
-pyarrow's file systems carry it: hippod needs pyarrow anyway, and its S3 client is Amazon's own, which finds credentials where
-the AWS tools do (environment, profiles, web identity, instance metadata).
+pyarrow's file systems make the transfers: hippod depends on pyarrow anyway, and its S3 client is Amazon's own, which finds
+credentials in the places of the AWS tools (environment, profiles, web identity, instance metadata).
 """
 
 import calendar
@@ -33,16 +33,17 @@ Result = TypeVar("Result")
 
 
 class BackupError(StoreError):
-    """A backup cannot be sent or taken back; the message says why and what to do."""
+    """A backup cannot be sent or restored; the message says why and what to do."""
 
 
 class _NoneFound(OSError):
-    """A listing names nothing where something should be."""
+    """A listing is empty although it should not be."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a backup. `inode` and `modified_ns` let the next backup of the same disk know it without reading it."""
+    """One file of a backup. With `inode` and `modified_ns`, the next backup from the same file system recognises the file
+    without reading it."""
 
     digest: str
     size: int
@@ -52,7 +53,8 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileList:
-    """One backup: the memory at `commit`, of `time`, taken at `made` (Unix seconds). Files by name, relative to the store."""
+    """One backup: the memory at `commit`, committed at `time`, backed up at `made` (Unix seconds). File names are relative
+    to the store."""
 
     commit: int
     time: float
@@ -68,11 +70,11 @@ class FileList:
 class Repository:
     """The backups of one memory below a URL: `s3://bucket/prefix`, or `file:///folder` for a mounted drive.
 
-    A URL may also name one backup (`…/backups/NAME.json.gz`): `chosen` is then its name. Every method raises BackupError.
+    A URL may also name one backup (`…/backups/NAME.json.gz`), which is then `chosen`. All methods raise BackupError.
     """
 
     def __init__(self, url: str) -> None:
-        """Connects to nothing yet."""
+        """Parses the URL without connecting. Raises BackupError if it is invalid."""
         self.chosen: str | None = None
         if url.endswith(LIST_END):
             url, _, self.chosen = url.rpartition("/")
@@ -85,9 +87,9 @@ class Repository:
         self.url = url.rstrip("/")
 
     def lists(self, *, expected: bool = False) -> list[str]:
-        """The names of all backups, the oldest first. `expected`: one that finds none looks again.
+        """Returns the names of all backups, the oldest first. With `expected`, an empty result is queried again.
 
-        An answer that is cut off within its headers reads as one that names nothing.
+        An answer that is cut off within its headers looks like an empty listing.
         """
 
         def once() -> list[str]:
@@ -104,11 +106,11 @@ class Repository:
             raise self.failed(error) from error
 
     def objects(self) -> dict[str, int]:
-        """The size of each content that is there, by digest."""
+        """Returns the size of each stored content, by digest."""
         return {info.base_name: info.size for info in self._found(OBJECTS)}
 
     def objects_older_than(self, moment: float) -> set[str]:
-        """The digests of contents that were written before, in Unix seconds."""
+        """Returns the digests of contents that were written before `moment` (Unix seconds)."""
         return {info.base_name for info in self._found(OBJECTS) if info.mtime.timestamp() < moment}
 
     def read_list(self, name: str) -> FileList:
@@ -129,7 +131,7 @@ class Repository:
             raise self.failed(error) from error
 
     def _content(self, path: str) -> bytes:
-        """Unpacked. Raises BadGzipFile, an OSError, where it is not whole."""
+        """Returns the decompressed content of a file. Raises BadGzipFile, an OSError, if the file is incomplete."""
         with self.files.open_input_stream(path, compression=None) as file:
             packed = bytes(file.read())
         try:
@@ -164,7 +166,7 @@ class Repository:
         self._make_folder(self.object_path(digest).rpartition("/")[0])
 
     def remove(self, lists: Iterable[str], digests: Iterable[str]) -> None:
-        """Lists first: a backup without a content that it names must not be found."""
+        """Deletes lists and contents. Deletes the lists first, so that no list ever names a missing content."""
         try:
             for name in lists:
                 self._again(partial(self.files.delete_file, f"{self._root}/{LISTS}/{name}"))
@@ -174,7 +176,7 @@ class Repository:
             raise self.failed(error) from error
 
     def failed(self, error: OSError) -> BackupError:
-        """What a file system's error means, and what to do."""
+        """Returns a BackupError that says what a file system's error means and what to do."""
         return BackupError(explained(error, self.url))
 
     def _found(self, folder: str) -> list[fs.FileInfo]:
@@ -187,12 +189,12 @@ class Repository:
         selector = fs.FileSelector(f"{self._root}/{folder}", recursive=True, allow_not_found=True)
         found: list[fs.FileInfo] = self.files.get_file_info(selector)
         if not found and not self._local:
-            # A bucket that is not there looks like an empty one to a listing that may find nothing.
+            # A missing bucket looks like an empty one if the listing may find nothing.
             self.files.get_file_info(fs.FileSelector(self._root.partition("/")[0]))
         return [info for info in found if info.type is fs.FileType.File]
 
     def _again(self, once: Callable[[], Result]) -> Result:
-        """Every request goes through here: the client itself gives up after five connections that break."""
+        """Sends a request, with retries: the client itself gives up after five broken connections."""
         return once() if self._local else again(once)
 
     def _make_folder(self, path: str) -> None:
@@ -201,7 +203,7 @@ class Repository:
 
 
 def listed_at(name: str) -> float:
-    """When a backup was made, in Unix seconds, by its name."""
+    """Returns the time of a backup in Unix seconds, read from its name."""
     return float(calendar.timegm(time.strptime(name[:15], "%Y%m%dT%H%M%S")))
 
 

@@ -1,1 +1,1 @@
-"""The living memory as JSON lines or GraphML, in an order that depends on content alone."""
+"""Exports the live memory as JSON lines or GraphML, in an order that depends on its content alone."""

@@ -1,7 +1,7 @@
-"""The living memory in an order that depends on its content alone: what every export goes through.
+"""The live memory in an order that depends on its content alone. Every export uses it.
 
-Sorted as arrays, by Arrow and numpy: both let go of the interpreter, so that queries and commits go on beside, and a million
-edges take 20 bytes each instead of a tuple.
+Arrow and numpy sort arrays: both release the interpreter lock, so queries and commits run concurrently, and each of a
+million edges takes 20 bytes instead of a tuple.
 """
 
 from collections.abc import Iterable
@@ -20,30 +20,30 @@ EdgeType = Literal["context", "mention", "relation", "synonym"]
 EDGE_TYPES: tuple[EdgeType, ...] = ("context", "mention", "relation", "synonym")
 
 DIGITS = 7
-"""Decimals of a weight: float32 has no more."""
+"""Decimal places of a weight; float32 has no more."""
 
 
 def _sorted(rows: NDArray[Any], texts: Iterable[str]) -> Rows:
-    """`rows` by their `texts`. UTF-8 sorts as code points do."""
+    """Returns `rows` sorted by their `texts`. UTF-8 sorts in the order of code points."""
     order: Rows = pc.sort_indices(pa.array(texts, pa.large_string())).to_numpy()
     return rows.astype(np.int64)[order]
 
 
 class CanonicalOrder:
-    """A snapshot's living passages by id, phrases and statements by text, edges by type and ends."""
+    """Order of a snapshot's live passages (by id), phrases and statements (by text), and edges (by type and ends)."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
 
     @cached_property
     def passages(self) -> Rows:
-        """Rows of the living passages, by id."""
+        """Rows of the live passages, ordered by id."""
         rows = np.flatnonzero(self.snapshot.passage_alive)
         return _sorted(rows, [self.snapshot.passage_id(row) for row in rows.tolist()])
 
     @cached_property
     def phrases(self) -> Rows:
-        """Rows of the living phrases, by text."""
+        """Rows of the live phrases, ordered by text."""
         rows = np.flatnonzero(self.snapshot.phrase_alive)
         return _sorted(rows, [self.snapshot.phrase(row) for row in rows.tolist()])
 
@@ -57,12 +57,12 @@ class CanonicalOrder:
 
     @cached_property
     def triples(self) -> Rows:
-        """Rows of the living statements, by subject, predicate and object."""
+        """Rows of the live statements, ordered by subject, predicate and object."""
         return self._sorted_triples(self.snapshot.statement_alive)
 
     @cached_property
     def triples_and_mentions(self) -> Rows:
-        """The same of the living statements and mention edges."""
+        """Rows of the live statements and mention edges, in the same order."""
         return self._sorted_triples(self.snapshot.triple_alive)
 
     def _sorted_triples(self, wanted: NDArray[np.bool_]) -> Rows:
@@ -74,14 +74,14 @@ class CanonicalOrder:
         return rows.astype(np.int64)[np.lexsort((third, second, first))]
 
     def triple_ends(self, triples: NDArray[Any]) -> Rows:
-        """The places in `phrases` of the subject and the object of each of `triples`, which are rows; shape (n, 2)."""
+        """Returns the places in `phrases` of the subject and object of each row in `triples`; shape (n, 2)."""
         ends: Rows = self._phrase_places[self.snapshot.triple_ends[triples]].reshape(-1, 2)
         return ends
 
     def edges(self, kind: EdgeType) -> tuple[Rows, Rows, NDArray[np.float64]]:
-        """(source, target, weight) of every edge of one kind, each once, by source and target.
+        """Returns (source, target, weight) arrays of all edges of one kind, each edge once, ordered by source and target.
 
-        Both ends are places: a context edge's source in `passages`, every other end in `phrases`.
+        The ends are places: a context edge's source in `passages`, every other end in `phrases`.
         """
         matrix = getattr(self.snapshot, kind).merged().tocoo()
         sources = (self._passage_places if kind == "context" else self._phrase_places)[matrix.row]
@@ -95,7 +95,7 @@ class CanonicalOrder:
 
 
 def places(rows: Rows, n: int) -> Rows:
-    """Where each of `n` rows stands among `rows`, -1 for one that does not; shape (n,)."""
+    """Returns the place of each of `n` rows in `rows`, or -1 for an absent row; shape (n,)."""
     places = np.full(n, -1, np.int64)
     places[rows] = np.arange(len(rows))
     return places

@@ -1,10 +1,11 @@
-"""The graph for other programs: as GraphML, which igraph, networkx and Gephi read.
+"""Exports the graph as GraphML, which igraph, networkx and Gephi read.
 
-Nodes are the passages, then the phrases; edges the context, mention, relation, synonym, link and thread edges, in the order of
-`store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. A passage's `name` is its id, a
-phrase's its text.
-igraph's other formats are no use for it: its pickles run code when they are opened, NCOL and LGL hold no texts and no kinds,
-GML no control characters and no line ends. Packed, GraphML is as small as any.
+Nodes are the passages, then the phrases; edges are the context, mention, relation, synonym, link and thread edges, in the
+order of `store.export.json_lines`. A node has `kind`, `text` and `title`, an edge `type` and `weight`. The `name` of a
+passage is its id, the `name` of a phrase its text.
+
+igraph's other formats are unsuitable: its pickles execute code when they are opened, NCOL and LGL cannot store texts and
+kinds, GML cannot store control characters and line breaks. Compressed, GraphML is as small as any of them.
 """
 
 import re
@@ -18,7 +19,7 @@ from store.export.link_edges import link_edges
 from store.snapshot import Snapshot
 
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to write, not even escaped; it becomes U+FFFD."""
+"""Characters that XML 1.0 cannot represent, not even escaped. They become U+FFFD."""
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -40,8 +41,8 @@ TAIL = ("  </graph>", "</graphml>")
 
 
 def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
-    """Lines of a GraphML file without line ends, made as they are asked for. The links are those of `memory`, which is the
-    snapshot with its documents."""
+    """Yields the lines of a GraphML file, without line ends. The link edges come from `memory`, the snapshot with its
+    documents."""
     ordered = CanonicalOrder(snapshot)
     yield from HEAD
     number = 0
@@ -67,7 +68,7 @@ def graphml_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) ->
 
 
 def gzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks as one gzip file, which igraph reads as `graphmlz`. The same input gives the same bytes."""
+    """Yields the chunks compressed as one gzip file, which igraph reads as `graphmlz`. Equal input gives equal bytes."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     for chunk in chunks:
         if part := packer.compress(chunk):
@@ -89,5 +90,5 @@ def _node(number: int, name: str, kind: str, title: str, text: str) -> str:
 
 
 def _text(value: str) -> str:
-    # A parser turns a bare carriage return into a line feed.
+    # An XML parser converts an unescaped carriage return to a line feed.
     return escape(ILLEGAL.sub("\ufffd", value), {"\r": "&#13;"})

@@ -1,4 +1,5 @@
-"""The whole memory as lines that depend on its content alone: equal memories export equally, however they came about."""
+"""Exports the whole memory as JSON lines that depend on its content alone: equal memories export equal lines, whatever
+their history."""
 
 import json
 import re
@@ -12,8 +13,8 @@ from store.snapshot import Snapshot
 
 
 def export_lines(snapshot: Snapshot, memory: DocumentSnapshot | None = None) -> Iterator[str]:
-    """JSON lines without line ends: passages by id, phrases and triples by text, edges by type and ends. The links are those of
-    `memory`, which is the snapshot with its documents."""
+    """Yields JSON lines, without line ends: passages by id, phrases and triples by text, edges by type and ends. The link
+    edges come from `memory`, the snapshot with its documents."""
     ordered = CanonicalOrder(snapshot)
     for row in ordered.passages.tolist():
         passage = snapshot.passage(row)
@@ -41,7 +42,7 @@ def _edge(kind: str, source: str, target: str, weight: float) -> str:
 
 
 _ACTS = re.compile("[\x7f-\x9f\u2028\u2029]")
-"""What JSON does not ask to be escaped, and acts on a terminal, or ends a line for readers that know Unicode."""
+"""Characters that JSON does not require to be escaped, but that control a terminal or end a line for Unicode-aware readers."""
 
 
 def _line(value: dict[str, Any]) -> str:

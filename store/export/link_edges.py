@@ -1,8 +1,7 @@
-"""The edges of links: from a passage to the passages of the document that a link in it leads to.
+"""Link edges: from a passage with a link to the passages of the linked document.
 
-An edge is of type `link`, or `thread` from a message to the one that it answers.
-
-Nothing of them is stored. They follow from the documents that are there, so an edge comes and goes with its target.
+An edge has type `link`, or type `thread` from a message to the message that it answers. These edges are not stored. They
+are derived from the present documents, so an edge appears and vanishes with its target.
 """
 
 from collections import Counter
@@ -15,8 +14,8 @@ from store.links.targets import THREAD_SCHEME
 
 @dataclass(frozen=True, slots=True)
 class LinkEdge:
-    """`type`: `link` or `thread`. `row`: the passage with the link; `target`: the id of the passage it leads to. `count`: how
-    many links of the type lead from the one to the other."""
+    """One link edge. `type` is `link` or `thread`. `row` is the row of the passage with the link, `target` the id of the
+    passage that it leads to. `count` is the number of links of this type between the two."""
 
     type: str
     row: int
@@ -25,7 +24,7 @@ class LinkEdge:
 
 
 def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[LinkEdge]:
-    """The edges from `passages`, which are rows: in their order, then by target and type."""
+    """Yields the edges from the rows `passages`, in their order, then by target and type."""
     for row in passages:
         edges: Counter[tuple[str, str]] = Counter()
         for type, uri in _linked_documents(memory, row):
@@ -37,7 +36,7 @@ def link_edges(memory: DocumentSnapshot, passages: Sequence[int]) -> Iterator[Li
 
 
 def _linked_documents(memory: DocumentSnapshot, row: int) -> Iterator[tuple[str, str]]:
-    """The type and target (URI) of each link in a passage that leads to another document."""
+    """Yields the type and target URI of each link in a passage that leads to another document."""
     passage = memory.snapshot.passage_id(row)
     for uri in memory.documents_with_passage(passage):
         document = memory.document(uri)

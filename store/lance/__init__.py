@@ -1,1 +1,1 @@
-"""What knows LanceDB and its files: tables, schemas, old versions, torn writes."""
+"""Access to LanceDB and its files: tables, schemas, old versions, torn writes."""

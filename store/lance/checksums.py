@@ -1,7 +1,7 @@
-"""Checksums of the tables' files: a file that Lance has written never changes, so each gets a checksum once.
+"""Checksums of the tables' files. Lance never changes a file that it has written, so each file gets its checksum once.
 
-`FileSync` records a file before it flushes it, in the same step as the commit that the file belongs to. The checksums are lines
-of one file in the store's folder, to which each commit appends those of its own files. Each line has a checksum of itself.
+`FileSync` records a file before it flushes it, in the same step as the file's commit. The checksums are the lines of one
+file in the store's folder; each commit appends lines for its own files. Each line has a checksum of itself.
 """
 
 import os
@@ -19,35 +19,38 @@ from store.lance.layout import file_names, table_folder
 from store.lance.schema import TABLES
 
 NAME = "checksums"
-"""The file, in the store's folder."""
+"""Name of the file in the store's folder."""
 
 SUFFIXES = (".lance", ".arrow", ".bin", ".txn", ".manifest")
-"""Ends the names of files that Lance never changes: rows, deleted rows (either kind), transactions, manifests."""
+"""Suffixes of the files that Lance never changes: rows, deleted rows (two formats), transactions, manifests."""
 
 REWRITE_MIN_LINES = 1_000
-"""Lines of files that are gone, from which on the file is written anew once they are half of all lines."""
+"""The file is rewritten once at least this many lines, and half of all lines, are about files that are gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChecksum:
-    """`value` is a CRC-32; None for a file that a hippod without checksums wrote."""
+    """Size and checksum of a file. `value` is a CRC-32, or None for a file written by a hippod without checksums."""
 
     size: int
     value: int | None
 
 
 class Checksums:
-    """The checksums of one store's files, by their paths relative to the store. May be called from any thread."""
+    """Checksums of one store's files, by path relative to the store. Thread-safe."""
 
     def __init__(self, store: Path) -> None:
-        """Reads the file, and records table files that it lacks: those of a commit that a crash cut short. A store without
-        the file is of an earlier hippod; its files are noted without a value, as nobody knows what they should contain."""
+        """Reads the file and records table files without a line: files of a commit that a crash interrupted.
+
+        If the file is missing, an earlier hippod wrote the store. Its files are recorded without a value, because their
+        correct content is unknown.
+        """
         self._store = store
         self.path = store / NAME
         self._lock = threading.Lock()
         present = set(self._present())
         content = self.path.read_bytes() if (found := self.path.exists()) else b""
-        if not content.endswith(b"\n"):  # a crash cut the last line short
+        if not content.endswith(b"\n"):  # a crash truncated the last line
             content = content[: content.rfind(b"\n") + 1]
             with suppress(FileNotFoundError):
                 os.truncate(self.path, len(content))
@@ -68,19 +71,18 @@ class Checksums:
                 yield from (f"{folder.name}/{part}/{name}" for name in names if name.endswith(SUFFIXES))
 
     def get(self, name: str) -> FileChecksum | None:
-        """None for a file that nobody recorded."""
+        """Returns the checksum of a file, or None if it has no line."""
         with self._lock:
             return self._known.get(name)
 
     def damaged_lines(self) -> list[int]:
-        """Numbers of the lines, from 1, that are not on the disk as they were written. Raises OSError."""
+        """Returns the numbers, from 1, of lines whose own checksum is wrong. Raises OSError."""
         with self._lock:
             return _parsed(self.path.read_bytes())[1]
 
     def record(self, files: Iterable[Path]) -> None:
-        """Reads the files that are not known yet and appends their checksums. A file that has gone meanwhile is left out.
-        Raises OSError."""
-        # A table's own folder has a suffix of them too.
+        """Appends the checksums of all files that have none yet. Skips files that were deleted meanwhile. Raises OSError."""
+        # A table's own folder has one of these suffixes too.
         paths = (path for path in files if path.name.endswith(SUFFIXES) and path.parent != self._store)
         new = {str(path.relative_to(self._store)): path for path in paths}
         with self._lock:
@@ -108,8 +110,8 @@ class Checksums:
             self._known |= found
 
     def drop_missing(self) -> None:
-        """Forgets files that are gone, and damaged lines, if that is worth writing the file anew. O(files)."""
-        with self._lock, suppress(OSError):  # a full disk: the file stays as long as it is
+        """Drops lines of deleted files and damaged lines, if enough of them justify rewriting the file. O(files)."""
+        with self._lock, suppress(OSError):  # a full disk: the file keeps its lines
             present = set(self._present())
             kept = {name: checksum for name, checksum in self._known.items() if name in present}
             if not self._damaged and self._lines - len(kept) < max(REWRITE_MIN_LINES, len(kept)):
@@ -120,7 +122,7 @@ class Checksums:
 
 
 def _parsed(content: bytes) -> tuple[dict[str, FileChecksum], list[int]]:
-    """The checksums by file, and the numbers of damaged lines. Of several lines for a file the last counts."""
+    """Parses the lines. Returns the checksums by file and the numbers of damaged lines. The last line of a file counts."""
     known: dict[str, FileChecksum] = {}
     damaged = []
     for number, line in enumerate(content.split(b"\n")[:-1], 1):

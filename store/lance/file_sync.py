@@ -1,4 +1,4 @@
-"""Flushes the files of tables to the disk, as Lance writes without fsync, and has their checksums recorded."""
+"""Flushes table files to the disk, because Lance writes without fsync, and records their checksums."""
 
 import os
 import threading
@@ -13,34 +13,34 @@ from store.lance.layout import DATA, DELETIONS, TRANSACTIONS, VERSIONS, appended
 
 @dataclass(slots=True)
 class _TableFiles:
-    """What is known of one table's files."""
+    """Sync state of one table's files."""
 
     synced: dict[Path, set[str]] = field(default_factory=dict)
-    """Names by folder that are on the disk for sure."""
+    """Names of files that are surely on the disk, by folder."""
     appended: list[int] = field(default_factory=list)
-    """Versions that appends have made since. Which files they wrote their manifests tell."""
+    """Versions created by appends since the last sync. Their manifests name their files."""
     changes: int = 0
-    """How often something else was written, of which only a listing tells the files."""
+    """Number of other writes. Only a listing of the folders shows their files."""
     listed: int = -1
-    """How often it had been when the folders were last listed."""
+    """Value of `changes` when the folders were last listed."""
 
 
 class FileSync:
-    """Knows which files of a store's tables are on the disk for sure.
+    """Tracks which files of a store's tables are surely on the disk.
 
-    Where many commits come a folder has thousands of names, and to find those of a commit's files among them would take a fifth
-    of the commit. Appends are all that most commits do, and their manifests name the files.
+    After many commits a folder contains thousands of names, and listing it would take a fifth of a commit. Most commits
+    only append, and the manifests of appends name their files.
     """
 
     def __init__(self, store: Path, checksums: Checksums | None = None) -> None:
-        """`checksums`: where new files are recorded; None for tables that nothing writes to."""
+        """`checksums` records new files; None for tables that are never written."""
         self._store = store
         self._checksums = checksums
         self._tables: dict[str, _TableFiles] = {}
         self._lock = threading.Lock()
 
     def note_written(self, name: str, appended: int | None) -> None:
-        """A table was written to: by an append that made the version `appended`, or otherwise."""
+        """Notes a write to a table: an append that created the version `appended`, or any other write (None)."""
         with self._lock:
             table = self._tables.setdefault(name, _TableFiles())
             if appended is None:
@@ -49,7 +49,7 @@ class FileSync:
                 table.appended.append(appended)
 
     def assume_synced(self, tables: Iterable[str]) -> None:
-        """At opening: what the last commit names was synced then; only what comes now has to be."""
+        """Marks all present files as synced. Called at opening: the last commit has synced its files."""
         for name in tables:
             found = {folder: names for folder in self._folders(name) if (names := _names(folder)) is not None}
             with self._lock:
@@ -59,9 +59,9 @@ class FileSync:
     def sync(self, tables: Iterable[str]) -> None:
         """Flushes every file that the tables gained since the last call, then their folders.
 
-        All at once: the file system then writes its journal once for all of them (3 instead of 105 ms for the files of a
-        commit, measured on ext4), and nothing of a commit counts before the last of them is on disk. May run beside commits:
-        Lance gives a file its name when it is whole.
+        All files are flushed concurrently, because the file system then writes its journal once for all of them (3 instead
+        of 105 ms for the files of a commit, measured on ext4). No part of a commit counts before its last file is on the
+        disk. May run concurrently with commits: Lance renames a file into place once it is complete.
         """
         begun = [_Sync(name, self._begin(name)) for name in tables]
         for each in begun:
@@ -69,10 +69,10 @@ class FileSync:
         wanted = [path for each in begun for path in each.wanted]
         if self._checksums is not None and wanted:
             self._checksums.record(wanted)
-            # Also where another call recorded them, which may not have flushed them yet.
+            # Also if another call recorded them, because that call may not have flushed them yet.
             wanted.append(self._checksums.path)
         at_once(_fsync, wanted)
-        # Not before: whoever calls meanwhile has to flush the same.
+        # Not earlier: a concurrent call must flush the same files.
         for each in begun:
             self._end(each)
 
@@ -114,7 +114,7 @@ class FileSync:
 
 @dataclass(slots=True)
 class _Sync:
-    """One table of one call: as it was known when the call came, what is to be flushed, and what was listed, if it was."""
+    """One table in one call of `sync`: its state at the beginning, the paths to flush, and the listing, if one was made."""
 
     name: str
     table: _TableFiles
@@ -123,9 +123,9 @@ class _Sync:
 
 
 def _names(folder: Path) -> set[str] | None:
-    """What lies in `folder`; None where there is no such folder."""
+    """Returns the names in `folder`, or None if it does not exist."""
     try:
-        return set(os.listdir(folder))  # noqa: PTH208  (a Path for each takes longer than to read their names)
+        return set(os.listdir(folder))  # noqa: PTH208  (creating Path objects takes longer than reading the names)
     except FileNotFoundError:
         return None
 
@@ -134,7 +134,7 @@ def _fsync(path: Path) -> None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # Lance replaced it meanwhile (a transaction file after its commit); its successor is in the folder too.
+        return  # Lance replaced it meanwhile (a transaction file after its commit); its replacement is in the folder too.
     try:
         os.fsync(fd)
     finally:

@@ -1,7 +1,7 @@
-"""The fragments that a table's rows lie in, and moving rows from several into one.
+"""The fragments of a table, and moving rows from several fragments into one.
 
-A fragment is what one append wrote: one data file, and a list of deleted rows once there are some. A row's id says in which
-fragment it lies.
+One append writes one fragment: a data file, and later a list of deleted rows. A row's id contains the number of its
+fragment.
 """
 
 import threading
@@ -19,20 +19,20 @@ from store.lance.layout import FRAGMENT_BITS, file_names, fragments_with_deletio
 from store.lance.versioned_table import VersionedTable
 
 MERGED_FRAGMENT_ROWS = 4096
-"""Rows up to which new fragments are merged into one: some 20 ms, for which a commit may have to wait."""
+"""Maximum number of rows in a merge of new fragments. Such a merge takes about 20 ms, for which a commit may have to wait."""
 
 LARGE_FRAGMENT_ROWS = MERGED_FRAGMENT_ROWS // 2
-"""Rows from which a fragment is not merged any more until `Fragments.rewrite`, nor what lies before it."""
+"""A fragment of at least this many rows, and all fragments before it, are merged only by `Fragments.rewrite`."""
 
 UNLIMITED_ROWS = 2**31 - 1
-"""More rows than a table has: a search wants a limit."""
+"""A limit above the number of rows of any table, because a search requires a limit."""
 
 FOREVER = timedelta(days=36_500)
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentRows:
-    """Rows that are to be written anew: those with ids from `first` to `last`, read after so many `rollbacks`."""
+    """Rows to be rewritten, with ids from `first` to `last`. `rollbacks` is the number of rollbacks when they were read."""
 
     name: str
     first: int
@@ -42,19 +42,19 @@ class FragmentRows:
 
 
 class _Tail:
-    """The newest fragments of a table, while they are small: their rows by their numbers.
+    """Rows of a table's newest small fragments, by fragment number.
 
-    So nothing is read to merge them, which would take longer than to append them did. One thread appends; another may read
-    beside it.
+    Merging them needs no read, which would take longer than the appends did. One thread appends; another may read
+    concurrently.
     """
 
     def __init__(self, newest: int) -> None:
-        """`newest`: the highest number of a fragment so far. Each append makes one more."""
+        """`newest` is the highest fragment number so far. Each append increments it."""
         self.newest = newest
         self._rows: dict[int, pa.Table] = {}
 
     def append(self, rows: pa.Table) -> None:
-        """The rows of one more fragment."""
+        """Adds the rows of the next fragment."""
         self.newest += 1
         self.put(self.newest, rows)
 
@@ -65,7 +65,7 @@ class _Tail:
         self._rows = held
 
     def drop(self, first: int, last: int) -> None:
-        """The fragments from `first` to `last` are gone."""
+        """Drops the fragments from `first` to `last`."""
         self._rows = {number: rows for number, rows in self._rows.items() if not first <= number <= last}
 
     def fragments(self) -> dict[int, pa.Table]:
@@ -73,7 +73,7 @@ class _Tail:
 
 
 class Fragments:
-    """The fragments of a store's tables. `tables` are the handles that commits use: what changes them needs the write lock."""
+    """The fragments of a store's tables. `tables` are the handles that commits use; changing them requires the write lock."""
 
     def __init__(
         self, store: Path, db: Any, tables: Mapping[str, VersionedTable], schemas: Mapping[str, pa.Schema]
@@ -82,11 +82,11 @@ class Fragments:
         self._db = db
         self._tables = tables
         self._schemas = schemas
-        # What there is at opening was perhaps never merged.
+        # Fragments that exist at opening may never have been merged.
         self._appended = dict.fromkeys(tables, 1)
         self._tails: dict[str, _Tail | None] = dict.fromkeys(tables)
         self._came: dict[str, list[tuple[int, pa.Table]]] = {}
-        """By table whose tail is being read: the versions that appends make meanwhile, and their rows."""
+        """By table whose tail is being read: versions and rows of concurrent appends."""
         self._noting = threading.Lock()
         self._rollbacks = 0
 
@@ -99,31 +99,32 @@ class Fragments:
                 self._came[name].append((self._tables[name].version, rows))
 
     def note_change(self, name: str) -> None:
-        """The table was changed otherwise than by an append."""
+        """Notes a change of the table that was not an append."""
         with self._noting:
             self._tails[name] = None
             self._came.pop(name, None)
 
     def note_rollback(self, name: str) -> None:
-        """Row ids that were read before mean nothing any more."""
+        """Notes a rollback, which invalidates row ids that were read before."""
         self._rollbacks += 1
         self._appended[name] += 1
         self.note_change(name)
 
     @property
     def appended(self) -> int:
-        """The most fragments that any table has gained by appends since its last were merged."""
+        """Maximum, over all tables, of the fragments appended since the last merge."""
         return max(self._appended.values())
 
     def count(self, name: str) -> int:
         return self._tables[name].count_fragments()
 
     def with_deletions(self, name: str) -> list[int]:
-        """The fragments that still have rows in their files which were deleted."""
+        """Returns the fragments whose files still contain deleted rows."""
         return fragments_with_deletions(table_folder(self._store, name))
 
     def small(self, name: str) -> FragmentRows | None:
-        """The rows of the newest fragments, if those are small enough to be merged and at least two. May run beside appends."""
+        """Returns the rows of the newest fragments if at least two of them are small enough to be merged, else None. May
+        run concurrently with appends."""
         if not self._appended[name]:
             return None
         self._appended[name] = 0
@@ -136,18 +137,19 @@ class Fragments:
         table = self._db.open_table(name)
         first, last = min(some) << FRAGMENT_BITS, (max(some) + 1 << FRAGMENT_BITS) - 1
         rows = pa.concat_tables(some.values())
-        # A fragment that `rewrite` made of older ones may have a number among those of newer ones. Then all stay as they are.
+        # A fragment that `rewrite` merged from older ones may have a number between those of newer fragments. Then nothing
+        # is merged.
         if rows.num_rows != table.count_rows(_between(first, last)):
             self.note_change(name)
             return None
         return FragmentRows(name, first, last, rows, rollbacks)
 
     def _read_tail(self, name: str) -> "_Tail | None":
-        """What the table's tail is by now; None where it was changed meanwhile otherwise than by appends."""
+        """Reads the table's tail. Returns None if a concurrent change was not an append."""
         with self._noting:
             self._came[name] = []
         table = self._db.open_table(name)
-        # The last rows alone: a search for row ids would go through all of a large table.
+        # Only the last rows: a search by row ids would scan all of a large table.
         before = max(int(table.count_rows()) - MERGED_FRAGMENT_ROWS, 0)
         found = table.search().with_row_id(True).offset(before).limit(MERGED_FRAGMENT_ROWS).to_arrow()
         numbers = found["_rowid"].to_numpy().astype(np.int64) >> FRAGMENT_BITS
@@ -155,7 +157,7 @@ class Fragments:
         rows = found.drop_columns(["_rowid"]).cast(self._schemas[name])
         begins = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
         for begin, end in pairwise([*begins, len(numbers)]):
-            # The fragment of the first of these rows may begin before it.
+            # The first fragment may begin before these rows.
             if begin or not before:
                 tail.put(int(numbers[begin]), rows.slice(begin, end - begin))
         with self._noting:
@@ -168,10 +170,11 @@ class Fragments:
         return tail
 
     def write_merged(self, small: FragmentRows) -> bool:
-        """Writes the rows as one fragment, so that the table has them twice until `delete_merged`; False where the table was
-        changed since otherwise than by appends, or its newest fragment is another one than is thought.
+        """Writes the rows as one fragment. The table contains them twice until `delete_merged`.
 
-        No commit may come between the two; but for the log, which bears a row twice, and may have grown since.
+        Returns False if the table was changed since by something other than appends, or if its newest fragment is not the
+        expected one. No commit may happen between this call and `delete_merged`, except in the table `commits`, which
+        tolerates duplicate rows and may have grown since.
         """
         tail = self._tails[small.name]
         if small.rollbacks != self._rollbacks or tail is None:
@@ -188,28 +191,28 @@ class Fragments:
         return True
 
     def _newest(self, name: str) -> int:
-        """The number of the fragment that has the last row, while nobody appends."""
+        """Returns the number of the fragment with the last row. There must be no concurrent append."""
         table = self._tables[name]
         last = table.search().with_row_id(True).select([self._schemas[name].names[0]])
         found = last.offset(table.count_rows() - 1).limit(1).to_arrow()["_rowid"]
         return int(found[0].as_py()) >> FRAGMENT_BITS
 
     def delete_merged(self, small: FragmentRows) -> None:
-        """Deletes the rows where they stood."""
+        """Deletes the rows from their old fragments."""
         tail = self._tails[small.name]
         self._tables[small.name].delete(_between(small.first, small.last))
         if tail is not None:
             tail.drop(small.first >> FRAGMENT_BITS, small.last >> FRAGMENT_BITS)
 
     def some_rows(self, name: str, fragment: int) -> FragmentRows | None:
-        """Some of a fragment's rows with their `_rowid`; None where none is left."""
+        """Returns up to `MERGED_FRAGMENT_ROWS` rows of a fragment with their `_rowid`, or None if it has none left."""
         rollbacks, table = self._rollbacks, self._db.open_table(name)
         first, last = fragment << FRAGMENT_BITS, (fragment + 1 << FRAGMENT_BITS) - 1
         rows = table.search().with_row_id(True).where(_between(first, last)).limit(MERGED_FRAGMENT_ROWS).to_arrow()
         return FragmentRows(name, first, last, rows, rollbacks) if rows.num_rows else None
 
     def move(self, some: FragmentRows) -> bool:
-        """Writes what `some_rows` gave anew and deletes it where it stood; False after a rollback."""
+        """Appends the rows from `some_rows` again and deletes the old ones. Returns False after a rollback."""
         if some.rollbacks != self._rollbacks:
             return False
         table = self._tables[some.name]
@@ -219,26 +222,26 @@ class Fragments:
         return True
 
     def rewrite(self, name: str) -> None:
-        """Merges all fragments of less than a million rows and leaves deleted rows out, as a new version that `refresh` of the
-        tables shows; every older version stays.
+        """Merges all fragments of less than a million rows and drops deleted rows, in a new version of the table.
 
-        Commits go on meanwhile: this has a handle of its own, and Lance puts appends on top of it. O(table).
+        The table handles show this version after `refresh`; older versions are kept. Commits may run concurrently: this
+        method has its own handle, and Lance rebases appends onto the new version. O(table).
         """
         self._db.open_table(name).optimize(cleanup_older_than=FOREVER)
         self.note_change(name)
 
     def listing(self, name: str) -> tuple[int, dict[str, set[str]]]:
-        """How many fragments the table has, and which files: while nothing is being written."""
+        """Returns the number of fragments and the names of the files. There must be no concurrent write."""
         return self.count(name), file_names(table_folder(self._store, name))
 
 
 def row_id_in(ids: Collection[int]) -> str:
-    """The condition (SQL) that a row has one of these ids."""
+    """Returns the SQL condition that a row has one of these ids."""
     return f"_rowid IN ({','.join(map(str, ids))})"
 
 
 def row_id_between(fragment: int) -> str:
-    """The condition (SQL) that a row lies in the fragment."""
+    """Returns the SQL condition that a row is in the fragment."""
     return _between(fragment << FRAGMENT_BITS, (fragment + 1 << FRAGMENT_BITS) - 1)
 
 

@@ -1,4 +1,5 @@
-"""Threads for what waits: for Lance, and for the disk. They stay, as starting ten takes as long as flushing ten files."""
+"""Threads for calls that wait for Lance or the disk. The pool is permanent, because starting ten threads takes as long as
+flushing ten files."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -9,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 IO_THREADS = 16
-"""Calls that wait at once."""
+"""Maximum number of concurrent calls."""
 
 
 @cache
@@ -18,14 +19,15 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def at_once(work: Callable[[Item], object], items: Iterable[Item]) -> None:
-    """Does `work` for each of `items` side by side. What one of them raises is raised once all have ended."""
+    """Runs `work` for all `items` concurrently. Raises the first error after all calls have ended."""
     with meanwhile(work, items):
         pass
 
 
 @contextmanager
 def meanwhile(work: Callable[[Item], object], items: Iterable[Item]) -> Iterator[None]:
-    """The same while the block runs, which is left once all have ended. What the block raises goes first."""
+    """Runs `work` for all `items` concurrently with the block, and waits for them at its end. An error of the block takes
+    precedence."""
     begun = [_threads().submit(work, item) for item in items]
     try:
         yield

@@ -1,8 +1,8 @@
-"""How Lance lays a table out in files, as far as the store relies on it. `tests/store/lance/test_lance_layout.py` holds it.
+"""Layout of a Lance table on disk, as far as the store relies on it. `tests/store/lance/test_lance_layout.py` checks it.
 
-A table is a folder. Each version has a manifest, whose name counts down from 2⁶⁴ - 1, so that the newest comes first in a
-listing. Before the manifest proper its file may have the transaction, which also names what was taken away. A manifest names
-its data files and its transaction in plain text, and each deletion file by a number. Lance never changes a file that it wrote.
+A table is a folder. Each version has a manifest; its name counts down from 2⁶⁴ - 1, so that the newest comes first in a
+listing. The manifest's file may begin with the transaction, which also names removed files. A manifest names its data files
+and its transaction in plain text, and each deletion file by a number. Lance never changes a file that it has written.
 """
 
 import os
@@ -12,23 +12,23 @@ from collections.abc import Collection
 from pathlib import Path
 
 DATA, DELETIONS, TRANSACTIONS, VERSIONS = "data", "_deletions", "_transactions", "_versions"
-"""Folders of a table: rows, which rows were deleted, what each write did, manifests."""
+"""Folders of a table: rows, deleted rows, transactions (one per write), manifests."""
 
 MANIFEST_DIGITS = 20
 HIGHEST_VERSION = 2**64 - 1
 
 END_MARK = b"LANC"
-"""Ends every file that Lance has written to its end."""
+"""Last bytes of every completely written Lance file."""
 
 VERSION_HINT = "latest_version_hint.json"
-"""A file among the manifests that may name the newest; Lance does without it."""
+"""A file among the manifests that may name the newest one. Lance does not need it."""
 
 FRAGMENT_BITS = 32
-"""A row's id is its fragment's number, then 32 bits for its place in the fragment."""
+"""A row's id consists of its fragment's number and its 32-bit position in the fragment."""
 
 
 TABLE_SUFFIX = ".lance"
-"""Ends the name of a table's folder."""
+"""Suffix of a table's folder."""
 
 
 def table_folder(store: Path, table: str) -> Path:
@@ -36,12 +36,12 @@ def table_folder(store: Path, table: str) -> Path:
 
 
 def manifests(table: Path) -> list[Path]:
-    """The manifests in a table's folder, the newest first."""
+    """Returns the manifests in a table's folder, the newest first."""
     return sorted((table / VERSIONS).glob("*.manifest"))
 
 
 def is_known_name(manifest: Path) -> bool:
-    """Whether a manifest's name is one that `version_of` understands."""
+    """Whether `version_of` can parse a manifest's name."""
     return manifest.stem.isdigit() and len(manifest.stem) == MANIFEST_DIGITS
 
 
@@ -54,7 +54,7 @@ def version_of(manifest: Path) -> int:
 
 
 def is_whole(manifest: Path) -> bool:
-    """Whether a manifest was written to its end."""
+    """Whether a manifest was written completely."""
     with manifest.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(size - len(END_MARK), 0))
@@ -62,7 +62,7 @@ def is_whole(manifest: Path) -> bool:
 
 
 def manifest_proper(manifest: Path) -> bytes:
-    """The manifest without the transaction that may stand before it in its file."""
+    """Returns the manifest without the transaction that may precede it in the file."""
     whole = manifest.read_bytes()
     (start,) = struct.unpack("<Q", whole[-16:-8])
     return whole[start:]
@@ -73,8 +73,10 @@ _TRANSACTION_NUMBER = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def appended_files(table: Path, version: int) -> list[Path] | None:
-    """The files that an append wrote which made `version`: the rows, the transaction, the manifest. None where the manifest
-    does not tell: only a listing of the folders does then."""
+    """Returns the files of the append that created `version`: rows, transaction and manifest.
+
+    Returns None if the manifest does not name them; then only a listing of the folders shows the files.
+    """
     manifest = table / VERSIONS / manifest_name(version)
     try:
         with manifest.open("rb") as file:
@@ -92,7 +94,7 @@ def appended_files(table: Path, version: int) -> list[Path] | None:
 
 
 def file_names(table: Path) -> dict[str, set[str]]:
-    """The names of a table's files, by folder."""
+    """Returns the names of a table's files, by folder."""
     found = {}
     for folder in (DATA, DELETIONS, TRANSACTIONS, VERSIONS):
         place = table / folder
@@ -101,12 +103,12 @@ def file_names(table: Path) -> dict[str, set[str]]:
 
 
 def data_files_in_order(table: Path) -> list[str]:
-    """The data files of the newest version, in the order of its fragments."""
+    """Returns the data files of the newest version, in the order of its fragments."""
     return [name.decode() for name in dict.fromkeys(_DATA_NAME.findall(manifest_proper(manifests(table)[0])))]
 
 
 def fragments_with_deletions(table: Path) -> list[int]:
-    """The fragments that have rows in their files which the newest version leaves out."""
+    """Returns the fragments whose files contain rows that the newest version has deleted."""
     newest, deletions = manifests(table)[:1], table / DELETIONS
     if not newest or not deletions.is_dir():
         return []
@@ -115,12 +117,12 @@ def fragments_with_deletions(table: Path) -> list[int]:
 
 
 def _fragment_of(deletion: str) -> int:
-    """`<fragment>-<version>-<number>.arrow`"""
+    """Parses the name of a deletion file, `<fragment>-<version>-<number>.arrow`."""
     return int(deletion.split("-")[0])
 
 
 def _deletion_mark(name: str) -> bytes:
-    """The number, 64 random bits, as a manifest has it: a varint of Protocol Buffers."""
+    """Returns the 64-bit number in a deletion file's name as manifests encode it: a Protocol Buffers varint."""
     number = int(Path(name).stem.split("-")[2])
     out = bytearray()
     while number > 0x7F:
@@ -132,14 +134,16 @@ def _deletion_mark(name: str) -> bytes:
 
 DATA_SUFFIX, TRANSACTION_SUFFIX = b".lance", b".txn"
 DATA_STEM, LONGEST_STEM = 50, 57
-"""Characters before the suffix: of a data file, and of a transaction's at most (a version, a hyphen, a UUID)."""
+"""Number of characters before the suffix: of a data file's name, and the maximum of a transaction's (a version, a hyphen, a
+UUID)."""
 
 
 def named_in(manifest: bytes, folder: str, names: Collection[str]) -> set[str]:
-    """Which of `names`, which are files of `folder`, a manifest needs."""
+    """Returns the `names`, files of `folder`, that a manifest needs."""
     if folder == DELETIONS:
         return {name for name in names if _deletion_mark(name) in manifest}
-    # A name at a time would be looked for from end to end: a thousand of them take as long as a hundred commits.
+    # Searching for each name separately would scan the manifest once per name: for a thousand names, as long as a hundred
+    # commits.
     if folder == DATA:
         ends = manifest.split(DATA_SUFFIX)[:-1]
         found = {(end[-DATA_STEM:] + DATA_SUFFIX).decode("latin1") for end in ends}

@@ -1,8 +1,8 @@
-"""The LanceDB tables. Each is append-only: a row is never changed, a later row with the same key takes its place.
+"""The LanceDB tables. Each is append-only: a row never changes, and a later row with the same key replaces it.
 
-Contents (passages, phrases, triples, extractions) are facts about a text and stay true when the text is forgotten; which
-of them live follows from `documents`. So adding, editing and removing are appends, and a reader of an older version of a
-table sees the memory of then. Maintenance deletes rows that nothing needs any more.
+Contents (passages, phrases, triples, extractions) are facts about a text and stay valid after the text is removed; the
+table `documents` decides which of them are live. So adding, editing and removing documents are appends, and an older
+version of a table shows the memory at that time. Maintenance deletes rows that are no longer needed.
 """
 
 import threading
@@ -26,30 +26,31 @@ from store.lance.vacuum import prune
 from store.lance.versioned_table import VersionedTable
 
 READ_BATCH_ROWS = 8192
-"""Rows that are read at a time where not all are wanted at once."""
+"""Rows per batch when a table is read in batches."""
 
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
 METADATA_CACHE_BYTES = 4 * MIB
-"""Left to itself Lance keeps what it read of every version that ever was, 8 MiB for each hundred small commits, up to a
-gigabyte; what a commit needs of the last version is far less, and nothing here has a Lance index."""
+"""By default Lance caches its reads of all versions ever: 8 MiB per hundred small commits, up to a gigabyte. A commit needs
+much less of the last version, and these tables have no Lance index."""
 
 
 class Tables:
-    """Opens or creates the tables of one store and appends to them, durably."""
+    """Opens or creates the tables of one store, and appends to them durably."""
 
     def __init__(self, folder: Path, dim: int, repair: bool = True) -> None:
-        """`repair`: whether to set aside what a power loss left unfinished. Not where somebody else has the tables open."""
+        """`repair` sets aside versions that a power loss left incomplete. Must be False if another process has the tables
+        open."""
         self.folder = folder
         self.dim = dim
         self._schemas = schemas(dim)
         self._db = lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES))
         self.torn = [name for name in TABLES if repair and set_aside_torn(folder, name)]
-        """Tables whose newest version a power loss had left unfinished."""
+        """Tables whose newest version was incomplete after a power loss."""
         if repair and table_folder(folder, "commits").exists() and set_aside_newest(folder, "commits", self._read_log):
             self.torn.append("commits")
         self.checksums = Checksums(folder) if repair else None
-        """None where somebody else has the tables open, who records them."""
+        """None if another process has the tables open and records the checksums."""
         self._file_sync = FileSync(folder, self.checksums)
         self._tables = {name: self._open(name) for name in TABLES}
         self.fragments = Fragments(folder, self._db, self._tables, self._schemas)
@@ -68,37 +69,38 @@ class Tables:
         self._db.open_table("commits").to_arrow()
 
     def append(self, name: str, columns: Mapping[str, Any]) -> None:
-        """Appends rows given by column. One fragment and one version, however many rows."""
+        """Appends rows in columnar form, as one fragment and one version."""
         table = pa.table(dict(columns), schema=self._schemas[name])
         if table.num_rows:
             self._tables[name].add(table)
             self.fragments.note_append(name, table)
 
     def append_to(self, added: Mapping[str, Mapping[str, Any]]) -> None:
-        """The same for several tables, side by side. Where one append fails, others may be done."""
+        """Appends to several tables concurrently. If one append fails, others may have succeeded."""
         with self.appending(added):
             pass
 
     def appending(self, added: Mapping[str, Mapping[str, Any]]) -> AbstractContextManager[None]:
-        """The same while the block runs, which may append to other tables. Where the block fails, appends may be done too."""
+        """Appends to several tables concurrently with the block, which may append to other tables. If the block fails, the
+        appends may have succeeded."""
         return meanwhile(lambda name: self.append(name, added[name]), added)
 
     def columns(self, name: str) -> pa.Schema:
-        """The columns that the table has on disk, which are those of an older format until it is migrated."""
+        """Returns the columns of the table on disk; until a migration these are columns of an older format."""
         return self._tables[name].schema
 
     def version(self, name: str) -> int:
         return self._tables[name].version
 
     def versions(self) -> dict[str, int]:
-        """The version of every table but `commits` itself."""
+        """Returns the version of every table except `commits`."""
         return {name: self.version(name) for name in TABLES if name != "commits"}
 
     def roll_back(self, name: str, version: int, commit: int, next_row: int | None = None) -> None:
-        """Brings the table back to `version`, that of `commit`, as a new version on top.
+        """Restores the table to `version`, which belongs to `commit`, as a new version.
 
-        Maintenance may have taken that version's files away. What came after it is then deleted by its commit or, where
-        `next_row` says what number the next row is to have, by its number. Rows of texts may also stay: they are facts.
+        If maintenance has already deleted the files of that version, newer rows are deleted instead: by their commit, or by
+        their number if `next_row` gives the number of the next row. Rows of texts may also remain, because they are facts.
         """
         table = self._tables[name]
         self.fragments.note_rollback(name)
@@ -112,7 +114,7 @@ class Tables:
                 table.delete(f"row >= {next_row}")
 
     def read(self, name: str, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
-        """The whole table, or some of its columns, now or as of `version`."""
+        """Reads the whole table or some of its columns, in the current or the given version."""
         table = self._tables[name]
         if version is not None:
             earlier = self._db.open_table(name)
@@ -125,7 +127,7 @@ class Tables:
         return table.search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def read_where(self, name: str, columns: Sequence[str] | None, condition: str) -> pa.Table:
-        """The rows for which `condition` (SQL) holds; all columns where none are named."""
+        """Reads the rows for which the SQL `condition` holds; all columns if `columns` is None."""
         table = self._tables[name]
         wanted = list(columns or self._schemas[name].names)
         if not table.count_rows():
@@ -133,30 +135,31 @@ class Tables:
         return table.search().where(condition).select(wanted).limit(UNLIMITED_ROWS).to_arrow()
 
     def _empty(self, name: str, columns: Sequence[str]) -> pa.Table:
-        # A search costs milliseconds also where there is nothing to be found, and most small stores lack something.
+        # A search takes milliseconds even on an empty table, and most small stores have one.
         return self._schemas[name].empty_table().select(list(columns))
 
     def batches(self, name: str, columns: Sequence[str], condition: str) -> Iterator[Any]:
-        """The rows for which `condition` (SQL) holds as record batches, in no order: for what is too large to hold twice."""
+        """Yields the rows for which the SQL `condition` holds as record batches, in no order. For data that is too large to
+        be in memory twice."""
         if self.rows(name):
             yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(READ_BATCH_ROWS)
 
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Some columns of the whole table and `_rowid`, by which `delete` names rows."""
+        """Reads some columns of the whole table and `_rowid`, which identifies rows for `delete`."""
         table = self._tables[name]
         return table.search().with_row_id(True).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def read_by_id(self, name: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
-        """Some columns of the rows with these ids, in no order."""
+        """Reads some columns of the rows with these ids, in no order."""
         return self._tables[name].search().where(row_id_in(ids)).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def fragment_numbers(self, name: str) -> list[int]:
-        """The numbers of the fragments that have rows, in the order of the table."""
+        """Returns the numbers of the fragments that contain rows, in the order of the table."""
         ids = self._tables[name].search().with_row_id(True).select([]).limit(UNLIMITED_ROWS).to_arrow()["_rowid"]
         return list(dict.fromkeys((ids.to_numpy() >> FRAGMENT_BITS).tolist()))
 
     def delete(self, name: str, ids: Sequence[int]) -> None:
-        """Deletes the rows with these ids, as of now: compaction gives rows other ids."""
+        """Deletes the rows with these ids. The ids must be current, because compaction changes them."""
         self._tables[name].delete(row_id_in(ids))
         self.fragments.note_change(name)
 
@@ -170,15 +173,16 @@ class Tables:
         convert: Callable[[pa.RecordBatch], Mapping[str, object]],
         more: Mapping[str, object] | None = None,
     ) -> None:
-        """Writes the whole table with other columns, as a new version: for a migration. O(table), some rows at a time.
+        """Rewrites the whole table with other columns, as a new version, for a migration. O(table), in batches.
 
-        `convert` gives the columns of `schema` for some of the rows, `more` those of rows to add. Every fragment has one data
-        file afterwards, which Lance's `add_columns` would not give: `store.lance.vacuum` relies on it.
+        `convert` returns the columns of `schema` for a batch of rows; `more` holds the columns of additional rows.
+        Afterwards every fragment has one data file, on which `store.lance.vacuum` relies; Lance's `add_columns` would
+        create several.
         """
         old = self._tables[name]
 
         def converted() -> Iterator[pa.RecordBatch]:
-            # A search on an empty table gives no batch with the right columns.
+            # A search on an empty table returns no batch with the right columns.
             if old.count_rows():
                 for batch in old.search().limit(UNLIMITED_ROWS).to_batches(READ_BATCH_ROWS):
                     yield pa.record_batch(dict(convert(batch)), schema=schema)
@@ -191,15 +195,16 @@ class Tables:
         self.fragments.note_change(name)
 
     def refresh(self, name: str) -> None:
-        """Goes on from the newest version of the table."""
+        """Moves the handle to the newest version of the table."""
         self._tables[name].checkout_latest()
 
     def prune(
         self, name: str, versions: Collection[int], listing: tuple[int, Mapping[str, Collection[str]]], min_age_s: float
     ) -> int:
-        """Deletes versions older than `min_age_s` but the newest and `versions`, and the files that only they need.
+        """Deletes versions older than `min_age_s` seconds, except the newest and `versions`, and the files that only they
+        need.
 
-        `listing` is that of `fragments`, made while nothing was being written. Returns how many bytes were freed.
+        `listing` is the result of `fragments.listing`, taken while there was no write. Returns the number of freed bytes.
         """
         with self._reading:
             if self._readers:
@@ -211,7 +216,7 @@ class Tables:
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:
-        """While this lasts no version is pruned: for reads that take longer than one call."""
+        """Prevents pruning during the block, for reads that take more than one call."""
         with self._reading:
             self._readers += 1
         try:
@@ -221,14 +226,14 @@ class Tables:
                 self._readers -= 1
 
     def sync(self, names: Iterable[str]) -> None:
-        """Flushes to disk every file that the named tables gained since the last call. May run beside commits."""
+        """Flushes every file that the named tables gained since the last call. May run concurrently with commits."""
         self._file_sync.sync(names)
 
     def assume_synced(self) -> None:
-        """At opening: what the last commit names was synced then; only what comes now has to be."""
+        """Marks all present files as synced. Called at opening: the last commit has synced its files."""
         self._file_sync.assume_synced(TABLES)
 
 
 def read_unopened(store: Path, name: str, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a whole table of a store that is not opened for it. Raises OSError, RuntimeError or ValueError."""
+    """Reads some columns of a table without opening the store. Raises OSError, RuntimeError or ValueError."""
     return lancedb.connect(store).open_table(name).search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()

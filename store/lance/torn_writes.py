@@ -1,9 +1,10 @@
-"""Takes away what a power loss left of a table's version that was being written, before Lance meets it.
+"""Sets aside table versions that a power loss left incomplete, before Lance opens the table.
 
-A commit is acknowledged once its files are flushed, so a version whose files are not whole was never part of one. But Lance
-opens the newest version there is. A manifest that is empty or cut, as a file system leaves it that had its name and not its
-content, would keep the whole store shut; one full of zeros would be opened as a table without rows. Whether too much is missing
-afterwards is for `store.log.commits` to see: it knows what the last commit holds, and which one was acknowledged last.
+A commit is acknowledged once its files are flushed, so a version with incomplete files was never part of an acknowledged
+commit. But Lance always opens the newest version. An empty or truncated manifest, which a file system leaves if it wrote
+the name but not the content, would make the whole store unusable. A manifest full of zeros would be opened as an empty
+table. `store.log.commits` detects whether too much is missing afterwards: it knows the content of the last commit and the
+last acknowledged commit.
 """
 
 from collections.abc import Callable
@@ -12,11 +13,11 @@ from pathlib import Path
 from store.lance.layout import VERSION_HINT, is_whole, manifests, table_folder
 
 FOLDER = "torn"
-"""Where such manifests go, inside the store."""
+"""Folder inside the store for such manifests."""
 
 
 def set_aside_torn(store: Path, table: str) -> int:
-    """Moves the newest manifests of a table that were not written to their end to `torn/`; returns how many."""
+    """Moves the newest, incompletely written manifests of a table to `torn/`. Returns their number."""
     count = 0
     for manifest in manifests(table_folder(store, table)):
         if is_whole(manifest):
@@ -27,9 +28,10 @@ def set_aside_torn(store: Path, table: str) -> int:
 
 
 def set_aside_newest(store: Path, table: str, read: Callable[[], object]) -> bool:
-    """Calls `read`; where it fails, moves the newest version away and calls it once more. Returns whether it did.
+    """Calls `read`; if it fails, sets the newest version aside and calls it again. Returns whether it set a version aside.
 
-    For the log itself: that a data file is torn shows only when it is read, and no other table says what it should hold.
+    Used for the log: a torn data file is noticed only when it is read, and no other table knows what the log should
+    contain.
     """
     try:
         read()

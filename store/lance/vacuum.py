@@ -1,9 +1,9 @@
-"""Takes a table's old versions off the disk, and the files that only they name.
+"""Deletes a table's old versions and the files that only they need.
 
-LanceDB prunes as a part of `optimize`, which first rewrites every fragment of less than a million rows: seconds for each
-hundred thousand vectors, however little there is to prune. Here nothing is rewritten. A file goes where no manifest that stays
-names it (`store.lance.layout`). Nothing goes where the layout is not as expected: every manifest's name must be a version, and
-the newest manifest must name exactly one data file for each fragment that Lance itself counts.
+LanceDB prunes as a part of `optimize`, which first rewrites every fragment of less than a million rows: seconds per hundred
+thousand vectors, even if there is little to prune. This module rewrites nothing. It deletes a file if no remaining manifest
+names it (`store.lance.layout`). It deletes nothing if the layout is unexpected: every manifest's name must be a version,
+and the newest manifest must name exactly one data file per fragment counted by Lance.
 """
 
 import time
@@ -27,15 +27,16 @@ from store.lance.layout import (
 def prune(
     table: Path, versions: Collection[int], fragments: int, listing: Mapping[str, Collection[str]], min_age_s: float
 ) -> int:
-    """Removes the versions of a table that are older than `min_age_s` seconds and not among `versions`.
+    """Deletes the versions of a table that are older than `min_age_s` seconds and not among `versions`. Returns the number
+    of freed bytes.
 
-    `listing` is what the table's folders had at a moment when nothing was being written (`layout.file_names`): only such files
-    go. The newest version of that moment stays; it has `fragments` fragments. Returns how many bytes were freed.
+    `listing` holds the names in the table's folders at a moment without writes (`layout.file_names`); only these files may
+    be deleted. The newest version of that moment, which has `fragments` fragments, is kept.
     """
     present = manifests(table)
     if not present or not all(map(is_known_name, present)):
         return 0
-    # Versions that came after the listing stay, whatever they name.
+    # Versions that are newer than the listing are kept, with all files that they name.
     listed = [path for path in present if path.name in listing[VERSIONS]]
     since = time.time() - min_age_s
     old = [path for path in listed[1:] if version_of(path) not in versions and path.stat().st_mtime <= since]
@@ -52,7 +53,7 @@ def prune(
         for manifest in staying:
             unnamed -= named_in(manifest, folder, unnamed)
         freed += sum(_remove(table / folder / name) for name in unnamed)
-    for path in reversed(old):  # Oldest first: what is left after a crash is a table without its beginnings.
+    for path in reversed(old):  # Oldest first, so that a crash leaves a table that only lacks its oldest versions.
         freed += _remove(path)
     return freed
 

@@ -1,4 +1,4 @@
-"""A handle of a LanceDB table that knows which version it is at: a commit asks for that of every table."""
+"""A handle of a LanceDB table that caches its version, because a commit needs the version of every table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,15 @@ import pyarrow as pa
 
 
 class VersionedTable:
-    """What the store does with a table. Changes give the version that they made, which Lance would take 0.2 ms to look up."""
+    """The operations of the store on a table. Writes return the new version, so that it need not be looked up in Lance (0.2
+    ms)."""
 
     def __init__(self, table: Any, note_written: Callable[[int | None], object]) -> None:
-        """`note_written` is told of each change: the version that an append made, or None."""
+        """`note_written` is called after each change, with the version that an append created, or None."""
         self._table = table
         self._note_written = note_written
         self._version: int | None = None
-        """None where it has to be looked up."""
+        """None if the version must be looked up."""
 
     @property
     def version(self) -> int:
@@ -27,7 +28,7 @@ class VersionedTable:
         return self._table.schema
 
     def add(self, rows: pa.Table) -> None:
-        self._version = None  # what it is after a failure has to be looked up
+        self._version = None  # after a failure the version must be looked up
         try:
             self._version = int(self._table.add(rows).version)
         finally:
@@ -39,7 +40,7 @@ class VersionedTable:
         self._version = int(self._table.delete(condition).version)
 
     def restore(self, version: int) -> None:
-        """Brings back what `version` had, as a new version."""
+        """Restores the content of `version` as a new version."""
         self._changed()
         self._table.restore(version)
 

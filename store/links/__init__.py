@@ -1,1 +1,1 @@
-"""What documents are called, and which document a link leads to."""
+"""Names of documents, and resolution of links to documents."""

@@ -1,7 +1,7 @@
-"""What a document is called: names that follow from its URI, title and metadata alone.
+"""Names of a document, derived from its URI, title and metadata alone.
 
-Nothing of this is stored. A moved file has other names as soon as its URI has changed, and a document of an older store has
-the names that a new one has.
+Names are not stored. A moved file has new names as soon as its URI has changed, and documents of older stores have names
+too.
 """
 
 import re
@@ -13,29 +13,30 @@ from urllib.parse import unquote, urlsplit
 from store.types import Document
 
 INDEX_STEMS = frozenset(("index", "_index", "readme", "default"))
-"""A file of one of these stems is the page of its folder, and is called like the folder."""
+"""A file with one of these stems is the page of its folder and has the folder's name."""
 
 ALIAS_KEYS = ("aliases", "alias")
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "category")
 TEXT_KEYS = ("description", "summary", "subject", "author", "authors", "creator")
-"""Keys of metadata: other names of a document; words about it, several in a text; and texts about it."""
+"""Metadata keys: other names of a document (`ALIAS_KEYS`); keywords, several in one text (`TAG_KEYS`); and texts about it
+(`TEXT_KEYS`)."""
 
 MAX_FOLDERS = 8
-"""Folder names of a document, the nearest. Those above the followed folder do not count."""
+"""Maximum number of folder names of a document; the nearest ones count. Folders above the followed folder do not count."""
 MAX_NAMES = 64
 MAX_NAME_CHARS = 300
 
 _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,9}\Z|(?<=.)\.(?:7z|[1-9])\Z")
 _EXPORT_ID = re.compile(r"\s+[0-9a-f]{32}\Z")
-"""What Notion appends to the name of each file and folder that it exports."""
+"""Matches the id that Notion appends to the name of each exported file and folder."""
 _HASH = re.compile(r"(?=[a-z-]*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[A-Z])(?=\w*[a-z])\w{20,}")
 _SEPARATORS = re.compile(r"\s*[,;]\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """`own`: what the document is called: its file, its title and its aliases. `about`: its folders, tags, description and
-    properties. Each name once; none is a number or a hash."""
+    """The names of a document. `own` are the names of its file, its title and its aliases. `about` are its folders, tags,
+    description and properties. Each name appears once; none is a number or a hash."""
 
     own: tuple[str, ...]
     about: tuple[str, ...]
@@ -47,7 +48,7 @@ class DocumentNames:
 
 @dataclass(frozen=True, slots=True)
 class UriPath:
-    """A URI's path as folder names and the name of the file, decoded, without what Notion appends; and the fragment."""
+    """The parts of a URI, decoded: folder names and file name without Notion's ids, and the fragment."""
 
     scheme: str
     folders: tuple[str, ...]
@@ -60,12 +61,12 @@ class UriPath:
 
 
 def without_extension(file: str) -> str:
-    """A file's name without the ending that tells its format: "Release 1.0" has none."""
+    """Returns a file's name without the extension of its format. "Release 1.0" has no such extension."""
     return _EXTENSION.sub("", file)
 
 
 def document_names(document: Document) -> DocumentNames:
-    """The names of a document, in a fixed order."""
+    """Returns the names of a document, in a fixed order."""
     path = uri_path(document.uri)
     stem = file_stem(path)
     folders = folders_below(document, path)
@@ -80,8 +81,10 @@ def document_names(document: Document) -> DocumentNames:
 
 
 def names_text(document: Document) -> str:
-    """The names of a document in lines: its own, an empty line, the others. "" if the names add nothing to its passages: the
-    title alone stands at the head of each of them."""
+    """Returns the names of a document in lines: its own names, an empty line, the others.
+
+    Returns "" if the names add nothing to the passages, which all begin with the title.
+    """
     names = document_names(document)
     if not names.about and set(names.own) <= {" ".join(document.title.split())[:MAX_NAME_CHARS]}:
         return ""
@@ -89,12 +92,12 @@ def names_text(document: Document) -> str:
 
 
 def own_names(text: str) -> list[str]:
-    """What a document is called, from its `names_text`."""
+    """Returns a document's own names from its `names_text`."""
     return text.partition("\n\n")[0].split("\n") if not text.startswith("\n") else []
 
 
 def uri_path(uri: str) -> UriPath:
-    """The parts of a URI that were names of folders and files."""
+    """Splits a URI into the names of its folders and file, and its fragment."""
     parts = urlsplit(uri)
     *folders, file = unquote(parts.path).split("/")
     return UriPath(
@@ -103,19 +106,20 @@ def uri_path(uri: str) -> UriPath:
 
 
 def file_stem(path: UriPath) -> str:
-    """The name that the document's file gives it: of an index file the folder's. "" if the URI names no file of its own."""
+    """Returns the document's name from its file; the folder's name for an index file, "" if the URI names no file of its
+    own."""
     if path.fragment:
-        # An attachment has a file name, a line of a file of documents has none.
+        # An attachment has a file name; a line in a file of documents has none.
         return without_extension(path.fragment.rpartition("/")[2]) if "/" in path.fragment else ""
     if path.scheme != "file" and not path.folders and not _EXTENSION.search(path.file):
-        return ""  # an id: of a message, of an added document
+        return ""  # an id of a message or of an added document
     if path.stem.casefold() in INDEX_STEMS:
         return path.folders[-1] if path.folders else ""
     return path.stem
 
 
 def folders_below(document: Document, path: UriPath) -> tuple[str, ...]:
-    """The names of the folders between the followed folder and the document, the nearest last."""
+    """Returns the names of the folders between the followed folder and the document, the nearest last."""
     root = document.source if document.source.startswith("/") else ""
     depth = len([name for name in root.split("/") if name])
     folders = path.folders[depth:] if root else path.folders
@@ -123,7 +127,7 @@ def folders_below(document: Document, path: UriPath) -> tuple[str, ...]:
 
 
 def is_telling(name: str) -> bool:
-    """Whether a name says anything: it is no number, date or hash."""
+    """Whether a name is meaningful: not a number, date or hash."""
     words = name.split()
     return any(any(char.isalpha() for char in word) and not _HASH.fullmatch(word) for word in words)
 
@@ -136,7 +140,8 @@ def _usable(names: Iterable[str]) -> Iterator[str]:
 
 
 def metadata_texts(metadata: Mapping[str, Any], keys: Iterable[str], split: bool = False) -> Iterator[str]:
-    """The texts under some keys of metadata, single or in lists; with `split` the parts between commas."""
+    """Yields the texts under some metadata keys, single or in lists. With `split`, yields the parts between commas and
+    semicolons."""
     for key in keys:
         value = metadata.get(key)
         for text in value if isinstance(value, list) else [value]:

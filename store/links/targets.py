@@ -1,19 +1,20 @@
-"""Which document a link leads to.
+"""Resolves links to documents.
 
-A link is looked up under a few keys, one after the other, and a document stands under the keys that its URI, title and metadata
-give it. The first key under which a document stands decides; of several documents there the best one is taken, by a fixed order
-that ends with the URI. So the answer follows from the present documents alone, in whatever order they came.
+A link is looked up under several keys in turn. A document is registered under the keys that its URI, title and metadata
+give it. The first key with a document decides. If the key has several documents, a fixed order, which ends with the URI,
+selects one. So the result depends only on the present documents, not on the order of their arrival.
 
 The lookups of a link, in this order:
 
 1. its address, as the `url` of a document; the address of a message (`mid:`, RFC 2392) as its Message-ID;
-2. the file at the path that it names: relative to the folder of the linking document, then relative to the document as a
-   folder, as sites with addresses without endings have it;
-3. the path of a site: what a document declares (`permalink`, an alias that begins with "/"), then files whose path ends so;
+2. the file at its path: relative to the folder of the linking document, then relative to the document itself as a folder,
+   for sites whose addresses have no extensions;
+3. a path of a site: a path that a document declares (`permalink`, an alias that begins with "/"), then files whose path ends
+   with it;
 4. a name: of a file, an alias, a title.
 
-A path matches with and without the ending of a page, and a folder stands for its index file. Upper and lower case are equal,
-and in names so are spaces, "-" and "_".
+A path matches with and without a page's extension, and a folder matches its index file. Matching ignores case; in names,
+spaces, "-" and "_" are equal.
 """
 
 import re
@@ -27,28 +28,28 @@ from store.links.names import ALIAS_KEYS, INDEX_STEMS, file_stem, metadata_texts
 from store.types import Document
 
 SITE_PATH_KEYS = ("permalink", "slug", "url", *ALIAS_KEYS)
-"""Keys of metadata whose texts may be a path of the document's site."""
+"""Metadata keys whose texts may be a path of the document on its site."""
 ADDRESS_KEYS = ("url", "canonical", "source_url")
-"""Keys of metadata with the address of the document."""
+"""Metadata keys with the address of the document."""
 MESSAGE_KEYS = ("message_id",)
-"""Keys of metadata with the Message-ID of the document, an e-mail."""
+"""Metadata keys with the Message-ID of the document, an e-mail."""
 MIN_HOST_SEGMENTS = 2
-"""Names in the path of an address with a host by which a file is found: of one alone too many files have the name."""
+"""Minimum number of names in the path of an address that is matched against files: too many files share a single name."""
 
 PAGE_ENDINGS = frozenset(
     ["md", "markdown", "mdx", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "org", "rst", "txt"]
 )
-"""Endings that links to pages leave out or have. A link to "Search.png" does not lead to the page "Search"."""
+"""Extensions that a link to a page may have or omit. A link to "Search.png" does not match the page "Search"."""
 
 THREAD_SCHEME = "mid:"
-"""Scheme of links from a message to the one that it answers."""
+"""Scheme of links from a message to the message that it answers."""
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _NAME_SEPARATORS = re.compile(r"[\s_-]+")
 
 
 class Lookup(NamedTuple):
-    """A key, and the names in which the folders of a document under it must end."""
+    """A key, and the names with which the folders of a matching document's path must end."""
 
     key: str
     folders: tuple[str, ...] = ()
@@ -56,15 +57,15 @@ class Lookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What orders documents under one key: where they are, as folded names, with that of the file without its ending."""
+    """Sort criteria of a document: its path as folded names without the file's extension, and the ranks of its keys."""
 
     path: tuple[str, ...]
     keys: Mapping[str, int]
-    """The keys with their ranks: under one key, the document of the lowest rank comes first."""
+    """The document's keys with their ranks. Under one key, the document with the lowest rank is chosen."""
 
 
 class LinkTargets:
-    """The documents that links can lead to. Add and remove them in any order."""
+    """Index of the documents that links can lead to. Documents may be added and removed in any order."""
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._places: dict[str, _Place] = {}
@@ -73,7 +74,8 @@ class LinkTargets:
             self.add(document)
 
     def add(self, document: Document) -> frozenset[str]:
-        """Adds a document or replaces the one of its URI. Returns the keys of which links may lead elsewhere now."""
+        """Adds a document, or replaces the one with the same URI. Returns the keys whose links may lead to another document
+        now."""
         before = self.remove(document.uri)
         keys = document_keys(document)
         self._places[document.uri] = _Place(_path_names(document.uri), keys)
@@ -82,7 +84,7 @@ class LinkTargets:
         return before | keys.keys()
 
     def remove(self, uri: str) -> frozenset[str]:
-        """Removes a document, if it is there. Returns the keys of which links may lead elsewhere now."""
+        """Removes a document if it is present. Returns the keys whose links may lead to another document now."""
         place = self._places.pop(uri, None)
         if place is None:
             return frozenset()
@@ -94,7 +96,8 @@ class LinkTargets:
         return frozenset(place.keys)
 
     def resolve(self, target: str, source: str) -> str | None:
-        """The URI of the document that a link with this target leads to from the document `source`; None if it is not there."""
+        """Returns the URI of the document to which a link in the document `source` leads, or None if there is none. An
+        empty target is the document itself."""
         if not target:
             return source if source in self._places else None
         folder = _path_names(source)[:-1]
@@ -107,7 +110,8 @@ class LinkTargets:
         return None
 
     def _order(self, uri: str, key: str, folder: tuple[str, ...]) -> tuple[int, int, int, str]:
-        """By rank; the document with the most folders in common with the linking one; that of the shortest path; by URI."""
+        """Returns a sort key: the rank, then the most folders shared with the linking document, then the shortest path,
+        then the URI."""
         place = self._places[uri]
         common = 0
         for mine, other in zip(place.path, folder, strict=False):
@@ -118,7 +122,7 @@ class LinkTargets:
 
 
 def document_keys(document: Document) -> dict[str, int]:
-    """The keys under which links find a document, with their ranks."""
+    """Returns the keys under which links find a document, with their ranks."""
     keys: dict[str, int] = {}
 
     def put(key: str, rank: int) -> None:
@@ -149,7 +153,7 @@ def document_keys(document: Document) -> dict[str, int]:
 
 
 def lookups(target: str, source: str) -> Iterator[Lookup]:
-    """Under which keys a link is looked up from the document `source`: the first under which there is a document decides."""
+    """Yields the keys of a link in the document `source`, in order. The first key with a document decides."""
     target = target.strip()
     if _SCHEME.match(target):
         yield from _address_lookups(target)
@@ -175,7 +179,7 @@ def lookups(target: str, source: str) -> Iterator[Lookup]:
 
 
 def lookup_keys(target: str, source: str) -> frozenset[str]:
-    """The keys that decide where a link leads: while no document comes or goes under one of them, it leads to the same one."""
+    """Returns all keys of a link. Its target can change only if a document under one of these keys is added or removed."""
     return frozenset(lookup.key for lookup in lookups(target, source))
 
 
@@ -201,7 +205,7 @@ def _relative_lookups(path: str, source: str) -> Iterator[Lookup]:
 
 
 def _joined(base: list[str], path: str) -> str | None:
-    """The path from the folder `base`; None if it leads above the root."""
+    """Joins `path` to the folder `base`. Returns None if the result is above the root."""
     names = [name for name in base if name]
     for name in path.split("/"):
         if name == "..":
@@ -219,7 +223,7 @@ def _suffix_lookups(names: tuple[str, ...]) -> Iterator[Lookup]:
 
 
 def _site_names(path: str) -> tuple[str, ...]:
-    """The names in a path of a site, folded: without the ending of the file, and of an index file the folder's."""
+    """Returns the folded names in a path of a site, without the file's extension. An index file gives its folder's names."""
     names = [_folded(name) for name in path.split("/") if name not in ("", ".", "..")]
     if names:
         names[-1] = _page_name(names[-1])
@@ -229,13 +233,13 @@ def _site_names(path: str) -> tuple[str, ...]:
 
 
 def _page_name(file: str) -> str:
-    """The name of a page's file without the ending."""
+    """Returns the name of a page's file without its extension."""
     stem, _, ending = file.rpartition(".")
     return stem if stem and ending.lower() in PAGE_ENDINGS else file
 
 
 def _path_names(uri: str) -> tuple[str, ...]:
-    """The names in a document's path, folded as in names."""
+    """Returns the names in a document's path, folded like document names."""
     return tuple(_NAME_SEPARATORS.sub(" ", name) for name in _site_names(_raw_path(uri)))
 
 
@@ -244,7 +248,7 @@ def _ends_with(path: tuple[str, ...], names: tuple[str, ...]) -> bool:
 
 
 def _spellings(path: str) -> Iterator[str]:
-    """How a file's path may be written, folded, the full one first."""
+    """Yields the spellings of a file's path, folded, the full path first."""
     path = _folded(path)
     yield path
     folder, _, file = path.rpartition("/")
@@ -265,7 +269,8 @@ def _root(uri: str) -> str:
 
 
 def _address(text: str) -> str:
-    """An address without scheme, "www.", query, fragment and what stands for the index page; "" if it is none."""
+    """Normalises an http(s) address: without scheme, "www.", fragment, extension and index page. Returns "" for any other
+    text."""
     parts = urlsplit(text) if _SCHEME.match(text) else None
     if parts is None or parts.scheme not in ("http", "https"):
         return ""

@@ -1,1 +1,1 @@
-"""What makes a commit one atomic step: the commit log, migrations and locks."""
+"""Atomic commits: the commit log, migrations and locks."""

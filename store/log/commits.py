@@ -1,8 +1,8 @@
-"""The commit log: what makes one step of the whole store all or nothing.
+"""The commit log: makes a change of several tables atomic.
 
-LanceDB is atomic a table. A commit appends to the tables, syncs them, and only then appends a row to `commits` that
-names each table's version; that row is the commit. On opening, a table that is ahead of the last row (the process ended
-between the two) is brought back to it.
+LanceDB is atomic per table. A commit appends to the tables, syncs them, and only then appends a row to `commits` with each
+table's version; that row is the commit. When a store is opened, tables that are ahead of the last row are rolled back,
+because the process ended before it wrote the row.
 """
 
 import json
@@ -23,23 +23,23 @@ from store.log.migrated import Migrated
 from store.types import EncoderIdentity, ExtractionCosts, SynonymRule
 
 HEAD = "head"
-"""A file with the last commit's number, written after its row. Where the log ends before that number, it has lost commits.
-The file is not synced: after a power loss it may name an earlier commit, which means nothing."""
+"""File with the last commit's number, written after the commit's row. If the log ends before that number, it has lost
+commits. The file is not synced: after a power loss it may name an earlier commit, which is harmless."""
 
 SETTLE = "settle"
-"""The kind of the commit that makes all synonym edges anew."""
+"""Kind of the commit that recomputes all synonym edges."""
 STALE = "synonyms_stale"
-"""A fact of a migration that changed triples."""
+"""Fact in a migration's row: the migration changed triples."""
 
 PERMANENT_KINDS = ("create", "migrate", SETTLE)
-"""Kinds of commits whose rows say what the store is: they are never trimmed."""
+"""Kinds of commits whose rows describe the store itself; these rows are never trimmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One row of the log. `time` is in Unix seconds.
+    """One commit. `time` is in Unix seconds.
 
-    `rowless_costs` is what those extractions cost that have no row in `extractions`: purged ones, and those that documents
+    `rowless_costs` are the costs of extractions without a row in `extractions`: purged ones, and those that documents
     supply.
     """
 
@@ -56,17 +56,17 @@ class CommitLog:
         self._tables = tables
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
-        """When each commit was made, Unix seconds, in order."""
+        """Time of each commit in Unix seconds, in commit order."""
         self.counts: dict[int, tuple[int, int, int]] = {}
-        """Living passages, phrases and triples as of a commit; known of those that a change followed."""
+        """Number of live passages, phrases and triples at a commit. Known only for commits that are followed by a change."""
         self.horizon = 0
-        """The earliest commit that is kept whole: it and later ones can be looked at, earlier ones were purged."""
+        """The earliest complete commit. It and later commits can be queried; earlier ones were purged."""
         self.format = FORMAT
-        """The store's format as it was found; opening made it this version's."""
+        """Format of the store when it was opened; opening migrates it to this version's format."""
         self.synonym_rule = SynonymRule.VERSION
-        """By which rule the synonym edges were made (`SynonymRule.VERSION`)."""
+        """Version of the rule that made the synonym edges (`SynonymRule.VERSION`)."""
         self.synonyms_stale = False
-        """Whether a migration has changed triples and the synonym edges were not made anew since."""
+        """Whether the synonym edges must be recomputed because a migration has changed triples."""
         rows = commits.from_table(tables.read("commits"))
         all_facts = [row.facts for row in rows]
         for row in rows:
@@ -156,19 +156,19 @@ class CommitLog:
         return ahead
 
     def _read_counts(self, seq: int, facts: Mapping[str, Any]) -> None:
-        """Takes the counts of the commit before `seq`: a commit writes down what lived before it."""
+        """Stores the counts of the commit before `seq`: each commit's facts contain the counts before it."""
         if "before" in facts:
             passages, phrases, triples = facts["before"]
             self.counts[seq - 1] = (passages, phrases, triples)
 
     def _migrate(self) -> None:
-        """Migrates to this version's format, one commit a step."""
+        """Migrates the store to this version's format, with one commit per step."""
         for step in range(self.format, FORMAT):
-            # What was derived from the old tables does not follow from the new ones.
+            # The checkpoint was derived from the old tables and does not match the new ones.
             for derived in self._tables.folder.glob("snapshot-*"):
                 shutil.rmtree(derived)
             done = migrations.STEPS[step](self._tables) or Migrated()
-            # Earlier commits are in a format that nothing reads any more: they cannot be looked back at.
+            # This version cannot read the format of earlier commits, so they cannot be queried.
             self.horizon = self.last.seq + 1
             self.synonyms_stale |= done.triples_changed
             facts = {"format": step + 1, "horizon": self.horizon} | ({STALE: True} if done.triples_changed else {})
@@ -176,22 +176,22 @@ class CommitLog:
             self.append("migrate", {}, facts, costs)
 
     def commit_at(self, moment: float) -> int | None:
-        """The last commit made at or before `moment` (Unix seconds), None when there was none."""
+        """Returns the last commit made at or before `moment` (Unix seconds), or None."""
         found, last = None, self.last.time
-        # A copy: a commit may be added meanwhile.
+        # A copy, because a commit may be added concurrently.
         for seq, at in self.times.copy().items():
             if at > last:
-                continue  # made while the clock was ahead; it has been set back since
+                continue  # made while the clock was ahead; the clock has been set back since
             if at > moment:
                 break
             found = seq
         return found
 
     def obsolete_rows(self, horizon: int) -> list[int]:
-        """Ids of the log's rows that are not needed any more once nobody looks back before `horizon`.
+        """Returns the ids of log rows that are no longer needed if commits before `horizon` cannot be queried.
 
-        A row that has a source's position is needed until a later row has that position; the rows of the store's making
-        and of its migrations always are. Runs beside commits.
+        A row with a source's position is needed until a later row has that source's position. Rows of `PERMANENT_KINDS` are
+        always needed. May run concurrently with commits.
         """
         table = self._tables.read_with_ids("commits", ("seq", "kind", "positions"))
         rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
@@ -203,7 +203,7 @@ class CommitLog:
                 (forgotten.discard if value is not None else forgotten.add)(key)
         needed = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in PERMANENT_KINDS}
         needed |= {seqs[-1] for key, seqs in rows_with.items() if key not in forgotten}
-        # A row may stay for one position and have another that was forgotten later: the row that says so has to stay too.
+        # A kept row may contain another position that was removed later: then the row with the removal must be kept too.
         while more := {
             rows_with[key][-1]
             for key in forgotten
@@ -213,7 +213,7 @@ class CommitLog:
         return [id for seq, _, _, id in rows if seq not in needed]
 
     def forget_before(self, horizon: int) -> None:
-        """Forgets times and counts of commits before `horizon`. The caller holds the write lock."""
+        """Drops the times and counts of commits before `horizon`. The caller holds the write lock."""
         self.horizon = max(self.horizon, horizon)
         self.times = {seq: at for seq, at in self.times.items() if seq >= self.horizon}
         self.counts = {seq: counts for seq, counts in self.counts.items() if seq >= self.horizon}
@@ -225,9 +225,9 @@ class CommitLog:
         facts: Mapping[str, Any] | None = None,
         rowless_costs: ExtractionCosts | None = None,
     ) -> Commit:
-        """Makes what the tables hold now a commit; once it returns, power loss does not undo it.
+        """Commits the current content of the tables. When this returns, the commit survives a power loss.
 
-        `rowless_costs`: written into the row where the commit changes it, or outlives the row that had it.
+        `rowless_costs` are written into the row if the commit changes them or deletes the row that contained them.
         """
         facts = {**(facts or {}), **({} if rowless_costs is None else {"bygone": rowless_costs})}
         versions = self._tables.versions()
@@ -245,11 +245,11 @@ class CommitLog:
             self._tables.append("commits", commits.to_columns(row))
             self._tables.sync(["commits"])
         except BaseException:
-            # Not acknowledged, so it must not stay: the next commit has its number.
+            # The commit is not acknowledged, so its row must not remain: the next commit gets the same number.
             if self._tables.version("commits") != before:
                 self._tables.roll_back("commits", before, self.last.seq)
             raise
-        with suppress(OSError):  # the commit stands; a full disk leaves the number of an earlier one, or none
+        with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
             (self._tables.folder / HEAD).write_text(str(commit.seq))
         self.last = commit
         self.times[commit.seq] = commit.time

@@ -1,17 +1,18 @@
-"""What extraction has cost: the sum over the rows of `extractions`, and the sum in the log of extractions without a row."""
+"""Costs of extraction: the sum over the rows of `extractions`, and the sum in the log for extractions without a row."""
 
 from typing import Any
 
 from store.types import ExtractionCosts, ExtractionOutcome, extraction_state
 
 COSTS = ("extractor", "status", "prompt_tokens", "completion_tokens")
-"""The columns of `extractions` that it takes."""
+"""The columns of `extractions` that `costs_of` needs."""
 
 
 def costs_of(extractions: Any) -> ExtractionCosts:
-    """By extractor: how many extractions, prompt tokens and completion tokens. `extractions`: a table with `COSTS`.
+    """Returns, by extractor: number of extractions, prompt tokens and completion tokens. `extractions` is a table with the
+    columns `COSTS`.
 
-    A failed extraction does not count. What an extractor found as a stand-in is counted apart.
+    Failed extractions do not count. Extractions by a stand-in are counted separately.
     """
     sums = extractions.group_by(["extractor", "status"]).aggregate(
         [("prompt_tokens", "count"), ("prompt_tokens", "sum"), ("completion_tokens", "sum")]
@@ -28,7 +29,7 @@ def costs_of(extractions: Any) -> ExtractionCosts:
 
 
 def add_costs(some: ExtractionCosts, others: ExtractionCosts) -> ExtractionCosts:
-    """The sums, by extractor."""
+    """Returns the sums of both costs, by extractor."""
     none = (0, 0, 0)
     return {
         name: (a + d, b + e, c + f)

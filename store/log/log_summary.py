@@ -1,4 +1,4 @@
-"""What the log says of a store, read without opening the store: for checks, and for a model server that is away at a start."""
+"""Reads a summary of the log without opening the store: for checks, and for a start while the model server is unavailable."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from store.types import EncoderIdentity
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """`time` is that of the last commit, in Unix seconds."""
+    """Summary of a log. `commit` is the last commit, `time` its time in Unix seconds."""
 
     encoder: EncoderIdentity
     format: int
@@ -21,7 +21,8 @@ class LogSummary:
 
 
 def summarize_log(folder: Path) -> LogSummary:
-    """Raises OSError, RuntimeError, ValueError or KeyError where the log cannot be read: opening the store says what to do."""
+    """Summarises the log of the store in `folder`. Raises OSError, RuntimeError, ValueError or KeyError if the log cannot
+    be read; opening the store gives an error that says what to do."""
     rows = read_unopened(folder, "commits", ("seq", "time", "facts")).sort_by("seq").to_pylist()
     if not rows:
         raise ValueError(f"the log of {folder} has no commits")
@@ -31,7 +32,7 @@ def summarize_log(folder: Path) -> LogSummary:
 
 
 def encoder_of_store(folder: Path) -> EncoderIdentity | None:
-    """The encoder that the store in `folder` was made with; None where there is no store yet, or one that cannot be read."""
+    """Returns the encoder of the store in `folder`, or None if there is no store or its log cannot be read."""
     if not table_folder(folder, "commits").is_dir():
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a migration's step reports to the log."""
+"""Result of a migration step, for the log."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,10 @@ from store.types import ExtractionCosts
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """`deleted_costs`: what those extractions cost whose rows the step deleted.
+    """`deleted_costs` are the costs of the extractions whose rows the step deleted.
 
-    `triples_changed`: whether passages may have other triples than before. Then opening makes the synonym edges anew.
+    `triples_changed` says that the triples of passages may have changed. Opening the store then recomputes the synonym
+    edges.
     """
 
     deleted_costs: ExtractionCosts = field(default_factory=dict)

@@ -1,14 +1,14 @@
-"""How a store that an older hippod made becomes one of this version's.
+"""Migrates a store of an older hippod to the format of this version.
 
-A store says its format in its first commit, and again in the commit of each migration. Opening an older store makes the
-steps that lie between, each a commit of its own: a crash in the middle of one leaves the store as it was before that step,
-by the same rule that undoes any other commit that was not finished. Nothing is made backwards; a newer store is refused.
+A store's format is written in its first commit and in the commit of each migration. Opening an older store runs the steps
+in between. Each step is one commit: after a crash, the store is rolled back to its state before the step, like after any
+unfinished commit. There are no steps to older formats; a store with a newer format is refused.
 
-When the format changes, in one commit: `store.lance.schema.FORMAT` goes up by one, a step from the old number goes
-into `STEPS`,
-the changelog names it, and `tests/store/log/released/make.py` has written a store with the *last release* before, which
-`tests/store/log/test_migrations.py` opens from then on. A step writes the tables that it changes anew (`Tables.write_anew`);
-`commits` keeps its columns for ever, as it is read before any step: what is new there goes into `facts`.
+To change the format, make one commit of the repository with these parts: increment `store.lance.schema.FORMAT`; add a step
+from the old format to `STEPS`; name the change in the changelog; and add a store written by the *last release* with
+`tests/store/log/released/make.py`, which `tests/store/log/test_migrations.py` opens from then on. A step rewrites the
+tables that it changes (`Tables.replace_rows`). The columns of `commits` never change, because the log is read before any
+step; additions go into `facts`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,18 +24,18 @@ from store.log.record_extractions import separate_record_extractions
 from store.types import ExtractionOutcome
 
 Step = Callable[[Tables], Migrated | None]
-"""Changes the tables of one format into those of the next. It may raise what Lance raises; the step is undone then."""
+"""Converts the tables of one format to the next. It may raise any error of Lance; the step is then rolled back."""
 
 STAND_IN_PREFIX = "fallback:"
 FAILED_PREFIX = "failed:"
-"""What format 1 wrote before an extractor's name: `fallback:<extractor>`, and `failed:<attempts>:<why>` in place of a name."""
+"""Prefixes of the extractor in format 1: `fallback:<extractor>`, and `failed:<attempts>:<error>` instead of a name."""
 
 
 def add_failure_columns(tables: Tables) -> None:
-    """Format 1 to 2: extractions say in columns of their own what became of them; documents say by a code why they failed.
+    """Format 1 to 2: adds columns for the outcome of extractions, and a failure code for documents.
 
-    Which extractor had failed on a passage was not written down: its name is empty. A document that failed before has the code
-    `other`; its next try, or `hippoctl retry`, gives it the true one.
+    Format 1 did not store which extractor had failed on a passage, so its name becomes empty. Documents that failed before
+    get the code `other`; their next try, or `hippoctl retry`, sets the real one.
     """
     tables.replace_rows(
         "extractions",
@@ -46,7 +46,7 @@ def add_failure_columns(tables: Tables) -> None:
 
 
 def _with(tables: Tables, name: str, *columns: tuple[str, pa.DataType]) -> pa.Schema:
-    """The table's columns of before, and some more."""
+    """Returns the table's current columns followed by `columns`."""
     schema = tables.columns(name)
     for column in columns:
         schema = schema.append(pa.field(*column))
@@ -78,7 +78,7 @@ def _columns(batch: pa.RecordBatch) -> dict[str, object]:
 
 
 def round_vectors(tables: Tables) -> None:
-    """Format 2 to 3: vectors have two bytes a component (`store.fixed_point`)."""
+    """Format 2 to 3: stores vectors with two bytes per component (`store.fixed_point`)."""
     for name in ("passages", "phrases", "triples"):
         before = [field for field in tables.columns(name) if field.name not in VECTOR_COLUMNS]
         tables.replace_rows(name, pa.schema([*before, *vector_fields(tables.dim)]), _round_vectors)
@@ -91,9 +91,9 @@ def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
 
 
 STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors, 3: separate_record_extractions}
-"""The step from each earlier format to the one after it. Format 1 is the first."""
+"""The step from each earlier format to the next. Format 1 is the first."""
 
 
 def format_of(facts: Iterable[Mapping[str, Any]]) -> int:
-    """The format of a store from the facts of its commits."""
+    """Returns the format of a store, given the facts of its commits."""
     return max((int(each["format"]) for each in facts if "format" in each), default=1)

@@ -1,12 +1,12 @@
-"""Format 3 to 4: the table `extractions` holds what the local extractor found, and nothing from records.
+"""Format 3 to 4: the table `extractions` contains only results of the local extractor, none from records.
 
-Format 3 also kept the extraction of a record there, under the passage, where every document that holds the passage used it. The
-triples are in the record's document as well (`PassageRef.triples`), so the row goes. If a record and the local extractor may
-both have made a row, it goes, too: the triples may be of a document that a reader of the passage must not see. A row stays if
-no row of `documents` says that a record held its passage.
+Format 3 also stored a record's extraction there, under the passage, where it applied to every document that contains the
+passage. The triples are also in the record's document (`PassageRef.triples`), so the row is deleted. A row that may come
+from either a record or the local extractor is deleted too, because its triples may belong to a document that a reader of
+the passage must not see. A row is kept if no row of `documents` says that a record contained its passage.
 
-A passage that the local extractor has to read from now on is marked as failed, without a next try: a model is not called, and
-paid, for an upgrade. `hippoctl retry` has it read; an extractor that costs nothing reads it at the start.
+A passage that the local extractor must now process is marked as failed, without a next try: an upgrade must not cause paid
+calls of a model. `hippoctl retry` has the passage extracted; an extractor without costs processes it at the next start.
 """
 
 import json
@@ -23,21 +23,21 @@ from store.lance.tables import Tables
 from store.log.migrated import Migrated
 
 DONE, FAILED, INDEXED = "done", "failed", "indexed"
-"""States as format 3 writes them."""
+"""State names in format 3."""
 
 GIVEN_UP_ATTEMPTS = 4
-"""Failures after which the daemon does not try again by itself."""
+"""Number of failures after which the daemon stops retrying."""
 
 READ_AGAIN = "since the upgrade of the store the passage has to be read again; `hippoctl retry` does it"
 
 READ_DOCUMENTS = 256
-"""Rows of documents that are Python objects at the same time."""
+"""Number of document rows that are Python objects at the same time."""
 
 log = structlog.get_logger()
 
 
 def separate_record_extractions(tables: Tables) -> Migrated:
-    """Deletes the rows of `extractions` that came from records, and marks the passages that have to be read for that."""
+    """Deletes the rows of `extractions` that came from records, and marks the passages that must be extracted again."""
     uses = _Uses()
     for document in _documents(tables):
         uses.take(document)
@@ -59,7 +59,7 @@ _COLUMNS = ("passage", "extractor", "triples", "prompt_tokens", "completion_toke
 
 
 def _documents(tables: Tables) -> Iterator[Mapping[str, Any]]:
-    """Rows of `documents` in the order of their commits, earlier states of a document among them."""
+    """Yields the rows of `documents` in commit order, including earlier states of documents."""
     table = tables.read("documents", ("uri", "state", "metadata", "passages", "commit")).sort_by("commit")
     for batch in table.to_batches(READ_DOCUMENTS):
         yield from batch.to_pylist()
@@ -67,24 +67,25 @@ def _documents(tables: Tables) -> Iterator[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class _Uses:
-    """How documents use passages. Passages are named by id, here and below."""
+    """How documents use passages. This module identifies passages by id."""
 
     without: Counter[str] = field(default_factory=Counter)
-    """How many documents hold the passage and brought no extraction of it, as of the last commit."""
+    """By passage: number of documents that contain it and supplied no extraction of it, after the last row taken."""
     brought: Counter[str] = field(default_factory=Counter)
-    """How many documents brought one."""
+    """By passage: number of documents that supplied an extraction of it."""
     recorded_since: dict[str, int] = field(default_factory=dict)
-    """The first commit known in which a record brought an extraction of the passage."""
+    """By passage: the first known commit in which a record supplied an extraction of it."""
     failed_since: dict[str, int] = field(default_factory=dict)
-    """The first commit known in which a record held the passage without an extraction: it may have brought a failure."""
+    """By passage: the first known commit in which a record contained it without an extraction, and so may have supplied a
+    failure."""
     recorded: set[int] = field(default_factory=set)
-    """The extractions that records brought (`_fingerprint`)."""
+    """Fingerprints of the extractions that records supplied (`_fingerprint`)."""
     last_commit: int = 0
     _held: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
-    """By URI, the passages of its last state without and with an extraction."""
+    """By URI: the passages of the document's last state without and with a supplied extraction."""
 
     def take(self, row: Mapping[str, Any]) -> None:
-        """Takes a row of `documents` that is not older than those before."""
+        """Adds a row of `documents`. Rows must be added in commit order."""
         uri, commit = row["uri"], row["commit"]
         self.last_commit = commit
         for number, passages in zip((self.without, self.brought), self._held.pop(uri, ([], [])), strict=True):
@@ -108,18 +109,18 @@ class _Uses:
 
 @dataclass(slots=True)
 class _Sorting:
-    """Which rows of `extractions` stay, go, or are emptied; each is named by its passage and its commit."""
+    """Decides which rows of `extractions` are kept, deleted or emptied. Each row is identified by its passage and commit."""
 
     uses: _Uses
     dropped: set[tuple[str, int]] = field(default_factory=set)
     costs: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """What the dropped extractions cost, by extractor."""
+    """Costs of the dropped extractions, by extractor."""
     emptied: set[tuple[str, int]] = field(default_factory=set)
-    """Failures that may be a record's: what they say goes, the number of attempts stays."""
+    """Failure rows that may come from a record: their content is cleared, their number of attempts is kept."""
     kept: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    """By passage the rows that stay, of passages of which others may go."""
+    """Kept rows by passage, for passages of which other rows may be deleted."""
     unaffected: set[str] = field(default_factory=set)
-    """Passages of which every row stays."""
+    """Passages of which every row is kept."""
 
     def take(self, row: Mapping[str, Any]) -> None:
         uses, passage, commit = self.uses, row["passage"], row["commit"]
@@ -143,8 +144,8 @@ class _Sorting:
             self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
 
     def drop_outdated(self, tables: Tables) -> None:
-        """Drops failures of passages of which an extraction stays, and rows that stayed but whose triples a purge took: a later
-        row, which goes now, had replaced them."""
+        """Drops failure rows of passages that keep an extraction. Also drops kept rows whose triples were purged: a later
+        row, which is deleted now, had replaced them."""
         outdated = {each for each in self.emptied if each[0] in self.kept}
         self.emptied -= outdated
         self.dropped |= outdated
@@ -157,14 +158,15 @@ class _Sorting:
                     self._drop(row)
 
     def to_mark(self) -> list[str]:
-        """The passages that a document needs read, that have no row any more, and that did not wait for the extractor."""
+        """Returns the passages that must be extracted again: a document needs their extraction, they have no row left, and
+        they were not already waiting for the extractor."""
         read = {*self.kept, *self.unaffected, *(passage for passage, _ in self.emptied)}
         candidates = {passage for passage, number in self.uses.brought.items() if number}
         candidates |= {passage for passage, _ in self.dropped}
         return sorted(passage for passage in candidates - read if self.uses.without[passage])
 
     def converted(self, batch: pa.RecordBatch) -> Mapping[str, object]:
-        """The columns of the rows that stay."""
+        """Returns the columns of the kept rows of a batch."""
         rows = [row for row in batch.to_pylist() if (row["passage"], row["commit"]) not in self.dropped]
         empty = {"extractor": "", "entities": [], "triples": [], "error": READ_AGAIN}
         rows = [row | empty if (row["passage"], row["commit"]) in self.emptied else row for row in rows]
@@ -172,7 +174,7 @@ class _Sorting:
 
 
 def _marks(passages: list[str], commit: int) -> Mapping[str, object]:
-    """Rows of `extractions` that say that the passages have to be read again."""
+    """Returns the columns of rows of `extractions` that mark the passages to be extracted again."""
     n = len(passages)
     return {
         "passage": passages,
@@ -197,5 +199,5 @@ def _stored_triples(tables: Tables) -> set[tuple[str, ...]]:
 
 
 def _fingerprint(passage: str, extractor: str, triples: Sequence[Sequence[str]] | None) -> int:
-    """A number that stands for an extraction: a store has millions. A collision has one passage read again."""
+    """Hashes an extraction, because a store has millions. A collision only causes one more extraction."""
     return hash((passage, extractor, frozenset(map(tuple, triples or ()))))

@@ -1,4 +1,5 @@
-"""One hippod a store: advisory locks on the store's folder and on a file in it, and the identity of what was locked."""
+"""Ensures one hippod per store: advisory locks on the store's folder and on a file in it, and checks that the locked folder
+is still there."""
 
 import fcntl
 import os
@@ -8,13 +9,13 @@ from typing import Self
 from store.errors import StoreFolderLost, StoreLocked, StoreRefused, refusal
 
 LOCK_FILE = "lock"
-"""Names the process that has the store open. Earlier releases lock this file alone."""
+"""File with the pid of the process that has the store open. Earlier releases lock only this file."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def lock_owner(folder: Path) -> int | None:
-    """The process that has the store open, None where nobody has, or it cannot be told. Takes no lock to find out."""
+    """Returns the pid of the process that has the store open, or None if there is none or it is unknown. Takes no lock."""
     try:
         locks = Path("/proc/locks").read_text().splitlines()
     except OSError:
@@ -39,20 +40,20 @@ def _not_written(folder: Path, error: OSError) -> StoreRefused:
 
 
 class StoreLock:
-    """Holds the store's folder and `<store>/lock` for as long as the process lives; the kernel releases both when it ends.
+    """Locks the store's folder and `<store>/lock`. The kernel releases both locks when the process ends.
 
-    The folder's own lock stands when somebody deletes the file. The file keeps out earlier releases, and is all there is on
-    file systems that lock no folder (NFS).
+    The lock on the folder survives the deletion of the file. The lock on the file excludes earlier releases, and is the
+    only one on file systems that cannot lock folders (NFS).
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises StoreLocked or StoreRefused."""
+        """Takes both locks. Raises StoreLocked or StoreRefused."""
         self.folder = folder
         self._held: dict[Path, int] = {}
-        """Descriptors of folders by path: while one is open, the system gives its inode to no other folder."""
+        """Descriptors of folders by path. While one is open, the system does not reuse the folder's inode."""
         self._file = -1
         self._lost: tuple[Path, str] | None = None
-        """The folder that was lost while something was written, and why."""
+        """The folder that was lost during a write, and the reason."""
         try:
             self._lock_folder()
             self._lock_file()
@@ -70,7 +71,7 @@ class StoreLock:
         except BlockingIOError:
             raise self._locked() from None
         except OSError:
-            pass  # the file system locks files alone
+            pass  # the file system can lock only files
 
     def _lock_file(self) -> None:
         path, refused = self.folder / LOCK_FILE, None
@@ -79,7 +80,8 @@ class StoreLock:
         except OSError as error:
             refused = error
             try:
-                # The lock still says who has it: another unit's store is read-only for this one.
+                # Without write access, the lock still shows whether another process has the store open, for example that of
+                # another systemd unit.
                 self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             except OSError:
                 raise _not_written(self.folder, refused) from refused
@@ -105,12 +107,13 @@ class StoreLock:
         )
 
     def hold(self, folder: Path) -> None:
-        """From now on `check` also expects this folder at its path. Raises OSError."""
+        """Makes `check` also expect this folder at its path. Raises OSError."""
         if folder not in self._held:
             self._held[folder] = os.open(folder, _FOLDER)
 
     def check(self) -> None:
-        """Raises StoreFolderLost unless each folder that is held is still at its path. For any thread; some microseconds."""
+        """Raises StoreFolderLost if the store's folder, or another folder given to `hold`, is no longer at its path.
+        Thread-safe; takes some microseconds."""
         if self._lost is not None:
             raise StoreFolderLost(*self._lost)
         for path, descriptor in self._held.items():
@@ -123,7 +126,8 @@ class StoreLock:
                 raise StoreFolderLost(path, "another folder is in its place")
 
     def check_written(self) -> None:
-        """`check` after a write. If the folder is lost, nobody knows where the write went: every later check fails, too."""
+        """Calls `check` after a write. If the folder is lost, the target of the write is unknown, so every later check
+        fails too."""
         try:
             self.check()
         except StoreFolderLost as error:
@@ -131,7 +135,7 @@ class StoreLock:
             raise StoreFolderLost(*self._lost) from error
 
     def release(self) -> None:
-        """The locks are gone when this returns; nothing is checked any more."""
+        """Releases the locks and ends all checks."""
         descriptors, self._held, self._file = [*self._held.values(), self._file], {}, -1
         for descriptor in descriptors:
             if descriptor >= 0:

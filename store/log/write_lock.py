@@ -1,4 +1,4 @@
-"""The lock that makes commits and maintenance take turns, and measures how long each job made commits wait."""
+"""The lock that serialises commits and maintenance, and measures how long each job delays commits."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class WriteLock:
-    """Its holder alone changes the tables and the live index."""
+    """Only the holder of this lock may change the tables and the live index."""
 
     def __init__(self, check: Callable[[], None] = lambda: None) -> None:
         """`check` raises if nothing may be written now."""
@@ -18,7 +18,7 @@ class WriteLock:
 
     @contextmanager
     def hold(self, job: str, *, writes: bool = True) -> Iterator[None]:
-        """Raises what `check` does, unless the job writes nothing."""
+        """Holds the lock during the block. Raises the error of `check`, unless `writes` is False."""
         with self._lock:
             if writes:
                 self._check()
@@ -30,5 +30,5 @@ class WriteLock:
 
     @property
     def longest_s(self) -> dict[str, float]:
-        """By job: the longest time in seconds that it held the lock at a stretch, since the store was opened."""
+        """By job: the longest continuous time in seconds for which it held the lock, since the store was opened."""
         return dict(self._longest_s)

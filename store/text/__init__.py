@@ -1,1 +1,1 @@
-"""What of a text BM25 counts: its language, and its terms."""
+"""Language and BM25 terms of texts."""

@@ -1,6 +1,6 @@
-"""Words of the closed classes by language: articles, pronouns, question words, prepositions, conjunctions, auxiliaries.
+"""Function words by language: articles, pronouns, question words, prepositions, conjunctions, auxiliaries.
 
-They say nothing of what a query is about. Words that also name things are left out ("état", "Weg", "parte").
+They say nothing about the subject of a query. Words that are also nouns are left out ("état", "Weg", "parte").
 """
 
 import re
@@ -55,10 +55,10 @@ IDLE_WORDS: dict[str, frozenset[str]] = {
         "zh": "是 有 能 可以 会 应该 应 要 需要 请 用 使用 让 使 得 所",
     }.items()
 }
-"""Of Chinese only those whose class a tagger does not tell."""
+"""Function words by language. The Chinese set contains only words whose class the tagger does not recognise."""
 
 IDLE_TAGS: dict[str, frozenset[str]] = {
     "zh": frozenset(re.findall(r"\w+", "r u uj ul uz ug ud uv p c d y e o x w k h"))
 }
-"""The closed classes among the tagger's parts of speech: pronouns and question words, particles, prepositions, conjunctions,
+"""The tagger's parts of speech that are function words: pronouns and question words, particles, prepositions, conjunctions,
 adverbs, punctuation."""

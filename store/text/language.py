@@ -1,9 +1,10 @@
-"""The language of a text, by Compact Language Detector 2: 4-grams of letters, 83 languages, a few microseconds a kilobyte.
+"""Detects the language of a text with Compact Language Detector 2: letter 4-grams, 83 languages, a few microseconds per
+kilobyte.
 
-In seven languages with Latin letters, a count of function words may outvote it. For texts of 100 characters this raises the
-share of right answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because CLD2 takes a sentence that
-contains an English name for English. The result depends on the text alone. A short or mixed text may get the wrong
-language or none, and callers must tolerate that.
+In seven languages with Latin letters, a count of function words may override CLD2. For texts of 100 characters this
+increases the share of correct answers from .849 to .907 (docs/explanation/benchmarks.md, "Languages"), because CLD2
+mistakes a sentence with an English name for English. The result depends on the text alone. A short or mixed text may get
+the wrong language or none; callers must tolerate that.
 """
 
 import re
@@ -12,25 +13,27 @@ from unicodedata import normalize
 import pycld2
 
 DETECTED_CHARS = 4_000
-"""Of a text, from its beginning: more than a passage has, so that a huge one costs no more."""
+"""Number of characters, from the beginning of a text, that are examined. More than a passage has; it bounds the cost of
+huge texts."""
 
-# What the detector refuses: control characters and lone surrogates.
+# Characters that the detector refuses: control characters and lone surrogates.
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _KANA = re.compile("[\u3041-\u30fa]")
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
 def detect_language(text: str) -> str:
-    """The ISO 639 code of the language that most of `text` is in ("de", "zh"), "" where that cannot be told."""
-    # Letters and marks apart, as PDF and macOS write them, are other 4-grams: French is taken for Portuguese then.
+    """Returns the ISO 639 code of the language of most of `text` ("de", "zh"), or "" if it is unknown."""
+    # PDF and macOS write letters and accents as separate characters. They form other 4-grams: CLD2 then mistakes French for
+    # Portuguese.
     clean = _REFUSED.sub(" ", normalize("NFC", text[:DETECTED_CHARS]))
     try:
         _, _, found = pycld2.detect(clean, isPlainText=True, bestEffort=True)
-    except pycld2.error:  # what it takes for no text at all
+    except pycld2.error:  # raised if the detector finds no text
         found = ()
     code = found[0][1] if found else "un"
     if code in ("un", "xxx", "ja") and _HAN.search(clean):
-        # No sentence of Japanese is without kana.
+        # Every Japanese sentence contains kana.
         code = "ja" if _KANA.search(clean) else "zh"
     return _outvoted(clean, _ALIASES.get(code, "" if code.startswith(("un", "xx")) else code))
 
@@ -54,14 +57,15 @@ FUNCTION_WORDS = {
         "worden of dit werd kan",
     }.items()
 }
-"""The commonest words of languages that are taken for one another."""
+"""The most common words of languages that are often confused."""
 _LATIN_RELATIVES = frozenset(
     ["af", "ca", "ceb", "da", "gl", "id", "la", "lb", "ms", "no", "oc", "ro", "so", "sv", "sw", "tl", "war"]
 )
-"""What else CLD2 takes a few words of those languages for."""
+"""Other languages that CLD2 may report for a few words of a language in `FUNCTION_WORDS`."""
 _WORD = re.compile(r"[^\W\d_]+")
 _FEWEST, _SHARE, _LEAD = 2, 8, 1.5
-"""Function words that outvote CLD2: so many at least, one in `_SHARE` words, and that many times those of its own answer."""
+"""A language's function words override CLD2 if the text has at least `_FEWEST` of them, at least one in `_SHARE` words, and
+more than `_LEAD` times as many as function words of CLD2's language."""
 
 
 def _outvoted(text: str, code: str) -> str:

@@ -1,8 +1,9 @@
-"""The words of a query that say what it is about: without those that only make a question of it.
+"""The content words of a query, without function words.
 
-"How" and "which" are everywhere in questions and seldom in what answers them, so among passages they are rare and count for
-much: "怎样创建交换空间" would find a passage that says "怎样". Chinese is cut into words first, so that no pair of characters
-counts which is half a function word. English questions keep all of their words: without the function words they found no more.
+"How" and "which" are common in questions and rare in passages, so BM25 would give them a high weight: the query
+"怎样创建交换空间" would find a passage that contains "怎样". A Chinese query is first segmented into words, so that no pair
+of characters contains half of a function word. English queries keep all words, because removing function words did
+not improve the results.
 """
 
 import re
@@ -14,14 +15,16 @@ from store.text.scripts import is_unspaced
 from store.text.word_split import split_words
 
 LEAST_VOTES = 2
-"""Function words of one language that outvote the detector. A few words are often taken for a neighbouring language."""
+"""Minimum number of function words of one language that override the detector. CLD2 often mistakes a few words for a
+related language."""
 SEGMENTED_CHARS = 4_000
-"""Of a Chinese query that is cut into words; the rest is read by pairs."""
+"""Number of characters of a Chinese query that are segmented into words. The rest is split into pairs."""
 _ENGLISH = "en"
 
 
 def content_words(query: str) -> list[str]:
-    """The query's words in order, as `split_words` gives them, without function words; all of them if it has no others."""
+    """Returns the query's words in order, as `split_words` yields them, without function words. Returns all words if all
+    are function words."""
     everything = list(split_words(query))
     code = query_language(query)
     if code == "zh":
@@ -33,7 +36,7 @@ def content_words(query: str) -> list[str]:
 
 
 def query_language(query: str) -> str:
-    """The detector's code for the query's language, unless its function words are another's; "" where nobody can tell."""
+    """Returns the code of the query's language: the detector's, unless the function words show another one; "" if unknown."""
     code = detect_language(query)
     words = list(split_words(query))
     votes = {each: sum(word in idle for word in words) for each, idle in IDLE_WORDS.items()}
@@ -52,8 +55,8 @@ _ENGLISH_WORDS = FUNCTION_WORDS[_ENGLISH] | frozenset(
 
 
 def _chinese_content(query: str) -> Iterator[str]:
-    """Pairs of characters of each run of words that are of no closed class, and what is written in letters."""
-    import rjieba  # reads its dictionary when it is loaded
+    """Yields the pairs of characters of each run of content words, and the words written in letters."""
+    import rjieba  # imported here because the import loads the dictionary
 
     run = ""
     for word, tag in rjieba.tag(query[:SEGMENTED_CHARS]):

@@ -1,12 +1,12 @@
-"""The terms of a text, which BM25 counts: stems of words, pairs of characters where a script has no spaces.
+"""BM25 terms of a text: word stems, or pairs of characters in scripts without spaces.
 
-A passage's words are stemmed by the rules of the passage's language. The language is part of the term, so that Italian "rom"
-(Roma) is not English "rom". Nobody knows for sure which language a query is in, and the drive may hold several: so each of
-its words stands for the stems that it has in every language of the index. Whatever language a passage was taken for, the word
-meets its own stem there. A passage's terms depend on that passage alone.
+A passage's words are stemmed by the rules of the passage's language. The language is part of the term, so that Italian
+"rom" (Roma) differs from English "rom". The language of a query is uncertain, and the memory may contain several languages.
+So each query word stands for its stems in every language of the index, and matches a passage whatever language was detected
+for it. A passage's terms depend on that passage alone.
 
-A word counts once in the length of its passage. Where its spelling without accents, or with "ue" for "ü", has another stem, the
-passage has that term besides: so "oublie" finds "oublié", and "Mueller" finds "Müller".
+A word counts once in the length of its passage. If its spelling without accents, or with "ue" for "ü", has another stem,
+the passage gets that term too: so "oublie" finds "oublié", and "Mueller" finds "Müller".
 """
 
 import re
@@ -23,7 +23,7 @@ from store.text.scripts import is_unspaced
 from store.text.word_split import split_words
 
 ENGLISH = "en"
-"""Terms of English, and of texts whose language is unknown or has no stemmer, bear no mark."""
+"""Terms of English texts, and of texts whose language is unknown or has no stemmer, have no language mark."""
 
 STEMMERS = {
     "ca": "catalan",
@@ -47,10 +47,10 @@ STEMMERS = {
     "sv": "swedish",
     "tr": "turkish",
 }
-"""Languages with a stemmer of Snowball's, by the detector's code."""
+"""Languages with a Snowball stemmer, by the detector's code."""
 
 _MARK = "\x1f"
-"""Separates a stem from its language. No word holds it."""
+"""Separates a stem from its language. Never part of a word."""
 
 _STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 _ACCENTS = "".join(map(chr, range(0x300, 0x370)))
@@ -61,7 +61,7 @@ _stem_of = {code: snowballstemmer.stemmer(name).stemWord for code, name in STEMM
 
 
 def passage_terms(text: str) -> tuple[Counter[str], str, int]:
-    """How often each term occurs in a passage, the language that its terms bear, and its length in words."""
+    """Returns the count of each term of a passage, the language of these terms, and the passage's length in words."""
     code = detect_language(text)
     code = code if code in STEMMERS else ENGLISH
     found: Counter[str] = Counter()
@@ -74,9 +74,9 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
 
 
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
-    """For each word of a query the terms that it stands for in `languages`, and how often the query has such a word.
+    """Returns a map from each query word's terms in `languages` to the number of times that the query contains the word.
 
-    Function words of a query in another language than English are left out, where others remain (`store.text.query_words`).
+    Function words of queries in languages other than English are left out if other words remain (`store.text.query_words`).
     """
     codes = sorted({ENGLISH, *languages})
     found: Counter[tuple[str, ...]] = Counter()
@@ -86,13 +86,13 @@ def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], i
 
 
 def language_of(term: str) -> str:
-    """The language whose stemmer made a term."""
+    """Returns the language whose stemmer made a term."""
     return term.rpartition(_MARK)[2] if _MARK in term else ENGLISH
 
 
 @lru_cache(1 << 16)
 def _terms(word: str, code: str) -> tuple[str, ...]:
-    """The terms of a word in a language: the first is its stem, the others those of its other spellings."""
+    """Returns the terms of a word in a language: first its stem, then the stems of its other spellings."""
     if is_unspaced(word):
         return (word,)
     stem_of, mark = _stem_of[code], "" if code == ENGLISH else _MARK + code
@@ -103,7 +103,7 @@ def _terms(word: str, code: str) -> tuple[str, ...]:
 
 
 def folded(text: str) -> str:
-    """A text as its words are compared letter by letter: case-folded, plain letters (NFKC) without accents and strokes."""
+    """Folds a text for comparison by letters: case-folded and NFKC-normalised, without accents and strokes."""
     if text.isascii():
         return text.lower()
     text = normalize("NFD", _composed(_composed(text).casefold()))
@@ -115,7 +115,7 @@ def _composed(text: str) -> str:
 
 
 def without_accents(word: str) -> str:
-    """A word of Latin letters without accents, other marks and strokes; any other as it is."""
+    """Returns a Latin word without accents, other marks and strokes; any other word unchanged."""
     if word.isascii() or not "a" <= normalize("NFD", word[:1]).translate(_STROKES)[:1] <= "z":
         return word
     return "".join(c for c in normalize("NFD", word.translate(_STROKES)) if not combining(c))

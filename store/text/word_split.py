@@ -1,4 +1,4 @@
-"""The words of a text, one after the other, in any script."""
+"""Splits a text in any script into words."""
 
 import re
 from collections.abc import Iterator
@@ -7,15 +7,17 @@ from unicodedata import normalize
 from store.text.scripts import UNSPACED, is_unspaced
 
 LONGEST_TERM = 64
-"""Longer runs of letters are cut: they are base64 or noise, and must not become a million terms of a kilobyte each."""
+"""Longer runs of letters are truncated. They are base64 or noise and must not become terms of a kilobyte each."""
 
 _WORD = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Case-folded words and numbers in order, accents composed; pairs of characters where a script has no spaces.
+    """Yields case-folded, NFKC-normalised words and numbers in order; in scripts without spaces, overlapping pairs of
+    characters.
 
-    Full-width letters, ligatures and the like are their plain ones (NFKC). A lone character is a pair by itself.
+    NFKC replaces full-width letters, ligatures and similar characters by plain ones. A single character is yielded by
+    itself.
     """
     for word in _WORD.findall(normalize("NFKC", normalize("NFKC", text).casefold())):
         if is_unspaced(word):

@@ -1,1 +1,1 @@
-"""Checks a store: derives everything from the tables once more and names each difference."""
+"""Verifies a store: derives everything from the tables again and reports each difference."""

@@ -1,4 +1,4 @@
-"""Where files of the store are not what hippod wrote: by the checksums of the tables' files and of the checkpoint's."""
+"""Finds damaged files of the store by the checksums of the tables' and the checkpoint's files."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,13 +35,13 @@ KEYS = {
     "documents": ("uri",),
     "commits": ("seq",),
 }
-"""The columns of each table that name a row to people."""
+"""The columns of each table that identify a row for users."""
 
 DAMAGE = (OSError, RuntimeError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, struct.error)
-"""What Lance, Arrow and the reading of rows raise for damaged files."""
+"""Errors that Lance, Arrow and the parsing of rows raise for damaged files."""
 
 NAMED_ROWS = 5
-"""Rows of a damaged file that a problem names; the others are counted."""
+"""Number of rows of a damaged file that a problem names; further rows are counted."""
 
 
 UNREADABLE = " (which rows it has cannot be read)"
@@ -49,7 +49,7 @@ UNREADABLE = " (which rows it has cannot be read)"
 
 @dataclass(slots=True)
 class CheckedTables:
-    """How many of the tables' files were compared with their checksums; an earlier hippod wrote those without one."""
+    """Number of table files that were compared with their checksums, and of those that an earlier hippod wrote without one."""
 
     checked: int = 0
     without_checksum: int = 0
@@ -57,13 +57,13 @@ class CheckedTables:
 
 
 def files_of(store: Path, versions: Mapping[str, int]) -> dict[str, list[str]]:
-    """By table: the files that the given versions of the tables need, relative to the store. O(files)."""
+    """Returns, by table, the files that the given versions of the tables need, relative to the store. O(files)."""
     found = {}
     for table, version in versions.items():
         folder = table_folder(store, table)
         manifest = folder / VERSIONS / manifest_name(version)
         names = [f"{VERSIONS}/{manifest.name}"]
-        # A manifest that is gone or damaged is a problem itself.
+        # The check of the files reports a missing or damaged manifest.
         with suppress(OSError, struct.error):
             listing, content = file_names(folder), manifest_proper(manifest)
             for part in (DATA, DELETIONS, TRANSACTIONS):
@@ -75,8 +75,10 @@ def files_of(store: Path, versions: Mapping[str, int]) -> dict[str, list[str]]:
 def check_tables(
     store: Path, files: Mapping[str, Iterable[str]], checksums: Checksums, rows_in: Callable[[str, str], str]
 ) -> CheckedTables:
-    """Reads files of the tables and compares each with its checksum. The caller keeps them from being pruned. `rows_in` says
-    what a damaged file of a table holds."""
+    """Compares table files with their checksums. The caller must prevent pruning.
+
+    `rows_in(table, name)` returns a clause that names the rows of a damaged file.
+    """
     found = CheckedTables()
     for table, names in files.items():
         for name in names:
@@ -96,7 +98,7 @@ def check_tables(
 
 
 def damaged_elsewhere(store: Path, checksums: Checksums) -> Iterator[str]:
-    """Damage of the file of checksums, and of the newest snapshot."""
+    """Yields problems of the checksum file and of the newest checkpoint."""
     for number in checksums.damaged_lines():
         yield f"line {number} of the file {NAME} is damaged"
     if (place := newest(store)) is not None and (damaged := _damaged_in(place)) is not None:
@@ -118,7 +120,7 @@ def _damaged_in(place: Path) -> str | None:
 
 
 def rows_in(store: Path, dim: int, table: str, name: str) -> str:
-    """A clause that names the rows of a data file; empty for another kind of file."""
+    """Returns a clause that names the rows of a data file; "" for other files."""
     folder, part, file = Path(name).parts
     if part != DATA:
         return ""
@@ -137,7 +139,7 @@ def rows_in(store: Path, dim: int, table: str, name: str) -> str:
 
 
 def wrong_passage_ids(index: LiveIndex) -> Iterator[str]:
-    """Passages whose id, a hash of title and text, is not theirs. O(texts)."""
+    """Yields passages whose id is not the hash of their title and text. O(texts)."""
     for row in range(len(index.passages)):
         passage = index.passages[row]
         if passage.id != passage_id(passage.title, passage.text):

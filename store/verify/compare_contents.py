@@ -1,4 +1,4 @@
-"""Where what is known of texts, living or not, differs from the tables."""
+"""Compares the stored contents in memory, live or not, with the tables."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,11 @@ from store.types import ExtractionState
 
 
 def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str]:
-    """A sentence for each thing that `live` knows and `anew`, built from the tables, does not, or the other way round.
+    """Yields a sentence for each content that only one of `live` and `anew` contains, or that differs. `anew` is built from
+    the tables.
 
-    Texts that no document holds any more count too. They are a cache: a document that brings one again neither pays for it
-    nor writes it.
+    Texts that no document contains any more are compared too. They are a cache: a document that adds such a text again
+    causes neither an extraction nor a write.
     """
     for kind in KINDS:
         (mine, rows), (theirs, rows_anew) = live.rows(kind), anew.rows(kind)
@@ -22,7 +23,7 @@ def compare_contents(live: StoredContents, anew: StoredContents) -> Iterator[str
             for place in np.flatnonzero(~np.isin(numbers, other)).tolist():
                 content = memory.content(kind, int(at[place]))
                 yield f"number {numbers[place]} of the {kind}, {content!r}, is in {where} alone"
-        # A damaged table may have a number twice.
+        # A damaged table may contain a number twice.
         both, places, places_anew = np.intersect1d(mine, theirs, return_indices=True)
         pairs = zip(both.tolist(), rows[places].tolist(), rows_anew[places_anew].tolist(), strict=True)
         for number, row, row_anew in pairs:

@@ -1,4 +1,4 @@
-"""Whether two memories export the same lines: kind by kind, and where one differs, line by line."""
+"""Compares the exports of two memories: kind by kind, and line by line if a kind differs."""
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
@@ -11,8 +11,8 @@ from store.export.json_lines import export_lines
 
 
 def compare_exports(mine: CanonicalOrder, theirs: CanonicalOrder, on_lines: Callable[[int], None]) -> Iterator[str]:
-    """A sentence for each line of `mine`, by memory, that is another in `theirs`, by the tables. `on_lines` is called with how
-    many lines are the same so far."""
+    """Yields a sentence for each line of `mine` (the memory) that differs in `theirs` (built from the tables). `on_lines`
+    is called with the number of equal lines so far."""
     done = 0
     for lines, same in _kinds(mine, theirs):
         if not same:
@@ -23,7 +23,8 @@ def compare_exports(mine: CanonicalOrder, theirs: CanonicalOrder, on_lines: Call
 
 
 def _kinds(mine: CanonicalOrder, theirs: CanonicalOrder) -> Iterator[tuple[int, bool]]:
-    """For each kind of line how many there are in `mine`, and whether `theirs` has the same, without writing them."""
+    """Yields, for each kind of line, the number of lines in `mine` and whether `theirs` has the same ones. Does not format
+    the lines."""
     one, other = mine.snapshot, theirs.snapshot
     yield len(mine.passages), _same(one.passage, mine.passages, other.passage, theirs.passages)
     yield len(mine.phrases), _same(one.phrase, mine.phrases, other.phrase, theirs.phrases)

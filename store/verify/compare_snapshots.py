@@ -1,8 +1,7 @@
-"""Where the memory in use differs from one built anew from the tables, in what queries use and an export does not show.
+"""Compares the memory in use with one built from the tables, in the parts that queries use and an export does not contain.
 
-Vectors are compared as the tables are read (`store.verify.compare_vectors`).
-
-The two number their rows differently: everything is compared by name.
+Vectors are compared while the tables are read (`store.verify.compare_vectors`). The two memories number their rows
+differently, so everything is compared by name.
 """
 
 from collections.abc import Iterator
@@ -18,7 +17,8 @@ from store.snapshot import Snapshot
 def compare_snapshots(
     live: DocumentSnapshot, anew: DocumentSnapshot, mine: CanonicalOrder, theirs: CanonicalOrder
 ) -> Iterator[str]:
-    """A sentence for each difference; where different things live, that one alone, as the rest would follow from it.
+    """Yields a sentence for each difference. If the counts of live passages, phrases or triples differ, yields only
+    that, because it causes other differences.
 
     `mine` and `theirs` are the orders of `live` and `anew`.
     """
@@ -55,8 +55,8 @@ def compare_snapshots(
 
 
 def _statements(snapshot: Snapshot, passages: Rows, triples: Rows) -> Rows:
-    """A number for every statement: its passage's place in `passages`, times one more than there are triples, and its
-    triple's place in `triples`, counted from 1: 0 is one that does not live."""
+    """Encodes each pair of a passage and a triple that it states as one number: place in `passages` * (len(triples) + 1) +
+    place in `triples` + 1. The place of a triple that is not live is -1."""
     matrix = snapshot.incidence.merged().tocoo()
     found: Rows = places(passages, snapshot.n_passages)[matrix.row] * (len(triples) + 1)
     found += places(triples, snapshot.n_triples)[matrix.col] + 1
@@ -79,5 +79,5 @@ def _label(snapshot: Snapshot, kind: str, row: int) -> str:
 
 
 def _term_hash(term: str) -> int:
-    """64 bits that stand for a term."""
+    """Hashes a term to 64 bits."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

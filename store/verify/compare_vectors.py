@@ -1,7 +1,7 @@
 """Compares the tables' vectors with those in memory while an index is loaded from the tables.
 
-The index is given those in memory, as far as they are the same rows, instead of a copy of what was read: vectors are most of a
-store, and a machine need not have room for them twice.
+The loaded index shares the vectors in memory for the same rows instead of copying them: vectors are most of a store, and a
+machine may not have memory for two copies.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import Tables
 
 MAX_LENGTH_ERROR = 1e-3
-"""By how much the length of a vector may differ from 1."""
+"""Maximum deviation of a vector's length from 1."""
 
 
 class ComparedVectors:
-    """A `store.index.load.FillVectors`."""
+    """Fills the vectors of a loaded index and compares them with the tables. A `store.index.load.FillVectors`."""
 
     def __init__(self, live: StoredContents, most: int) -> None:
-        """`live`: what is in memory. `most`: how many differences are told."""
+        """`live` holds the vectors in memory. `most` is the maximum number of reported differences."""
         self._live = live
         self._most = most
         self.problems: list[str] = []
@@ -37,7 +37,8 @@ class ComparedVectors:
             numbers = index.ids[kind].view().astype(np.int64)
             numbers_live, live = self._live.vectors(kind)
             places, there = _places(numbers_live, numbers)
-            # What came since, and in a damaged memory what follows on a row that it lost, is copied.
+            # The remaining rows are copied: rows that are newer than the memory and, if the memory is damaged, all rows
+            # after a lost one.
             same = len(there) if there.all() else int(np.argmin(there))
             rest = index.storage.empty((len(numbers) - same, width(index.dim)), np.int16)
             for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), f"row >= {first[kind]}"):
@@ -52,7 +53,7 @@ class ComparedVectors:
 
     def _compare(self, kind: str, live: VectorsView, rows: Rows, by_tables: Fixed) -> None:
         lengths = np.linalg.norm(floats(by_tables), axis=1)
-        # The zero vector is that of a text of which the encoder knows nothing.
+        # The zero vector belongs to a text without any word that the encoder knows.
         wrong = ~np.isfinite(lengths) | ((np.abs(lengths - 1) > MAX_LENGTH_ERROR) & (lengths != 0))
         differing = (live.fixed(rows) != by_tables).any(axis=1)
         for found, told in (
@@ -68,7 +69,7 @@ class ComparedVectors:
 
 
 def _places(mine: Rows, theirs: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-    """For `theirs`, numbers in order, where each stands in `mine`, and whether it does."""
+    """Returns the places of the sorted numbers `theirs` in `mine`, and whether each is there."""
     places = np.searchsorted(mine, theirs)
     there = places < len(mine)
     there[there] = mine[places[there]] == theirs[there]

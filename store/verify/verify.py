@@ -1,4 +1,4 @@
-"""Compares the store's files with their checksums, and the memory that answers queries with one built anew from the tables."""
+"""Compares the store's files with their checksums, and the memory in use with one built from the tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,37 +29,37 @@ from store.verify.compare_snapshots import compare_snapshots
 from store.verify.compare_vectors import ComparedVectors
 
 MAX_PROBLEMS = 20
-"""Differences that are reported: one fault makes many."""
+"""Maximum number of reported differences, because one fault causes many."""
 
 RECALL_SAMPLE_PHRASES = 500
-"""Phrases whose synonyms are checked where there are too many to check all."""
+"""Number of phrases whose synonyms are checked if there are too many phrases to check all."""
 
 
 @dataclass(slots=True)
 class VerifyReport:
-    """The comparison as of `commit`. A sound store has no `problems`."""
+    """Result of the comparison at `commit`. An intact store has no `problems`."""
 
     commit: int
     checked: int = 0
-    """Files of the tables that were compared with their checksums."""
+    """Number of table files that were compared with their checksums."""
     without_checksum: int = 0
-    """Files of the tables that have none, because an earlier hippod wrote them."""
+    """Number of table files without a checksum, because an earlier hippod wrote them."""
     lines: int = 0
-    """Lines of the export that were compared."""
+    """Number of compared lines of the export."""
     synonym_recall: float = 1.0
     problems: list[str] = field(default_factory=list)
 
 
 ReportStep = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much of it is done, and of how much; None where that is not known."""
+"""Called with the step, the amount done, and the total amount or None if unknown."""
 
 
 def _no_report(_step: str, _done: int, _total: int | None) -> None:
-    """Nobody wants to know."""
+    """Ignores the progress."""
 
 
 def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
-    """Compares the present memory with one built anew from the tables. Commits and queries go on meanwhile."""
+    """Compares the current memory with one built from the tables. Commits and queries continue meanwhile."""
     with store.maintenance_paused():
         with store.commits_paused():
             live, contents = store.document_snapshot(), store.stored_contents()

@@ -26,13 +26,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
 from slim import slim
+from version import NoVersion, build_version, for_debian, set_version
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -98,7 +98,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         made = build(given.python, given.work.absolute(), given.out.absolute())
-    except Cannot as reason:
+    except (Cannot, NoVersion) as reason:
         print(f"make deb: {reason}", file=sys.stderr)
         return 1
     print(f"{made}: {made.stat().st_size / 1e6:.0f} MB. Install it with: sudo apt install {made}")
@@ -115,14 +115,14 @@ def build(python: Path, work: Path, out: Path) -> Path:
     shutil.rmtree(work, ignore_errors=True)
     root.mkdir(parents=True)
     say(f"the virtual environment, with {package}")
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    name = f"{version}-{made_from(package)}"
-    environment(python, minor, root / PACKAGED.relative_to("/"), work, PREFIX / "versions" / name)
+    version = build_version()
+    name = f"{for_debian(version)}-{made_from(package)}"
+    environment(python, minor, root / PACKAGED.relative_to("/"), work, PREFIX / "versions" / name, version)
     (root / PACKAGED.relative_to("/") / "version").write_text(f"{name}\n")
     say("units, manual pages, completions, configuration")
     files(root, work)
     say("closing")
-    return close(root, out, version, package)
+    return close(root, out, for_debian(version), package)
 
 
 def made_from(python: str) -> str:
@@ -156,17 +156,23 @@ def distribution_python(python: Path) -> tuple[str, str]:
     return minor, f"python{minor}"
 
 
-def environment(python: Path, minor: str, staged: Path, work: Path, final: Path) -> None:
+def copy_sources(target: Path, version: str) -> None:
+    """What a wheel is built from, with the version of the build. From the checkout itself, setuptools would take stale modules
+    of earlier builds, and leave its folders there."""
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, target / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "systemd/package/wheel_backend.py"):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target / name)
+    set_version(target / "pyproject.toml", version)
+
+
+def environment(python: Path, minor: str, staged: Path, work: Path, final: Path, version: str) -> None:
     """The virtual environment in the folder `staged`, ready to be moved to `final`."""
     staged.parent.mkdir(parents=True, exist_ok=True)
     sources = work / "sources"
     sources.mkdir()
-    # From a copy: setuptools would leave its folders in the checkout, and take stale modules from those of before.
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, sources / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "systemd/package/wheel_backend.py"):
-        (sources / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, sources / name)
+    copy_sources(sources, version)
     run([python, "-m", "venv", "--symlinks", staged])
     options: list[object] = ["--no-compile", "--constraint", ROOT / "constraints.txt"]
     run([staged / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *options, sources])

@@ -13,10 +13,10 @@ import platform
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import deb
+from version import NoVersion, build_version, for_image
 
 NAME = "localhost/hippod"
 TOOLS = {"mmdebstrap": "mmdebstrap", "buildah": "buildah"}
@@ -36,7 +36,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         made = build(given.python, given.work.absolute(), given.out.absolute())
-    except deb.Cannot as reason:
+    except (deb.Cannot, NoVersion) as reason:
         print(f"make image: {reason}", file=sys.stderr)
         return 1
     print(f"{made}: {made.stat().st_size / 1e6:.0f} MB. Load it with: podman load --input {made}")
@@ -55,11 +55,11 @@ def build(python: Path, work: Path, out: Path) -> Path:
     deb.say("a Debian with Python and little else")
     debian(work)
     deb.say("the virtual environment")
-    deb.environment(python, minor, work / "root" / deb.PREFIX.relative_to("/"), work, deb.PREFIX)
+    version = build_version()
+    deb.environment(python, minor, work / "root" / deb.PREFIX.relative_to("/"), work, deb.PREFIX, version)
     files(work / "root")
     deb.say("the image")
-    version = tomllib.loads((deb.ROOT / "pyproject.toml").read_text())["project"]["version"]
-    return close(work, out, version)
+    return close(work, out, for_image(version))
 
 
 def release() -> str:

@@ -10,6 +10,8 @@ from time import monotonic, sleep
 import pytest
 
 from cli.command_line import run
+from cli.options.duration_type import Duration
+from daemon.contract.limits import TIMEOUT_MAX_S
 from tests.cli.sample_answers import LIST, QUERY, STATUS
 from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem
 
@@ -49,6 +51,8 @@ def test_3_when_the_daemon_goes_away_in_the_middle(hippoctl: Shell, scripted: Sc
         ["query", "who?", "--mode", "psychic"],
         ["query", "who?", "--as-of", "yesterday"],
         ["wait", "--timeout", "nan"],
+        ["wait", "--timeout", "60 fortnights"],
+        ["wait", "--timeout", "8d"],
         ["ask", "who?", "--only", "local"],
         ["ask", "who?", "--steps", "3", "--session", "s"],
         ["ask", "who?", "--max-calls", "3"],
@@ -195,3 +199,24 @@ def test_standard_output_that_cannot_be_written_is_named(hippoctl: Shell, script
             _, err = process.communicate(timeout=30)
         assert err == b"hippoctl: standard output cannot be written: No space left on device.\n"
         assert process.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("60", 60), ("60s", 60), ("0.5", 0.5), ("1h30m", 5400), ("2 min", 120), ("1500ms", 1.5)]
+)
+def test_a_time_limit_is_written_as_in_the_configuration(written: str, seconds: float) -> None:
+    assert Duration(TIMEOUT_MAX_S).convert(written, None, None) == seconds
+
+
+@pytest.mark.process
+def test_wait_takes_a_time_limit_with_a_unit(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["POST /v1/wait"] = STATUS
+    assert hippoctl("wait", "--timeout", "60s").code == 0
+    assert 59 < scripted.asked[-1].body["timeout_s"] <= 60
+
+
+@pytest.mark.process
+def test_3_when_hippod_cannot_start(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = problem("cannot-start", 503, "hippod cannot start")
+    ended = hippoctl("status")
+    assert (ended.code, "hippod cannot start" in ended.err) == (3, True)

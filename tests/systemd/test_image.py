@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.timeout(600),
     pytest.mark.skipif(not ARCHIVE, reason="HIPPOD_IMAGE names no image: make test-image builds and tests one"),
-    pytest.mark.skipif(shutil.which("podman") is None, reason="podman is not installed"),
+    pytest.mark.skipif(shutil.which("podman") is None, reason="podman is not here: apt-get install podman runc"),
 ]
 HARDENED = ["--read-only", "--read-only-tmpfs=false", "--cap-drop=all", "--security-opt=no-new-privileges"]
 
@@ -55,7 +55,7 @@ class Podman:
                 self._base += ["--runtime", runtime]
                 return
             said.append(f"{runtime}: {done.stderr.strip().splitlines()[-1]}")
-        pytest.skip(f"no container can be started here: {'; '.join(said)}")
+        pytest.skip(f"no container can be started here: {'; '.join(said)}; try: apt-get install runc")
 
     def try_(self, *arguments: object) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([*map(str, [*self._base, *arguments])], capture_output=True, text=True, timeout=300)

@@ -1,5 +1,6 @@
 """What is taken from a service manager, and what is refused: one Unix stream socket that listens."""
 
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ import pytest
 
 from daemon.api import listen
 from daemon.api.listen import ListenError, inherited_socket
+from daemon.contract.http.problem_type import ProblemType
 from tests.systemd.conftest import Manage
+from tests.systemd.service_manager import ask_raw, read_all
 
 
 @pytest.fixture
@@ -83,3 +86,18 @@ def test_a_mode_that_the_socket_does_not_have_is_logged_by_the_daemon_that_takes
     [event] = daemon.events("socket_access_differs")
     assert (event["configured"], event["listening"]) == ("mode 0600", "mode 0666")
     assert daemon.stop() == 0
+
+
+@pytest.mark.daemon
+def test_clients_that_wait_for_a_hippod_that_cannot_start_are_answered_at_once(manage: Manage) -> None:
+    daemon = manage(activated=True, nonsense={"key": 1})
+    waiting = [ask_raw(daemon.socket, '{"query": "x"}') for _ in range(3)]
+    assert daemon.launch().process.wait(60) == 2
+    for client in waiting:
+        head, _, body = read_all(client).partition("\r\n\r\n")
+        assert head.startswith("HTTP/1.1 503 ")
+        assert json.loads(body)["type"] == ProblemType.CANNOT_START
+    # Nothing is left in the socket, so systemd does not start hippod again until the next client comes.
+    daemon.listening.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        daemon.listening.accept()

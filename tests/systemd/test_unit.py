@@ -94,6 +94,9 @@ def test_every_setting_is_written_once_but_lists(name: str) -> None:
 
 
 def test_it_waits_for_readiness_and_gives_up_on_what_no_restart_mends() -> None:
+    unit = (SYSTEMD / "hippod.service").read_text()
+    assert re.findall(r"(?m)^(?:Wants|Requires|BindsTo)=(?!network)(.*)", unit) == ["hippod.socket"]
+    assert "\nBindsTo=hippod.socket\nAfter=hippod.socket\n" in unit
     settings = dict(settings_of("hippod.service"))
     assert settings["Type"] == "notify"
     assert settings["Restart"] == "on-failure"
@@ -197,8 +200,10 @@ def test_no_unit_names_a_file_that_is_not_shipped() -> None:
 def test_a_reload_fails_where_the_configuration_is_refused_and_homes_are_hidden_read_only(name: str) -> None:
     settings = settings_of(name)
     start = next(value for key, value in settings if key == "ExecStart")
+    [after_stop] = [value for key, value in settings if key == "ExecStopPost"]
+    assert after_stop.startswith("+"), "only root may have systemd make the socket again"
     check, hang_up = [value for key, value in settings if key == "ExecReload"]
-    assert check == f"/bin/sh -c '{start.replace('--config', '--check --config')} >/dev/null'"
+    assert check == f"/bin/sh -c '{start.replace('--config', '--check --no-secrets --config')} >/dev/null'"
     assert hang_up == "/bin/kill -HUP $MAINPID"
     assert dict(settings)["TemporaryFileSystem"].split() == ["/home:ro", "/root:ro", "/run/user:ro"]
     assert "ProcSubset" not in dict(settings), "the encoder's engine reads /proc/cpuinfo"

@@ -197,7 +197,7 @@ def test_the_first_installation_makes_user_and_places_and_starts_nothing(machine
 
 
 def test_a_removal_ends_all_of_it_and_leaves_no_instance_enabled(machine: Machine) -> None:
-    machine.start("hippod.service", "hippod.socket", ESCAPED, "hippod@my.socket")
+    machine.start("hippod.service", "hippod.socket", ESCAPED, "hippod@my.socket", "hippod-worker.service")
     machine.run("prerm", "remove")
     assert machine.running == set()
     assert "disable hippod.socket hippod.service hippod@.socket hippod@.service" in machine.lines("calls")
@@ -207,15 +207,16 @@ def test_a_removal_ends_all_of_it_and_leaves_no_instance_enabled(machine: Machin
 @pytest.mark.parametrize("how", ["remove", "purge"])
 def test_the_memory_and_the_secrets_outlive_the_package_which_says_where_they_are(machine: Machine, how: str) -> None:
     kept = [machine.root / "var/lib/hippod/store/x", machine.root / "etc/hippod/credentials/token"]
+    kept.append(machine.root / "etc/hippod/notes.toml")
     machine.run("postinst", "configure", "")
     shutil.rmtree(machine.opt / "package")  # as dpkg does
     code = machine.root / "opt/hippod/package/lib/__pycache__/m.pyc"
     for path in (*kept, machine.root / "var/lib/hippod-notes/store/y", code):
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     said = machine.run("postrm", how)
     assert all(path.exists() for path in kept)
-    for place in ("var/lib/hippod", "var/lib/hippod-notes", "etc/hippod/credentials"):
+    for place in ("var/lib/hippod", "var/lib/hippod-notes", "etc/hippod/credentials", "etc/hippod/notes.toml"):
         assert f"  {machine.root / place}\n" in said
     assert (machine.root / "opt/hippod").exists() == (how == "purge")
 

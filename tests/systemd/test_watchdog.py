@@ -40,7 +40,7 @@ def is_fed_again(daemon: Managed) -> None:
     daemon.until(lambda: daemon.manager.fed_after(hungry), "the watchdog is fed again")
 
 
-def test_a_commit_thread_that_hangs_in_a_write_and_a_socket_that_is_gone_end_the_watchdog_signal(
+def test_a_commit_thread_that_hangs_in_a_write_ends_the_watchdog_signal(
     manage: Manage,
 ) -> None:
     daemon = manage(watchdog_s=WATCHDOG_S).launch().until_ready()
@@ -67,12 +67,20 @@ def test_a_commit_thread_that_hangs_in_a_write_and_a_socket_that_is_gone_end_the
     head.unlink()
     daemon.wait()
     assert daemon.events("moves_again")[-1]["part"] == "commit"
-    # Nobody can reach it any more: a new hippod makes a new socket.
-    gone = time.monotonic()
-    daemon.socket.unlink()
-    goes_hungry(daemon, gone)
-    assert daemon.events("stuck")[-1]["part"] == "api"
     assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("activated", [False, True], ids=["own socket", "socket of the service manager"])
+def test_hippod_ends_if_its_socket_is_deleted_so_that_a_supervisor_makes_a_new_one(
+    manage: Manage, activated: bool
+) -> None:
+    daemon = manage(watchdog_s=WATCHDOG_S, activated=activated).launch().until_ready()
+    daemon.socket.unlink()
+    assert daemon.process is not None
+    assert daemon.process.wait(60) == 1
+    [lost] = daemon.events("socket_lost")
+    assert str(daemon.socket) in lost["error"]
+    assert daemon.events("stopped"), "an orderly stop"
 
 
 def test_an_event_loop_that_hangs_ends_the_watchdog_signal(manage: Manage) -> None:

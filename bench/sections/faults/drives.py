@@ -23,7 +23,7 @@ from typing import Any
 
 from consumers.folder import FolderSettings, FolderWatcher, file_uri
 from consumers.types import FileChanged, FileEvent, FileMoved, FileRefused, FileRemoved, Fingerprint
-from daemon.sources.file_systems import MOUNTS
+from daemon.config_types.mounts import MOUNTS
 from daemon.sources.folder_checks import drive
 
 CHANGES = 10

@@ -1,1 +1,1 @@
-"""Commands about the whole memory: backups, reading again, and losses to confirm."""
+"""Commands about the whole memory: backup, repeated extraction, and confirmation of removals."""

@@ -1,4 +1,4 @@
-"""verify, backup and restore: that the memory is what its tables say, and that it can be had again."""
+"""verify, backup and restore: check that the memory matches its tables, and copy it."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from daemon.contract.http.routes import Route
 from daemon.contract.transfer import BackupResponse, VerifyResponse
 
 MAINTENANCE_TIMEOUT_S = 3600.0
-"""How long deriving or copying everything may take."""
+"""Seconds that verifying or copying the whole memory may take."""
 
 
 @click.command()

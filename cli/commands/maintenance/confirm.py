@@ -1,4 +1,4 @@
-"""confirm: forget the documents that a folder keeps until somebody confirms it."""
+"""confirm: remove the documents that a folder keeps until the user confirms their removal."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""reextract and backfill: having the extractor read what it has not read, and seeing what that costs."""
+"""reextract and backfill: extract from passages that wait for it, and show the cost."""
 
 import time
 from typing import Any
@@ -57,7 +57,7 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
 
 
 def _wait_until_read(invocation: Invocation, client: Any, first: ExtractionResponse, answer: Any) -> Any:
-    """Asks until nothing waits; says so where reading itself waits."""
+    """Poll until no passages wait, and return the last answer. Prints the reason if the extraction itself waits."""
     from cli.client.typed_answers import parse_answer
 
     printed_reason = None

@@ -1,1 +1,1 @@
-"""How an answer looks in the terminal: passages, a written answer, why they came, and the steps that led there."""
+"""Formats answers for the terminal: passages, a written answer, explanations, and steps."""

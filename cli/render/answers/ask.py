@@ -1,4 +1,4 @@
-"""`ask` on a terminal: the answer, what it rests on, what it took."""
+"""`ask` on a terminal: the answer, its sources, and its cost."""
 
 from cli.query_highlights import snippet
 from cli.render.lines import DIM, HEADING, hanging, indent, text
@@ -13,7 +13,7 @@ def answer_lines(answer: AskResponse, width: int) -> list[Text]:
 
 
 def evidence_lines(answer: AskResponse, width: int) -> list[Text]:
-    """What the answer rests on, and what it took."""
+    """Return the lines with the answer's sources and cost."""
     lines: list[Text] = []
     if answer.reasoning:
         lines += [Text(), text(("Reasoning", HEADING)), *indent(Text(terminal_safe(answer.reasoning)), 4, width)]

@@ -1,4 +1,4 @@
-"""`query --explain` on a terminal: for each passage what its score is made of, and the strongest path to it."""
+"""`query --explain` on a terminal: the composition of each passage's score, and the strongest path to it."""
 
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 MAX_SEEDS = 5
 MIN_SHARE = 0.005
-"""Smaller shares are summed up."""
+"""Smaller shares are summed up in one entry."""
 
 
 def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
-    """Two or three lines below a passage."""
+    """Return two or three lines to be printed below a passage."""
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
         parts += [text((_percent(why.own_share), HEADING), " from the passage itself"), *_seeds(why)]
@@ -36,7 +36,7 @@ def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
 
 
 def stage_times_line(explained: "Explanation") -> Text:
-    """Where the time went."""
+    """Return the line with the time of each stage."""
     spent = sorted(explained.stages_ms.items(), key=lambda stage: -stage[1])
     return text(("Time  ", HEADING), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
 

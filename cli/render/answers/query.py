@@ -1,4 +1,4 @@
-"""`query` on a terminal: ranked passages with their place, the triples and seeds that led there, and how long it took."""
+"""`query` on a terminal: ranked passages with their locations, linked triples, seeds, and the time."""
 
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 WEAK = "Nothing here answers this well."
 SNIPPET_LINES = 3
-"""Lines of a passage that are shown."""
+"""Number of lines that are shown of a passage."""
 MATCH_STYLE = "bold yellow"
 MAX_LISTED_TRIPLES = 20
-"""Triples and seeds that are listed."""
+"""Maximum number of triples, and of seeds, that are listed."""
 
 
 def query_lines(answer: "QueryResponse", width: int) -> list[Text]:

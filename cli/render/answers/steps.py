@@ -1,4 +1,4 @@
-"""A question of several steps on a terminal: what is asked, what was found, what became of the memory."""
+"""A question of several steps on a terminal: queries, results, and changes of the memory."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +21,7 @@ from daemon.contract.answering.steps import (
 )
 
 MAX_LISTED_NAMES = 6
-"""Phrases and titles that are listed of what was found."""
+"""Maximum number of phrases, and of titles, that are listed of the results."""
 CHANGE_MARKS = {"inserted": ("+", "green"), "updated": ("~", "yellow"), "merged": ("=", "magenta")}
 STOP_REASON_TEXTS = {
     "enough": "the memory suffices",
@@ -33,11 +33,11 @@ STOP_REASON_TEXTS = {
     "seconds": "the time for steps is over",
     "model": "the model failed",
 }
-"""What `stopped` means."""
+"""Text for each value of `stopped`."""
 
 
 def step_event_lines(event: KnownStepEvent, width: int) -> list[Text]:
-    """What is printed when `event` happens."""
+    """Return the lines to print for `event`."""
     match event:
         case StepBegan():
             return [
@@ -103,7 +103,7 @@ def _change(change: PointChange, width: int) -> list[Text]:
 
 
 def entities_text(point: MemoryPoint) -> str:
-    """The point's entities, those that the graph lacks in brackets."""
+    """Return the point's entities, with those that the graph lacks in brackets."""
     absent = set(point.absent)
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 
@@ -115,7 +115,7 @@ def _listing(names: Sequence[str], of: int) -> str:
 
 
 def point_lines(memory: Iterable[MemoryPoint], width: int) -> list[Text]:
-    """Points, one paragraph each."""
+    """Return the lines of points, one paragraph each."""
     lines: list[Text] = []
     for point in memory:
         lines += indent(text((point.id, HEADING), f"  {one_line(point.description)}"), 0, width)

@@ -1,1 +1,1 @@
-"""What lies in the folder on disk: its files and links, which of them are followed, and whether its drives are mounted."""
+"""The folder on disk: its files and links, the rules that select the followed ones, and its mounted drives."""

@@ -1,7 +1,8 @@
-"""What a followed folder leaves out by default: one table, each row with its reason.
+"""Files and folders that are excluded by default: one table, one reason per row.
 
-A row excludes the files and folders with its `names`. A row with markers excludes only folders where one of the markers
-exists: `beside` the folder, or `inside` it. A name that people use for their own folders, such as `target`, is never enough.
+A row excludes the files and folders with its `names`. A row with markers excludes a folder only if one of the markers
+exists: next to the folder (`beside`) or in it (`inside`). A name that people use for their own folders, such as `target`,
+never suffices without a marker.
 """
 
 import fnmatch
@@ -14,16 +15,16 @@ from consumers.types import EXCLUSIONS_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """One row. Names and markers are shell patterns, in which upper and lower case differ."""
+    """One row of the table. Names and markers are case-sensitive shell patterns."""
 
     reason: str
-    """What `status` counts it under."""
+    """Reason under which `status` counts the excluded files and folders."""
     names: tuple[str, ...] = ("*/",)
-    """Names of files and folders; of folders only, if a name ends in "/"."""
+    """Names of files and folders. A name that ends in "/" matches folders only."""
     beside: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     since: int = EXCLUSIONS_VERSION
-    """The version of the table that has the row first."""
+    """First version of the table that contains the row."""
 
     @property
     def needs_marker(self) -> bool:
@@ -36,18 +37,18 @@ VIRTUAL_ENVIRONMENT, CACHE, DEPENDENCIES, BUILD = "virtual environment", "cache"
 
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""How the file `CACHE_TAG` must begin (https://bford.info/cachedir/)."""
+"""First bytes of a valid file `CACHE_TAG` (https://bford.info/cachedir/)."""
 
 EXCLUSIONS = (
-    # Hidden files and folders: .git, .~lock.*#, .name.swp of vim, .name.AbC123 of rsync.
+    # Hidden files and folders: .git, .~lock.*#, .name.swp (vim), .name.AbC123 (rsync).
     Exclusion(HIDDEN, (".*",), since=1),
-    # Files that a program has open, or has not finished writing.
+    # Files that a program has open or has not finished writing.
     Exclusion(
         TEMPORARY,
         ("~$*", "*~", "#*#", "*.swp", "*.swx", "*.tmp", "*.temp", "*.part", "*.partial", "*.crdownload", "*.download"),
         since=1,
     ),
-    # Pictures and indexes that file managers and network drives make of the files.
+    # Previews and indexes that file managers and network drives create.
     Exclusion(THUMBNAILS, ("Thumbs.db", "desktop.ini"), since=1),
     Exclusion(
         THUMBNAILS,
@@ -67,7 +68,7 @@ EXCLUSIONS = (
             "Icon\r",
         ),
     ),
-    # Deleted files. `Trash` of the XDG specification has the folder `info`.
+    # Deleted files. A `Trash` folder of the XDG specification contains the folder `info`.
     Exclusion(
         RECYCLE_BIN,
         (
@@ -82,15 +83,15 @@ EXCLUSIONS = (
         ),
     ),
     Exclusion(RECYCLE_BIN, ("Trash/",), inside=("info",)),
-    # Earlier states of the same files.
+    # Earlier versions of the same files.
     Exclusion(SNAPSHOTS, ("#snapshot/", "@Recently-Snapshot/", "~snapshot/", ".snapshot/", ".zfs/", ".stversions/")),
     Exclusion(SYSTEM, ("lost+found/",), since=1),
     Exclusion(SYSTEM, ("System Volume Information/",)),
-    # Python's, and those of conda.
+    # Virtual environments of Python and conda.
     Exclusion(VIRTUAL_ENVIRONMENT, inside=("pyvenv.cfg", "conda-meta")),
     Exclusion(CACHE, ("__pycache__/",), since=1),
     Exclusion(CACHE, inside=(CACHE_TAG,)),
-    # Libraries of others, which a package manager put there.
+    # Third-party libraries that a package manager installed.
     Exclusion(
         DEPENDENCIES,
         ("node_modules/",),
@@ -103,7 +104,7 @@ EXCLUSIONS = (
     Exclusion(DEPENDENCIES, ("bower_components/",), beside=("bower.json",)),
     Exclusion(DEPENDENCIES, ("Pods/",), beside=("Podfile",)),
     Exclusion(DEPENDENCIES, ("*.egg-info/",), inside=("PKG-INFO",)),
-    # What programs made of a project's sources.
+    # Build outputs.
     Exclusion(BUILD, ("target/",), beside=("Cargo.toml", "pom.xml", "build.sbt", "project.clj")),
     Exclusion(
         BUILD,
@@ -134,9 +135,10 @@ def _pattern(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def _by_row(*, folders: bool) -> re.Pattern[str]:
-    """One expression for the names of all rows without markers; the group that matched names the row."""
+    """Compiles the names of all rows without markers into one expression. The name of the matching group contains the row
+    number."""
     parts = []
-    # The last row comes first: the reason of `.Trash-1000` is "recycle bin", not "hidden".
+    # The last row comes first, so that `.Trash-1000` gets the reason "recycle bin" instead of "hidden".
     for number, row in reversed(list(enumerate(EXCLUSIONS))):
         names = [each for each in row.names if folders or not each.endswith("/")]
         if names and not row.needs_marker:
@@ -150,29 +152,31 @@ _MARKERS = _pattern(marker for row in EXCLUSIONS for marker in (*row.beside, *ro
 
 
 def by_name(name: str, *, folder: bool) -> Exclusion | None:
-    """The row that excludes everything of this name."""
+    """Returns the row that excludes every file or folder of this name."""
     found = (_FOLDERS if folder else _FILES).match(name)
     return None if found is None or found.lastgroup is None else EXCLUSIONS[int(found.lastgroup.removeprefix("row"))]
 
 
 def by_marker(name: str) -> list[Exclusion]:
-    """The rows that exclude a folder of this name if one of their markers exists."""
+    """Returns the rows that exclude a folder of this name if one of their markers exists."""
     return [row for row, names in _MARKED if names.match(name)]
 
 
 def is_marker(name: str) -> bool:
-    """Whether a file or folder of this name may exclude the folder that it is in, or one beside it."""
+    """Whether a file or folder of this name is a marker: it may exclude its own folder or a sibling folder."""
     return _MARKERS.match(name) is not None
 
 
 def marker_in(markers: Iterable[str], names: Iterable[str]) -> str | None:
-    """The first of the names that is one of the markers."""
+    """Returns the first of the names that matches a marker, or None."""
     return next((name for name in names if any(fnmatch.fnmatchcase(name, marker) for marker in markers)), None)
 
 
 def excludes_folder(name: str, siblings: Iterable[str], content: Iterable[str], is_cache: Callable[[], bool]) -> bool:
-    """Whether a folder is excluded, for a caller that knows the names beside it and in it. `is_cache`: whether a `CACHE_TAG` in
-    it has the signature."""
+    """Whether a folder is excluded, given the names of its siblings and of its content.
+
+    `is_cache()` says whether the `CACHE_TAG` in the folder has the signature.
+    """
     if by_name(name, folder=True):
         return True
     for row in by_marker(name):

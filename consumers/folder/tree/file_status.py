@@ -1,6 +1,6 @@
 # ruff: noqa: PTH116
 # Paths are bytes here, which pathlib does not take.
-"""Finds out what is at a path. Nothing but a regular file is ever opened."""
+"""Determines what is at a path. Opens only regular files."""
 
 import errno
 import os
@@ -24,7 +24,11 @@ _SPECIAL = {
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """What is at a path. `stat` is set for a file and a directory, `reason` where it is refused, `failed` if worth a retry."""
+    """What is at a path.
+
+    `stat` is set for a file and a directory, and for a special file that is refused. `reason` says why the path is refused.
+    `failed` says that a retry may succeed.
+    """
 
     kind: Literal["gone", "file", "directory", "refused"]
     stat: os.stat_result | None = None
@@ -35,12 +39,12 @@ class FileStatus:
 
     @property
     def stamp(self) -> Stamp | None:
-        """Size, mtime and inode: what can be seen of the file without reading it."""
+        """Size, mtime (ns) and inode: identifies a version of the file without reading it."""
         return (self.stat.st_size, self.stat.st_mtime_ns, self.stat.st_ino) if self.stat else None
 
     @property
     def unknown(self) -> bool:
-        """Whether the path could not be looked at, so that nobody knows what is there."""
+        """Whether the look at the path failed, so that its content is unknown."""
         return self.kind == "refused" and self.stat is None and not self.link
 
 
@@ -48,7 +52,7 @@ GONE = FileStatus("gone")
 
 
 def file_status(path: bytes, *, follow: bool) -> FileStatus:
-    """What is at `path`. A symbolic link counts as its target if `follow` is set, else it is refused."""
+    """Returns what is at `path`. A symbolic link counts as its target if `follow` is set; else it is refused."""
     try:
         found = os.lstat(path)
         link = stat.S_ISLNK(found.st_mode)
@@ -71,7 +75,7 @@ def file_status(path: bytes, *, follow: bool) -> FileStatus:
 
 
 def refused_status(error: OSError, what: str = "file") -> FileStatus:
-    """The refused status for `error`, with what to do about it."""
+    """Returns the refused status for `error`, with a hint how to fix it."""
     hint = {
         errno.EACCES: f"no permission to read the {what}; give hippod's user read access to it and to the folders above",
         errno.EPERM: f"the system forbids reading the {what}; give hippod's user read access",
@@ -88,17 +92,18 @@ def refused_status(error: OSError, what: str = "file") -> FileStatus:
 
 
 class SwappedError(Exception):
-    """Between two looks, another file took the name, or the file got a further name."""
+    """Between the look and the opening, another file took the path, or the file got a further name."""
 
 
 def read_fingerprint(
     path: bytes, root: bytes, *, follow: bool, seen: os.stat_result | None = None, max_bytes: int | None = None
 ) -> tuple[Fingerprint, bool]:
-    """The file's fingerprint with its digest, and whether the file did not change while it was read. Raises OSError. Of a file
-    that is larger than `max_bytes` the beginning counts: such a file may grow meanwhile.
+    """Reads the file and returns its fingerprint with the digest, and whether the file was unchanged meanwhile. Raises
+    OSError.
 
-    Unless `follow` is set, it must be the file that was `seen`, with the same number of names; else SwappedError is raised.
-    The check of a file's names says nothing about another file, and the inode in a fingerprint allows reading it.
+    Only the first `max_bytes` of a larger file are read; such a file may grow meanwhile. Unless `follow` is set, the opened
+    file must be the one in `seen`, with the same number of names; else SwappedError is raised. The check of a file's names
+    is valid only for the file that was checked, and the inode in a fingerprint later permits reading the file.
     """
     handle = open_file(path, root=root, follow=follow)
     try:
@@ -110,7 +115,7 @@ def read_fingerprint(
         digest = blake2b(digest_size=16)
         is_cut = max_bytes is not None and before.st_size > max_bytes
         left = before.st_size if max_bytes is None else min(before.st_size, max_bytes)
-        # No further than the size at the start: a file may grow as fast as it is read.
+        # Not beyond the size at the start: a file may grow as fast as it is read.
         while left > 0 and (block := os.read(handle, min(left, _BLOCK))):
             digest.update(block)
             left -= len(block)
@@ -127,12 +132,12 @@ def _version(found: os.stat_result) -> tuple[int, int]:
 
 
 def _link_state(found: os.stat_result) -> tuple[int, ...]:
-    """Device, inode and number of names. With several names also the ctime, which linking and renaming set."""
+    """Returns device, inode and number of names; with several names also the ctime, which linking and renaming change."""
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
 
 
 class _BrokenLinkError(Exception):
-    """A symbolic link that leads nowhere."""
+    """A symbolic link whose target does not exist."""
 
 
 def _target(path: bytes) -> os.stat_result:

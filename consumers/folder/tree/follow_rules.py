@@ -1,6 +1,6 @@
 # ruff: noqa: PTH118, PTH119, PTH120, PTH208
 # Paths are bytes here, which pathlib does not take.
-"""Which files of a tree are followed: the globs of the configuration, and the default exclusions."""
+"""Rules that select the followed files of a tree: the globs of the configuration and the default exclusions."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,17 @@ from consumers.folder.tree.default_exclusions import (
 from consumers.openat import open_file
 
 BY_EXCLUDE = Exclusion("exclude", since=0)
-"""A pattern of `exclude` matches."""
+"""The reason if a pattern of `exclude` matches."""
 BY_INCLUDE = Exclusion("include", since=0)
-"""No pattern of `include` matches."""
+"""The reason if no pattern of `include` matches."""
 
 
 class FollowRules:
-    """`include`, `exclude` and the default exclusions of one folder; paths are absolute. Raises ValueError for an invalid
+    """`include`, `exclude` and the default exclusions of one folder. Paths are absolute. Raises ValueError for an invalid
     pattern.
 
-    A pattern of `exclude` comes before the default exclusions: `!` at its beginning includes what they leave out. The root is
-    never excluded.
+    A pattern of `exclude` takes precedence over the default exclusions: a leading `!` includes files that they leave out.
+    The root is never excluded.
     """
 
     def __init__(self, root: bytes, include: Sequence[str], exclude: Sequence[str]) -> None:
@@ -49,7 +49,8 @@ class FollowRules:
         return self.exclusion(path, folder=True) is None
 
     def exclusion(self, path: bytes, *, folder: bool) -> Exclusion | None:
-        """Why the file or directory at `path`, or a directory above it, is excluded. Looks at the disk for markers."""
+        """Returns the exclusion of the file or directory at `path` or of a directory above it. Looks at the disk for
+        markers."""
         for directory in self._directories_above(path):
             if found := self._of_directory(directory):
                 return found
@@ -58,8 +59,10 @@ class FollowRules:
         return self.of_entry(path, folder=False)
 
     def of_entry(self, path: bytes, *, folder: bool, siblings: AbstractSet[bytes] | None = None) -> Exclusion | None:
-        """Why the entry of a followed directory is excluded, apart from markers inside it. `siblings`: names in the directory;
-        None has the disk asked for markers."""
+        """Returns the exclusion of an entry of a followed directory, without markers inside the entry.
+
+        `siblings` holds the names in the directory; if None, the disk is searched for markers.
+        """
         stated = self._stated(path, folder=folder)
         if stated is not None:
             return BY_EXCLUDE if stated else None
@@ -73,7 +76,8 @@ class FollowRules:
         return None if self._all or self._include.match_file(self._relative(path)) else BY_INCLUDE
 
     def of_listing(self, path: bytes, names: AbstractSet[bytes] | None = None) -> Exclusion | None:
-        """The exclusion of a directory by a marker inside it. `names`: what is in it; None has the disk asked."""
+        """Returns the exclusion of a directory by a marker inside it. `names` holds the names in it; if None, the disk is
+        searched."""
         if len(path) < self._skip:
             return None
         for row in by_marker(os.fsdecode(os.path.basename(path))):
@@ -83,7 +87,7 @@ class FollowRules:
         return None
 
     def may_be_marked(self, name: bytes) -> bool:
-        """Whether a marker beside a directory of this name may exclude it."""
+        """Whether a marker next to a directory of this name can exclude it."""
         return any(row.beside for row in by_marker(os.fsdecode(name)))
 
     def is_marked(self, path: bytes) -> bool:
@@ -105,18 +109,20 @@ class FollowRules:
             end = path.find(b"/", end + 1)
 
     def _stated(self, path: bytes, *, folder: bool) -> bool | None:
-        """Whether `exclude` leaves the path out (True) or takes it back (False); None if no pattern matches."""
+        """Returns True if `exclude` leaves the path out, False if it includes the path explicitly, None if no pattern
+        matches."""
         if self._exclude is None:
             return None
         return self._exclude.check_file(self._relative(path) + ("/" if folder else "")).include
 
     def _relative(self, path: bytes) -> str:
-        # A glob's `**` does not cross a newline, and no pattern can hold one: any other character does for matching.
+        # A glob's `**` does not cross a newline, and no pattern can contain one, so any other character can replace it for
+        # matching.
         return os.fsdecode(path[self._skip :]).replace("\n", "\N{SYMBOL FOR NEWLINE}")
 
 
 def _has(directory: bytes, markers: Sequence[str], names: AbstractSet[bytes] | None) -> bool:
-    """Whether one of the markers is in the directory; `names` are what is in it, if that is known."""
+    """Whether one of the markers is in the directory. `names` holds the names in it, if known."""
     exact = [os.fsencode(marker) for marker in markers if "*" not in marker]
     if names is None and any(os.path.lexists(os.path.join(directory, marker)) for marker in exact):
         return True
@@ -133,13 +139,13 @@ def _has(directory: bytes, markers: Sequence[str], names: AbstractSet[bytes] | N
 
 
 def _is_cache(directory: bytes, root: bytes) -> bool:
-    """Whether the tag in the directory begins with the signature that makes it one."""
+    """Whether the `CACHE_TAG` in the directory begins with the signature."""
     try:
         tag = open_file(os.path.join(directory, os.fsencode(CACHE_TAG)), root=root, follow=False)
     except OSError:
         return False
     try:
-        # A named pipe gives nothing, and a directory an error.
+        # Reading a named pipe returns no bytes; reading a directory raises OSError.
         return os.read(tag, len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
     except OSError:
         return False

@@ -1,5 +1,5 @@
 # Paths are bytes here, which pathlib does not take.
-"""Hard links: the names of a file in the followed folders. A file that also has a name elsewhere does not belong to them."""
+"""Hard links: the names of a file in the followed folders. A file that also has a name outside them is not followed."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -15,52 +15,52 @@ READ_ELSEWHERE = "a hard link to {name!r}, which is followed already"
 
 
 class HardLinks:
-    """The names that walks found of files with several. A file with one name takes no memory here.
+    """The names of files with several hard links, as found by walks. Files with one name take no memory here. Thread-safe.
 
-    Folders whose documents have the same labels may share one: a file with names in several of them is read in the folder of
-    its first name, in the order of paths. In any thread.
+    Folders whose documents have the same labels may share one instance: a file with names in several folders is read only
+    in the folder of its first name, in path order.
     """
 
     def __init__(self) -> None:
         self._names: dict[Inode, set[bytes]] = {}
         self._inodes: dict[bytes, Inode] = {}
         self._told: dict[Inode, frozenset[bytes]] = {}
-        """The names of a file when the folders were last told to look at them."""
+        """The names of a file at the last notification of the folders."""
         self._folders: dict[bytes, Callable[[bytes], None]] = {}
         self._unscanned: set[bytes] = set()
         self._lock = Lock()
 
     def join(self, root: bytes, look: Callable[[bytes], None]) -> None:
-        """Adds a folder. `look(path)` has it look at one of its files; called in any thread."""
+        """Adds a folder. `look(path)` makes the folder examine one of its files; it may be called on any thread."""
         self._folders[_below(root)] = look
         self._unscanned.add(_below(root))
 
     def scanned(self, root: bytes) -> None:
-        """The names in the folder are known, or cannot be known for now."""
+        """Marks the folder as scanned: its names are known, or cannot be known for now."""
         self._unscanned.discard(_below(root))
 
     def are_known(self, root: bytes) -> bool:
-        """Whether all other folders were scanned."""
+        """Whether all folders except `root` were scanned."""
         return not self._unscanned - {_below(root)}
 
     def are_shared(self) -> bool:
-        """Whether more than one folder is here."""
+        """Whether several folders share this instance."""
         return len(self._folders) > 1
 
     def forget(self, root: bytes) -> None:
-        """To be called before a walk of a whole folder, which finds its names anew."""
+        """Forgets the names in a folder. Call it before a walk of the whole folder, which records them again."""
         with self._lock:
             for path in [path for path in self._inodes if path.startswith(_below(root))]:
                 self._drop(path)
 
     def add(self, path: bytes, found: os.stat_result | None) -> None:
-        """`path` is a name of the file `found`."""
+        """Records `path` as a name of the file `found`."""
         if found is not None and found.st_nlink > 1:
             with self._lock:
                 self._record(path, (found.st_dev, found.st_ino))
 
     def names(self, path: bytes, found: os.stat_result, known: Iterable[bytes]) -> frozenset[bytes]:
-        """The names of the file at `path`: recorded ones and those in `known`, as far as they still lead to it."""
+        """Returns the names of the file at `path`: recorded names and those in `known` that still lead to the file."""
         self.add(path, found)
         inode = (found.st_dev, found.st_ino)
         with self._lock:
@@ -75,7 +75,7 @@ class HardLinks:
         return living
 
     def tell(self, found: os.stat_result, names: frozenset[bytes], root: bytes) -> None:
-        """Has the other folders look at the file's names, if these are others than before."""
+        """Makes the other folders examine the file's names if these have changed."""
         inode = (found.st_dev, found.st_ino)
         with self._lock:
             before, self._told[inode] = self._told.get(inode), names
@@ -83,7 +83,7 @@ class HardLinks:
             self._look_at(names, root)
 
     def removed(self, path: bytes, root: bytes) -> None:
-        """`path` is not followed any more. Has the other folders look at the file's other names."""
+        """Drops `path`, which is not followed any more, and makes the other folders examine the file's other names."""
         with self._lock:
             inode = self._inodes.get(path)
             self._drop(path)

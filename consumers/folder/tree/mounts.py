@@ -7,19 +7,19 @@ from collections.abc import Iterable
 
 
 class MountedDrives:
-    """Mount points found in the folder, and which of them lack their drive. `root.py` does this for the root.
+    """Mount points in the folder, and which of them are unmounted. `root.py` does this check for the root.
 
-    A mount point that is empty and on another device than before lacks its drive. One that holds anything is an ordinary
+    A mount point that is empty and on another device than before is unmounted. One that contains an entry is an ordinary
     directory now.
     """
 
     def __init__(self) -> None:
         self._devices: dict[bytes, int] = {}
         self.absent: set[bytes] = set()
-        """Mount points that lack their drive, until `take_returned` finds it there."""
+        """Unmounted mount points, until `take_returned` finds their drive mounted."""
 
     def record(self, path: bytes, device: int, parent_device: int | None = None) -> None:
-        """Notes that the directory `path` is on `device`, and its parent on `parent_device`."""
+        """Records that the directory `path` is on `device`, and its parent on `parent_device`."""
         known = self._devices.get(path)
         if known == device or (known is not None and _empty(path)):
             return
@@ -35,7 +35,7 @@ class MountedDrives:
         return bool(self._devices) and not self.on_present_drives([path])
 
     def on_present_drives(self, paths: Iterable[bytes]) -> list[bytes]:
-        """Those of the paths that do not lie on an unmounted drive."""
+        """Returns the paths that are not on an unmounted drive."""
         present = list(paths)
         for point, device in self._devices.items():
             remaining = [path for path in present if path != point and not path.startswith(point + b"/")]
@@ -45,7 +45,7 @@ class MountedDrives:
         return present
 
     def take_returned(self) -> list[bytes]:
-        """The mount points whose drive is back since the last call."""
+        """Returns the mount points whose drive was mounted again since the last call."""
         found = [
             point for point in self.absent if point not in self._devices or not _is_absent(point, self._devices[point])
         ]
@@ -65,7 +65,7 @@ def _device(path: bytes) -> int | None:
 
 
 def _empty(path: bytes) -> bool:
-    """Whether nothing can be seen in an existing directory. A drive that fails shows nothing either."""
+    """Whether an existing directory shows no entry. A failing drive shows none either."""
     try:
         with os.scandir(path) as listing:
             return next(listing, None) is None

@@ -12,7 +12,7 @@ from consumers.folder.tree.walk import Inode
 
 @dataclass(frozen=True, slots=True)
 class RootCheck:
-    """`status` is set where the root can be scanned. Else `problem` says why not and what to do."""
+    """The result of a check: `status` is set if the root can be scanned; else `problem` says why not and what to do."""
 
     status: FileStatus | None
     inode: Inode | None = None
@@ -20,11 +20,11 @@ class RootCheck:
 
 
 def check_root(path: bytes, known: int, trusted: Inode | None) -> RootCheck:
-    """Checks the root as it is now. `known` is how many files of it are known.
+    """Checks whether the root can be scanned. `known` is the number of its files in the ledger.
 
-    An empty root with known files is either a folder that was cleared or a mount point without its drive. It counts as
-    cleared only if it is the very directory (`trusted`: device, inode) that this process scanned before. After a restart,
-    or on another device, the files stay until there is anything in it.
+    An empty root with known files is either a folder that was cleared or an unmounted mount point. It counts as cleared
+    only if it is the directory that this process scanned before (`trusted`: device, inode). After a restart, or on another
+    device, the files are kept until the root contains an entry.
     """
     try:
         found = os.stat(path)

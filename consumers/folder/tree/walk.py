@@ -1,6 +1,6 @@
 # ruff: noqa: PTH118, PTH208
 # Paths are bytes here, which pathlib does not take.
-"""Walks a directory tree. Each directory is watched before it is listed, so that no file slips in between."""
+"""Walks a directory tree. Each directory is watched before it is listed, so that no new file is missed in between."""
 
 import os
 from collections import Counter
@@ -26,20 +26,22 @@ class Walker:
         self._watch_directory = watch_directory
         self.drives = MountedDrives()
         self.marked: set[bytes] = set()
-        """Directories that the last look excluded because of a marker."""
+        """Directories that a marker excluded at the last look."""
         self._excluded: dict[bytes, Counter[str]] = {}
-        """By directory: how many of its entries are excluded, by reason."""
+        """By directory: number of its excluded entries, by reason."""
         self._all_excluded: Counter[str] = Counter()
-        # Directories visited, by inode and by path. Only if links are followed: a link to a visited one is left out.
+        # Visited directories, by inode and by path. Filled only if links are followed: a link to a visited directory is
+        # left out.
         self._visited: dict[Inode, bytes] = {}
         self._inodes: dict[bytes, Inode] = {}
 
     def walk(self, top: bytes, first: FileStatus) -> Iterator[tuple[bytes, FileStatus]]:
-        """Everything followed at and below the directory `top`: files and what is refused, but no directories. Counts what is
-        excluded. `top` must not be excluded by its name, by a marker beside it, or by a directory above it.
+        """Yields the followed and the refused paths at and below the directory `top`, without directories. Counts the
+        excluded entries.
 
-        Directories come before the links that lead to them. So each is followed once, and no link leads in a circle. A
-        directory that cannot be listed is refused, and worth another try.
+        `top` must not be excluded by its name, by a marker next to it, or by a directory above it. Directories come before
+        the links that lead to them. So each directory is followed once, and circular links end. A directory that cannot be
+        listed is refused and may be retried.
         """
         stack: list[tuple[bytes, FileStatus]] = [(top, first)]
         links: list[tuple[bytes, FileStatus]] = []
@@ -104,8 +106,8 @@ class Walker:
         return any(self._rules.is_marked(child) != (child in self.marked) for child in children)
 
     def excluded(self) -> dict[str, int]:
-        """How many files and directories are excluded, by reason; what is in an excluded directory is not counted. In any
-        thread."""
+        """Returns the number of excluded files and directories, by reason. Entries of an excluded directory are not
+        counted. Any thread may call it."""
         return {reason: count for reason, count in dict(self._all_excluded).items() if count}
 
     def _count_excluded(self, directory: bytes, reason: str) -> None:
@@ -116,7 +118,8 @@ class Walker:
         return file_status(path, follow=self._follow)
 
     def forget_below(self, top: bytes) -> bool:
-        """`top` is gone. Returns whether other links to what it held may have to be followed now."""
+        """Forgets the visited directories at and below `top`, which is gone. Returns whether there were any: other links to
+        them may have to be followed now."""
         if top not in self._inodes:
             return False
         prefix = top + b"/"
@@ -127,7 +130,7 @@ class Walker:
         return True
 
     def forget_all(self) -> None:
-        """To be called before a walk of the whole tree."""
+        """Forgets all visited directories and counts. Call it before a walk of the whole tree."""
         self._visited.clear()
         self._inodes.clear()
         self._excluded.clear()

@@ -1,1 +1,1 @@
-"""Where partitions begin and end, what is fetched next, and what may be committed."""
+"""Offsets: the beginning and end of partitions, fetch positions, and offsets that may be committed."""

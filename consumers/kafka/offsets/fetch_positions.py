@@ -1,4 +1,4 @@
-"""The offset that each partition is fetched from: at the start, after a rebalance, and when the broker has deleted it."""
+"""The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 class FetchPositions:
     """The next offset of every partition that this process has fetched from. For the consumer's thread.
 
-    A partition goes on where this process stood, else where the store stands, else where `settings.start` says.
+    Fetching continues at the position of this process, else at the store's position, else where `settings.start` says.
     """
 
     def __init__(
@@ -29,28 +29,29 @@ class FetchPositions:
         known_topics: Iterable[str],
         emit: Callable[[ConsumerEvent], None],
     ) -> None:
-        """`known_topics`: topics of which the store has a position."""
+        """`known_topics` are the topics with a position in the store."""
         self._start = settings.start
         self._stored = stored
         self._known_topics = set(known_topics)
         self._emit = emit
         self._next: dict[Partition, int] = {}
         self._from_end: set[Partition] = set()
-        """Partitions of topics that were new: they are read from their end, as soon as a broker says where that is."""
+        """Partitions of new topics that are read from their end as soon as a broker reports the end."""
 
     def offset_of(self, partition: Partition) -> int | None:
-        """Where fetching stood in this process, else where the store stands."""
+        """Returns the fetch position of this process, else the store's position."""
         return self._next[partition] if partition in self._next else self._stored(partition)
 
     def assigned(self, partition: Partition) -> int | None:
-        """Where to go on with a partition that the group gave to this member; `None` where that has to be asked."""
+        """Returns the offset at which to continue a partition that the group assigned to this member; `None` if a broker
+        must be asked."""
         return self.offset_of(partition)
 
     def revoked(self, partition: Partition) -> None:
-        """The group takes the partition away. What was fetched of it is worth doing all the same."""
+        """Handles the revocation of a partition. Does nothing: messages that were already fetched are still processed."""
 
     def new_messages(self, records: Mapping[TopicPartition, Iterable[Any]]) -> tuple[KafkaMessage, ...]:
-        """The messages of a poll that were not fetched before; fetching goes on after them."""
+        """Returns the messages of a poll that were not fetched before, and moves the fetch positions after them."""
         messages = tuple(
             KafkaMessage.from_record(record)
             for batch in records.values()
@@ -62,7 +63,7 @@ class FetchPositions:
         return messages
 
     def seek_assigned(self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries) -> None:
-        """Finds the offset of each newly assigned partition, and reports the partition as started."""
+        """Determines the offset of each newly assigned partition and reports the partition as started."""
         assigned = consumer.assignment()
         if self._start == "latest":
             self._from_end |= {(tp.topic, tp.partition) for tp in assigned if tp.topic not in self._known_topics}
@@ -75,7 +76,7 @@ class FetchPositions:
             if offset is None:
                 offset = self._first_offset(offsets, tp)
                 if offset is None:
-                    continue  # it stays unplaced, and is tried again; the others go on
+                    continue  # it stays unplaced and is tried again; the other partitions continue
                 consumer.seek(tp, offset)
             if partition not in self._next:
                 self._next[partition] = offset
@@ -85,11 +86,11 @@ class FetchPositions:
     def seek_existing(
         self, consumer: KafkaConsumer, offsets: OffsetQueries, missing: Mapping[TopicPartition, int]
     ) -> None:
-        """Goes on at the beginning of each partition whose offset (`missing`) the broker does not have any more."""
+        """Continues at the beginning of each partition whose offset (`missing`) the broker no longer has."""
         for tp in missing.keys() & consumer.assignment():
             beginning, offset = offsets.beginning(tp), int(missing[tp])
             if beginning is None:
-                continue  # the next fetch says again that there is nothing at the position
+                continue  # the next fetch raises the same error again
             if beginning > offset:
                 reason = f"the broker has deleted {beginning - offset} messages that were not read yet"
             else:
@@ -114,9 +115,10 @@ class FetchPositions:
         offsets: OffsetQueries,
         error: UnknownBrokerIdError,
     ) -> bool:
-        """Whether a poll failed because the brokers name a leader that is gone. If so, the other partitions go on.
+        """Returns whether a poll failed because the brokers name a leader that is gone. If so, makes the other partitions
+        continue.
 
-        kafka-python 3.0 loses what that poll had fetched, and keeps waiting for the leader's answer for ever.
+        kafka-python 3.0 loses the messages of such a poll and waits for the leader's answer forever.
         """
         assigned = consumer.assignment()
         if all(offsets.leader(tp) is not None for tp in assigned):
@@ -129,11 +131,11 @@ class FetchPositions:
         return True
 
     def _first_offset(self, offsets: OffsetQueries, tp: TopicPartition) -> int | None:
-        """Where to begin a partition that the store knows nothing of; `None` while no broker says it."""
+        """Returns the first offset of a partition without a position in the store; `None` while no broker answers."""
         if self._start == "earliest":
             return offsets.beginning(tp)
         if (tp.topic, tp.partition) in self._from_end:
             return offsets.end(tp)
-        # The partition was added later. Skip what another member of the group has read, and nothing else.
+        # The partition was added later. Skip only messages that another member of the group has read.
         committed = offsets.committed(tp)
         return committed if committed is None or committed >= 0 else offsets.beginning(tp)

@@ -1,4 +1,4 @@
-"""Commits the store's positions as offsets of the consumer group, for people and tools that watch the group."""
+"""Commits the store's positions as offsets of the consumer group, for operators and tools that monitor the group."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ log = structlog.get_logger(__name__)
 
 
 class GroupOffsets:
-    """Remembers what was committed, so that only offsets that changed are sent. For the consumer's thread.
+    """Commits offsets and remembers them, so that only changed offsets are sent. For the consumer's thread.
 
-    hippod itself never reads these offsets where the store has a position: the store's position is the true one.
+    hippod itself uses these offsets only for partitions without a position in the store.
     """
 
     def __init__(self, source: str, stored: Callable[[Partition], int | None]) -> None:
@@ -24,11 +24,11 @@ class GroupOffsets:
         self._committed: dict[Partition, int] = {}
 
     def forget(self) -> None:
-        """Commit every offset once more: another member may have had the partitions meanwhile."""
+        """Makes the next commit send every offset, because another member may have had the partitions meanwhile."""
         self._committed.clear()
 
     def commit(self, consumer: KafkaConsumer, *, wait: bool = False) -> None:
-        """Sends the offsets of the assigned partitions. With `wait` it returns once the group has them, 3 s at most."""
+        """Sends the offsets of the assigned partitions. With `wait`, returns once the group has them, after 3 s at most."""
         offsets = {}
         for tp in consumer.assignment():
             partition = (tp.topic, tp.partition)

@@ -1,4 +1,5 @@
-"""Fetch positions of a member without a memory of its own: a partition goes on at the group's offset, whoever had it before."""
+"""Fetch positions of a member without a store: fetching continues at the group's offset, whichever member had the partition
+before."""
 
 from collections.abc import Callable
 
@@ -11,7 +12,8 @@ from consumers.kafka.settings import KafkaSettings
 
 
 class GroupPositions(FetchPositions):
-    """`disown` is called with each partition that is taken away or assigned; it is reported as started once it is placed."""
+    """Fetch positions from the group's offsets. `disown` is called with each partition that is revoked or assigned. A
+    partition is reported as started once it has an offset."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Tracks which messages of a partition are committed, and so the offset that may be stored: the first gap."""
+"""Tracks which messages of a partition are committed. The offset that may be stored is that of the first uncommitted
+message."""
 
 from collections import Counter, deque
 from collections.abc import Collection
@@ -7,7 +8,8 @@ from collections.abc import Collection
 class InFlight:
     """Counts the messages that have arrived and are not committed yet, and their bytes.
 
-    The fetching thread calls `add`, the committing one `remove`. Each writes counts of its own, so no lock is needed.
+    The fetching thread calls `add`, the committing thread `remove`. Each thread writes its own counts, so no lock is
+    needed.
     """
 
     def __init__(self, max_messages: int = 4000, max_bytes: int = 64 * 1024 * 1024) -> None:
@@ -33,47 +35,50 @@ class InFlight:
         return self._added[0] - self._removed[0], self._added[1] - self._removed[1]
 
     def should_pause(self) -> bool:
-        """True once either limit is exceeded, until half of both is free again. For the fetching thread."""
+        """Whether fetching must pause: from when either limit is exceeded until both counts are at most half of their
+        limits. For the fetching thread."""
         share = max(count / limit for count, limit in zip(self.counts, self.limits, strict=True))
         self._paused = share > (0.5 if self._paused else 1.0)
         return self._paused
 
 
 class OffsetTracker:
-    """The messages of one partition, in order. Each stays until it and all before it are committed.
+    """The uncommitted messages of one partition, in order. A message stays until it and all messages before it are
+    committed.
 
-    `offset` is that of the first message that is not committed. `key` names the partition among the store's positions.
-    For one thread.
+    `offset` is the offset of the first uncommitted message. `key` identifies the partition among the store's positions. For
+    one thread.
     """
 
     def __init__(self, key: str, offset: int, in_flight: InFlight) -> None:
         self.key = key
         self.offset = offset
         self.retired = False
-        """True once the topic was made anew: its old offsets mean nothing, and none is stored any more."""
+        """True once the topic was created again: its old offsets are invalid and are not stored any more."""
         self.disowned = False
-        """True once the group has given the partition to another member, or anew to this one."""
+        """True once the group has assigned the partition to another member, or again to this one."""
         self._in_flight = in_flight
         self._pending: deque[MessageAcknowledgement] = deque()
 
     def add(self, offset: int, size: int = 0) -> "MessageAcknowledgement":
-        """Takes in a message; it comes after all messages added before."""
+        """Adds a message, which must come after all messages added before."""
         message = MessageAcknowledgement(self, offset, size)
         self._pending.append(message)
         return message
 
     @property
     def pending(self) -> int:
-        """How many messages have arrived and are not passed by `offset`."""
+        """Number of messages that have arrived and that `offset` has not passed."""
         return len(self._pending)
 
     @property
     def all_counted(self) -> bool:
-        """Whether the documents of every message that has arrived are counted."""
+        """Whether the number of documents is known for every message that has arrived."""
         return all(message.parts_left is not None for message in self._pending)
 
     def positions(self, parts: Collection[object]) -> dict[str, dict[str, int]]:
-        """What to store with a commit that completes `parts`: acknowledgements of this partition, one per document."""
+        """Returns the position to store with a commit that completes `parts`: acknowledgements of this partition, one per
+        document."""
         counts = Counter(parts)
         reached = self.offset
         for message in self._pending:
@@ -83,16 +88,16 @@ class OffsetTracker:
         return {self.key: {"offset": reached}} if reached != self.offset and not self.retired else {}
 
     def dropped(self, message: "MessageAcknowledgement") -> None:
-        """Nothing will be done for `message`; the offset stays before it."""
+        """Records that `message` will not be processed. The offset stays before it."""
         self._in_flight.remove(message.size)
 
     def unburden(self, message: "MessageAcknowledgement") -> None:
-        """The message's bytes count no more as in flight: they are held elsewhere, and limited there."""
+        """Stops counting the message's bytes as in flight: its documents are held and limited elsewhere."""
         self._in_flight.remove_bytes(message.size)
         message.size = 0
 
     def completed(self, message: "MessageAcknowledgement") -> None:
-        """All documents of `message` are committed: moves `offset` to the next message that is not."""
+        """Records that all documents of `message` are committed, and moves `offset` to the next uncommitted message."""
         self._in_flight.remove(message.size)
         while self._pending and self._pending[0].parts_left == 0:
             self.offset = self._pending.popleft().offset + 1
@@ -108,14 +113,14 @@ class MessageAcknowledgement:
         self.offset = offset
         self.size = size
         self.parts_left: int | None = None
-        """How many of the message's documents are not committed; None until they are counted."""
+        """Number of the message's uncommitted documents; None until they are counted."""
 
     def drop(self) -> None:
-        """Says that the message is not worked on here."""
+        """Records that the message will not be processed here."""
         self.tracker.dropped(self)
 
     def done(self) -> None:
-        """Says that one more document of the message is committed."""
+        """Records that one more document of the message is committed."""
         if self.parts_left:
             self.parts_left -= 1
             if self.parts_left == 0:

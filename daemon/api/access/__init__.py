@@ -1,2 +1,4 @@
-"""Who asks, what a request needs, and what of the memory there is for whom. Between the API and the services: every request
-passes here once, whatever its route."""
+"""Access control: identifies the client of a request, checks its rights, and limits each request to what the client may see.
+
+Every request passes this package once, whatever its route.
+"""

@@ -1,4 +1,4 @@
-"""A client: what it may see, and what it may do."""
+"""A client: the documents that it may see and the requests that it may make."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from daemon.contract.scope import ClientScope, Scope
 
 
 class Right(StrEnum):
-    """READ: ask, list, show, export. WRITE: add, remove, try again. ADMIN: what is about the whole memory or the daemon."""
+    """READ: ask, list, show, export. WRITE: add, remove, retry. ADMIN: operations on the whole memory or the daemon."""
 
     READ = "read"
     WRITE = "write"
@@ -17,14 +17,14 @@ class Right(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """`labels`: it sees the documents that have one of them; None: it sees all."""
+    """A client of the memory. It sees the documents that have one of `labels`, or all documents if `labels` is None."""
 
     name: str
     labels: frozenset[str] | None
     rights: frozenset[Right]
 
     def limited(self, scope: Scope | None) -> Scope | None:
-        """What of `scope` there is for this client. This is the only place where the two meet."""
+        """Returns `scope` limited to what this client may see. Scopes and clients are combined only here."""
         if self.labels is None:
             return scope
         asked = scope or Scope()
@@ -36,18 +36,18 @@ class Client:
 
 
 EVERYONE = Client("", None, frozenset(Right))
-"""Whoever can connect, where the configuration names no client."""
+"""Anyone who can connect, if the configuration names no client."""
 
 OPERATOR = Client("[api] token_file", None, frozenset(Right))
-"""Who has the token of `[api] token_file`."""
+"""The holder of the token in `[api] token_file`, if the configuration names clients."""
 
 ITSELF = Client("hippod", frozenset(), frozenset({Right.READ}))
-"""hippod's own process, which asks itself a first query over its socket. It sees no document."""
+"""hippod's own process, which sends itself a first query over its socket. It sees no documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRule:
-    """One `[[client]]`: who it is, by the token in a file, or by the user or group of the Unix socket's peer."""
+    """One `[[client]]` with its identification: the token in a file, or the user or group of the Unix socket's peer."""
 
     client: Client
     token_file: Path | None = None

@@ -1,4 +1,4 @@
-"""The ports as one client has them: each question is asked of what it sees, whatever scope it names."""
+"""The ports as one client sees them: each request is limited to the client's documents, whatever scope the request names."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -44,11 +44,12 @@ from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRespo
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
-"""The right to it (admin) is given only to clients that see all; so no such client comes here."""
+"""The message for operations that need the right `admin`. Only clients that see everything can have that right, so
+`daemon.api.access.rights` refuses these requests first."""
 
 
 def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
-    """`ports` for `client`; as they are for one that sees all."""
+    """Returns `ports` limited to what `client` may see; `ports` itself if the client sees everything."""
     if client.labels is None:
         return ports
     return MemoryPorts(
@@ -60,12 +61,12 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
         sessions=_Sessions(client, ports.sessions),
         overviews=_Overviews(client, ports.overviews),
         asks=None if ports.asks is None else _Asks(client, ports.asks),
-        judge=ports.judge,  # it reads nothing of the memory
+        judge=ports.judge,  # it does not read the memory
     )
 
 
 def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
-    """As `memory_ports`, of what answers from the first request on."""
+    """Returns `ports`, which answer from the first request on, limited to what `client` may see."""
     if client.labels is None:
         return ports
     return StartupPorts(_Status(client, ports.status), _Events(client.labels, ports.events, ports.sees), ports.sees)
@@ -116,7 +117,7 @@ class _Asks:
 
     def _limited(self, request: AskRequest) -> AskRequest:
         if request.mode == NO_RETRIEVAL and request.scope is None:
-            return request  # nothing of the memory is read
+            return request  # the memory is not read
         return request.model_copy(update={"scope": self.client.limited(request.scope)})
 
 

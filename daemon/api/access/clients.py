@@ -1,4 +1,4 @@
-"""Says who asks: the one place where a request gets its client."""
+"""Identifies the client of each request."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ class _Token:
 
 
 class Clients:
-    """The clients of the configuration. On one event loop; `use` replaces them at any time."""
+    """The clients that the configuration declares. Use from one event loop only; `use` may replace the clients at any time."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Clients:
         token_file: Path | None = None,
         token_ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """`token_file`: that of `[api]`. `token_ended` is called where a token that let somebody in does so no more."""
+        """`token_file` is that of `[api]`. `token_ended` is called when a token that was valid stops being valid."""
         self._token_ended = token_ended
         self._rules: tuple[ClientRule, ...] = ()
         self._tokens: tuple[_Token, ...] = ()
@@ -46,7 +46,7 @@ class Clients:
         self.use(rules, token_file)
 
     def use(self, rules: Sequence[ClientRule], token_file: Path | None) -> None:
-        """These count from the next request on."""
+        """Replaces the clients and the token file from the next request on."""
         known = {each.file.path: each.file for each in self._tokens}
         wanted = [(rule.token_file, rule.client, "[[client]] token_file") for rule in rules if rule.token_file]
         if token_file is not None and token_file not in {path for path, _, _ in wanted}:
@@ -58,7 +58,7 @@ class Clients:
                 file.close()
 
     def use_rules(self, rules: Sequence[ClientRule]) -> bool:
-        """Returns whether they are others than before."""
+        """Replaces the clients; returns whether they differ from the previous ones."""
         changed = tuple(rules) != self._rules
         self.use(rules, self._token_file)
         return changed
@@ -73,8 +73,10 @@ class Clients:
             token.file.close()
 
     async def identify(self, peer: Peer, headers: Headers) -> Client | None:
-        """The client, None where the Unix socket's peer is none. Unauthorised without the right token on TCP, and with a
-        wrong one on the socket, where a token says who asks as well."""
+        """Returns the client of a request, or None if the peer of the Unix socket is not a client.
+
+        Requests on the Unix socket may have a token too. Raises Unauthorised if the token is wrong, or missing on TCP.
+        """
         if peer.side == "unix":
             if not self._rules:
                 return EVERYONE
@@ -89,7 +91,7 @@ class Clients:
         return client
 
     def _by_peer(self, peer: Peer) -> Client | None:
-        """The first in the order of the configuration."""
+        """Returns the client of the first rule, in the order of the configuration, that matches the peer."""
         for rule in self._rules:
             if (rule.uid is not None and rule.uid == peer.uid) or (rule.gid is not None and rule.gid in peer.groups):
                 return rule.client
@@ -101,7 +103,7 @@ class Clients:
             return None
         digest = sha256(token.strip().encode("latin-1")).digest()
         fitting = [each for each in self._tokens if each.file.has(digest)]
-        # Of a known token only its own file is looked at: a drive of another that hangs does not matter.
+        # If the token is known, only its own file is checked, so a hanging drive under another token file does no harm.
         if any(await asyncio.gather(*(each.file.refresh() for each in fitting or self._tokens))):
             self._token_ended()
         fitting = [each for each in self._tokens if each.file.has(digest)]
@@ -111,8 +113,10 @@ class Clients:
 
 
 class ClientMiddleware:
-    """Notes the client of each request in its `state`, counts the request against the client's rate, and lets it use no more
-    than its share of the connections."""
+    """Identifies the client of each request, and applies the client's request rate and its share of the connections.
+
+    Stores the client in the request's `state`.
+    """
 
     def __init__(
         self,
@@ -122,7 +126,7 @@ class ClientMiddleware:
         requests: ConcurrencyLimit,
         stopping: asyncio.Event,
     ) -> None:
-        """While the server stops, the limit `requests` does not apply: requests that were already sent are still answered."""
+        """The limit `requests` does not apply while the server stops: requests that were already sent are still answered."""
         self._app = app
         self._clients = clients
         self._rate_limiter = rate_limiter

@@ -1,4 +1,4 @@
-"""What one reader sees of the events: those of its documents, as if there were no others."""
+"""The events that one reader may see, as if only its own documents existed."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from daemon.contract.status import Event, EventName
 
 
 class EventView:
-    """Of one reader. Its events have numbers of their own, and a commit counts what the reader sees of it."""
+    """One reader's view of the events. It numbers the events itself, and counts only visible documents in a commit."""
 
     def __init__(self, sees: Callable[[object], bool]) -> None:
         self._sees = sees
@@ -16,17 +16,17 @@ class EventView:
         self._removed = 0
 
     def shown(self, event: Event, before: object | None, after: object | None) -> Event | None:
-        """The event as the reader sees it, None where it does not. `before`, `after`: the document it is about."""
+        """Returns the event as the reader sees it, None if it does not. `before`, `after`: the document's versions."""
         if event.event == EventName.COMMIT:
             return self._commit(event)
         was_seen, is_seen = before is not None and self._sees(before), after is not None and self._sees(after)
         if event.event == DocumentState.PENDING:
-            # What it will be is not known: it counts as what it is, or else as its source's.
+            # The document's future labels are unknown: use its present labels, or its source's if it is new.
             return self._numbered(event) if was_seen or (before is None and is_seen) else None
         if is_seen:
             self._committed += 1
             return self._numbered(event)
-        if was_seen:  # removed, or given other labels: which of the two is not for this reader
+        if was_seen:  # removed or relabelled; the reader must not learn which of the two happened
             self._removed += 1
             known = {"commit": (event.model_extra or {}).get("commit")}
             return self._numbered(Event(time=event.time, event=DocumentState.REMOVED.value, uri=event.uri, **known))

@@ -1,4 +1,4 @@
-"""Which requests count as one client's: the key of all limits that a client has a share of."""
+"""The identity under which a client's requests are counted, in every limit that has a share per client."""
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
@@ -8,9 +8,10 @@ from daemon.api.middleware.peers import request_peer
 
 
 def identity_of(scope: Scope) -> str:
-    """The `[[client]]` that a request comes from, else the token of `[api]`, else the user or address that connected.
+    """Returns the `[[client]]` of a request, or else the token of `[api]`, or else the user or address that connected.
 
-    An agent of the MCP server over HTTP asks over hippod's own connection, with its token: the token says who it is.
+    The MCP server over HTTP forwards an agent's request on hippod's own connection together with the agent's token, so the
+    token identifies the agent.
     """
     client = scope.get("state", {}).get("client")
     peer = request_peer(scope)

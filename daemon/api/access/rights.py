@@ -1,4 +1,4 @@
-"""What each route needs, declared where the route is, and checked before the route is called."""
+"""The right that each route needs: declared at the route's function and checked before the function is called."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -15,7 +15,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 class Need(StrEnum):
-    """What a route needs of whoever asks: nothing, to be a client at all, or one of the rights."""
+    """What a route requires of the requester: nothing, to be any client, or a particular right."""
 
     NOTHING = "nothing"
     CLIENT = "client"
@@ -25,7 +25,7 @@ class Need(StrEnum):
 
 
 def needs(need: Need) -> Callable[[Endpoint], Endpoint]:
-    """Declares what a route needs. Stands right above the function that answers it."""
+    """Declares what a route requires. Must be the innermost decorator of the route's function."""
 
     def declared(endpoint: Endpoint) -> Endpoint:
         endpoint.__dict__["need"] = need
@@ -35,7 +35,7 @@ def needs(need: Need) -> Callable[[Endpoint], Endpoint]:
 
 
 def need_of(route: BaseRoute) -> Need:
-    """TypeError where the route declares none: it must not be served."""
+    """Returns what a route requires. Raises TypeError if the route does not declare it: such a route must not be served."""
     need = getattr(getattr(route, "endpoint", None), "need", None)
     if not isinstance(route, Route) or not isinstance(need, Need):
         raise TypeError(
@@ -45,14 +45,14 @@ def need_of(route: BaseRoute) -> Need:
 
 
 def guard(route: BaseRoute) -> None:
-    """Has `route` refuse whoever lacks what it needs, and end when its client disconnects. TypeError as `need_of`."""
+    """Makes `route` refuse clients without the required right, and end when its client disconnects. Raises like `need_of`."""
     need = need_of(route)
     assert isinstance(route, Route)
     route.app = _Guard(route.app, need)
 
 
 def client_of(scope: Scope) -> Client:
-    """The client of a request, as `daemon.api.access.clients` has found it. Forbidden where it is none."""
+    """Returns the client that `daemon.api.access.clients` identified. Raises Forbidden if the requester is not a client."""
     found = scope.get("state", {}).get("client")
     if not isinstance(found, Client):
         raise Forbidden(

@@ -1,4 +1,4 @@
-"""The token in a file: read again when the file changes."""
+"""A token in a file, which is read again when the file changes."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +14,12 @@ from daemon.observe.logs import mask
 
 log = structlog.get_logger(__name__)
 TOKEN_READ_TIMEOUT_S = 5.0
-"""How long reading the token file may take: less than a millisecond where its drive answers."""
+"""Timeout for reading the token file. A read takes less than a millisecond if the drive responds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenState:
-    """What the last look at the token file found. `stamp` changes with the file."""
+    """The result of the last check of the token file. `stamp` changes with the file."""
 
     stamp: tuple[Path, int, int, int, int] | None = None
     digest: bytes | None = None
@@ -27,14 +27,14 @@ class _TokenState:
 
 
 class TokenFile:
-    """The token in a file. `refresh` looks at the file, and reads it again when it has changed.
+    """The token in a file. `refresh` checks the file, and reads it again if it has changed.
 
-    A file that a start would not accept lets nobody in. A thread of its own reads: a drive that hangs delays those who come
-    with a token, and nobody else.
+    If the file's content would be refused at a start, no token is accepted. Each file is read in its own thread, so a
+    hanging drive delays only the requests that send a token.
     """
 
     def __init__(self, path: Path, key: str = "[api] token_file") -> None:
-        """`key`: the setting that names the file."""
+        """`key` is the setting that names the file."""
         self.path = path
         self._key = key
         self._state = _TokenState()
@@ -44,13 +44,13 @@ class TokenFile:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def has(self, digest: bytes) -> bool:
-        """Whether the file held the token of this digest (SHA-256) when it was last looked at."""
+        """Returns whether the file contained the token with this SHA-256 digest when it was last checked."""
         known = self._state.digest
-        # Digests have one length, and comparing them takes the same time however much of the token is right.
+        # All digests have one length, and the comparison takes constant time: timing reveals nothing about the token.
         return known is not None and compare_digest(known, digest)
 
     async def refresh(self) -> bool:
-        """Returns whether the token of before lets nobody in any more."""
+        """Checks the file; returns whether the previous token is no longer valid."""
         before = self._state
         try:
             async with asyncio.timeout(TOKEN_READ_TIMEOUT_S):
@@ -61,7 +61,7 @@ class TokenFile:
             found = _TokenState(
                 complaint=f"{self.path} could not be read in {TOKEN_READ_TIMEOUT_S:g} s; is its drive there?"
             )
-        if found.complaint and found.complaint != self._state.complaint:  # once, not at every request
+        if found.complaint and found.complaint != self._state.complaint:  # log it once, not at every request
             log.error("token_unreadable", error=found.complaint, hint="hippod admits nobody with this token for now")
         self._state = found
         return before.digest is not None and found.digest != before.digest
@@ -78,5 +78,5 @@ def _read_if_changed(path: Path, before: _TokenState, key: str) -> _TokenState:
         return _TokenState(complaint=f"{path}: {error.strerror}")
     except ValueError as error:
         return _TokenState(complaint=f"{key}: allowed is {error}")
-    mask(token)  # before a request with it can be logged
+    mask(token)  # before any log line could contain the token
     return _TokenState(stamp, sha256(token.encode()).digest())

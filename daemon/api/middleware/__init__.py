@@ -1,1 +1,1 @@
-"""What every request passes before its route: connection, peer, rate, token, log."""
+"""Middleware that every request passes before its route: connection, peer, rate limit, token, log."""

@@ -1,4 +1,4 @@
-"""Counts and logs every answer: one line each, of which most are shown at debug only."""
+"""Counts every response and writes one log line for it; most of these lines have level debug."""
 
 from time import monotonic
 from typing import Any
@@ -12,7 +12,7 @@ from daemon.observe import metrics
 
 log = structlog.get_logger(__name__)
 UNTIMED_ROUTES = (Route.EVENTS, Route.EXPORT, Route.WAIT)
-"""Their duration is up to the client, so no histogram has it."""
+"""Routes whose duration the client determines; they are left out of the duration histogram."""
 
 AUDITED_REQUESTS = frozenset(
     {
@@ -29,11 +29,11 @@ AUDITED_REQUESTS = frozenset(
         ("DELETE", Route.SESSIONS),
     }
 )
-"""Requests that change the memory or carry it off: who made them is logged at info. All others are logged at debug."""
+"""Requests that change the memory or copy it out. They are logged with their client at info, all others at debug."""
 
 REFUSED_STATUSES = (401, 403, 421, 429)
 REFUSAL_LOG_INTERVAL_S = 60.0
-"""A client that is refused for the same reason again is logged once in this time: it must not fill the log."""
+"""A repeated refusal of the same client with the same status is logged once per interval, so that it cannot fill the log."""
 REFUSALS_REMEMBERED_MAX = 1024
 
 
@@ -42,7 +42,7 @@ class AccessLog:
         self._refusals_logged: dict[tuple[str, int], float] = {}
 
     def answered(self, scope: Scope, status: int, took_s: float, peer: Peer) -> None:
-        """One answer is sent, or cut off."""
+        """Records one response that was sent completely or cut off."""
         _count(scope, status, took_s)
         method, route = scope["method"], route_of(scope)
         fields = {
@@ -72,13 +72,13 @@ class AccessLog:
 
 
 def _client(scope: Scope) -> dict[str, str]:
-    """The name of the `[[client]]` that asks, where there are any."""
+    """Returns the name of the request's `[[client]]` as a log field, or nothing if it has no name."""
     name = getattr(scope.get("state", {}).get("client"), "name", "")
     return {"client": name} if name else {}
 
 
 def route_of(scope: Scope) -> str:
-    """The route as it is declared: what a path names (a phrase, say) may be a document's content."""
+    """Returns the declared pattern of the route. The actual path may contain a document's content, such as a phrase."""
     route: Any = scope.get("route")
     return getattr(route, "path_format", None) or "other"
 

@@ -1,7 +1,7 @@
-"""Limits on requests of one kind at a time, of all clients together and of each.
+"""Concurrency limits for one kind of request: one for all clients together, and a share for each client.
 
-One client never takes all of a limit: it may take more only while its part stays within `client_share` of its own part and
-what is free. So whoever holds nothing finds room, however much one client asks for.
+A client that already holds units may take more only if its units are then at most `client_share` times the sum of its own
+and the free units. So one client never takes a whole limit, and a client that holds nothing finds a free unit.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from daemon.observe import metrics
 
 
 class FairShares:
-    """Units of one limit, by the client that holds them. For one event loop: it has no lock."""
+    """The units of one limit, counted per client. Use from one event loop only: it has no lock."""
 
     def __init__(self, limit: int, client_share: float) -> None:
         self.limit = limit
@@ -23,15 +23,15 @@ class FairShares:
         self.total = 0
 
     def units_of(self, client: str) -> int:
-        """How many units `client` holds."""
+        """Returns the number of units that `client` holds."""
         return self._held[client]
 
     def has_room(self, count: int) -> bool:
-        """Whether `count` more units are within the limit, whoever takes them."""
+        """Returns whether `count` more units are within the limit, whichever client takes them."""
         return self.total + count <= self.limit
 
     def fits(self, client: str, count: int = 1, *, first: bool) -> bool:
-        """Whether `client` may take `count` units. `first`: it holds nothing else, so only the limit itself binds it."""
+        """Returns whether `client` may take `count` units. `first`: it holds nothing yet, so its share does not matter."""
         if not self.has_room(count):
             return False
         own = self._held[client]
@@ -49,7 +49,7 @@ class FairShares:
 
 
 class ConcurrencyLimit:
-    """Slots for requests of one kind. `what` is the label of its metric, a plural. For one event loop: it has no lock."""
+    """Slots for one kind of request. `what` names the kind in the plural, as its metric's label. Use from one event loop."""
 
     def __init__(self, limit: int, what: str, client_share: float = 1.0) -> None:
         self._what = what
@@ -58,7 +58,7 @@ class ConcurrencyLimit:
 
     @contextmanager
     def slot(self, client: str) -> Iterator[None]:
-        """Busy when the limit is reached, or the part of it that `client` may hold."""
+        """Holds a slot. Raises Busy if all slots, or this client's share of them, are taken."""
         if not self._fits(client):
             raise self._busy(client)
         self._take(client)
@@ -69,7 +69,7 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def slot_in_turn(self, client: str, patience_s: float) -> AsyncIterator[None]:
-        """Waits for a slot, first come first served among the clients that may hold one more. Busy after `patience_s`."""
+        """Waits for a slot, first come first served among clients within their share. Raises Busy after `patience_s`."""
         if self._fits(client):
             self._take(client)
         else:
@@ -80,7 +80,7 @@ class ConcurrencyLimit:
             self._leave(client)
 
     async def _turn(self, client: str, patience_s: float) -> None:
-        """Returns with a slot taken for `client`."""
+        """Waits for the turn of `client` and takes a slot. Raises Busy after `patience_s`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line.append((client, turn))
         try:
@@ -103,7 +103,7 @@ class ConcurrencyLimit:
         metrics.UNDER_WAY.labels(self._what).inc()
 
     def _leave(self, client: str) -> None:
-        """Releases a slot, and grants what is free to those in line who may have it."""
+        """Releases a slot, and grants free slots to waiting clients that are within their share."""
         self._shares.release(client)
         metrics.UNDER_WAY.labels(self._what).dec()
         waiting, self._line = self._line, deque()

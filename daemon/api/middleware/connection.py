@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 connection, with a deadline on everything that a client can delay."""
+"""uvicorn's HTTP/1.1 connection, with a deadline on every step that a client can delay."""
 
 import array
 import asyncio
@@ -20,7 +20,7 @@ from daemon.observe import metrics
 
 
 class HttpServerConfig(uvicorn.Config):
-    """uvicorn's configuration for one side of the API: no signals, no log set-up, no headers that name the server."""
+    """uvicorn's configuration for the Unix socket or TCP: no signals, no logging set-up, no headers that name the server."""
 
     def __init__(self, app: ASGIApp, limits: ApiLimits) -> None:
         super().__init__(
@@ -39,27 +39,27 @@ class HttpServerConfig(uvicorn.Config):
         )
         self.limits = limits
         self.none_evictable_at = float("-inf")
-        """When it was last found that no connection could make room for another."""
+        """Event-loop time of the last search that found no connection to evict."""
 
 
 EVICTION_PAUSE_S = 0.01
-"""For this long after none was found, no connection is looked for that could make room: looking takes a system call each."""
+"""Pause after a search that found no connection to evict: each search costs a system call per idle connection."""
 PLACE_WAIT_S = 0.25
-"""How long a new connection waits for another to make room."""
+"""How long a new connection waits for another one to be evicted."""
 FIRST_REQUEST_S = 0.5
-"""How long a stop waits for the request of a connection that has just been made."""
+"""How long a stopping server waits for the first request of a new connection."""
 TOO_MANY = "Too many connections are open; try again in a moment."
 
 
 class HttpConnection(H11Protocol):
-    """Cuts off a client that does not finish a request's head, goes on sending a refused body, or does not read.
+    """Cuts off a client that does not finish a request's head, keeps sending a refused body, or does not read responses.
 
-    At the limit of connections, a new one replaces the one that has waited longest without a request. So a client that
-    opens many and sends nothing loses its own, and so does one that has sent nothing but the beginning of a login. Whoever has
-    sent a request keeps its connection, even if it was not read yet: after a restart all that waited come at once. Where
-    nobody makes room for a moment, the new one is answered with 503.
+    At the connection limit, a new connection replaces the one that has waited longest without a request. So a client that
+    opens many connections and sends nothing, or only the beginning of a login, loses its own connections. A connection whose
+    request has arrived is kept, even if the request was not parsed yet: after a restart, all waiting clients come at once. If
+    no connection can be evicted within `PLACE_WAIT_S`, the new one is answered with 503.
 
-    uvicorn itself has a deadline only for the time between two requests. Bodies have theirs in `daemon.api.request_body`.
+    uvicorn itself has a deadline only for the time between two requests. `daemon.api.request_body` has those for bodies.
     """
 
     config: HttpServerConfig
@@ -71,9 +71,9 @@ class HttpConnection(H11Protocol):
         self._lingering = False
         self._refused = False
         self._last_request = False
-        """Whether the connection ends after its next answer: the server stops."""
+        """Whether the connection closes after its next response because the server stops."""
         self._since = 0.0
-        """The time of the connection, or of its last answer."""
+        """Event-loop time at which the connection opened or its last response ended."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -82,15 +82,17 @@ class HttpConnection(H11Protocol):
         self.app_state = {**self.app_state, "peer": self._peer}
         limit = self.config.limits.connections
         self._count()
-        # Those that are only being told of their refusal take nobody's place.
+        # Connections that are being refused do not count towards the limit.
         if len(self.connections) > limit and self._served() > limit and not self._evict_idle():
             self._wait_for_place(self._since + PLACE_WAIT_S)
         else:
             self._set_deadline(self.config.limits.headers_timeout_s, "headers")
 
     def _wait_for_place(self, until: float) -> None:
-        """Nothing is read until another connection makes room; those that came together with this one may be about to show
-        that they ask nothing. 503 where none does in time, or where too many wait."""
+        """Waits, without reading, until another connection can be evicted; answers 503 at `until` or if too many wait.
+
+        Waiting helps because connections that opened at the same moment may soon turn out to be idle.
+        """
         limits = self.config.limits
         if len(self.connections) > limits.connections + limits.refused_connections or self.loop.time() >= until:
             self._refuse_or_cut("connections")
@@ -108,12 +110,14 @@ class HttpConnection(H11Protocol):
         self._set_deadline(self.config.limits.headers_timeout_s, "headers")
 
     def _served(self) -> int:
-        """Connections that are not refused, this one among them."""
+        """Returns the number of connections, including this one, that were not refused."""
         return sum(not (isinstance(each, HttpConnection) and each._refused) for each in self.connections)
 
     def _evict_idle(self) -> bool:
-        """Ends the connection that has waited longest for a request; those that never made one, or whose last was turned
-        away, come first."""
+        """Evicts the connection that has waited longest for a request; returns whether there was one.
+
+        Connections without any request, and those whose last request was not authenticated, are evicted first.
+        """
         now = self.loop.time()
         if now - self.config.none_evictable_at < EVICTION_PAUSE_S:
             return False
@@ -127,7 +131,7 @@ class HttpConnection(H11Protocol):
         return False
 
     def _has_unread(self) -> bool:
-        """Whether the client has sent something that was not read yet: a request, most likely."""
+        """Returns whether the client sent bytes, most likely a request, that were not read yet."""
         count = array.array("i", [0])
         try:
             fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.FIONREAD, count)
@@ -136,7 +140,7 @@ class HttpConnection(H11Protocol):
         return count[0] > 0
 
     def _make_room(self) -> None:
-        """Ends this connection for a newer one; a client that may be about to ask learns why."""
+        """Closes this connection in favour of a newer one. A client that never sent a request is told why (503)."""
         if not self._has_asked:
             self._refuse_or_cut("made room")
         elif self.idle and not self.transport.get_write_buffer_size():
@@ -147,7 +151,7 @@ class HttpConnection(H11Protocol):
             self._cut("made room")
 
     def _refuse_or_cut(self, reason: str) -> None:
-        """503, as long as there are not too many that wait for their refusal to be read."""
+        """Answers 503, or cuts the connection off if too many refused clients have not read their answer yet."""
         limits = self.config.limits
         if len(self.connections) > limits.connections + limits.refused_connections:
             self._cut(reason)
@@ -156,17 +160,17 @@ class HttpConnection(H11Protocol):
 
     @property
     def _is_unauthenticated(self) -> bool:
-        """Whether it had no request yet, or its latest was turned away or not yet authenticated."""
+        """Whether the connection had no request yet, or its latest is not authenticated or was turned away."""
         return not self._has_asked or self._was_turned_away
 
     @property
     def _has_asked(self) -> bool:
-        """Whether the head of a request has come."""
+        """Whether the head of a request has arrived."""
         return bool(self.cycle)
 
     @property
     def _was_turned_away(self) -> bool:
-        """Whether it asked without a token: what it sends beyond that protects it no more."""
+        """Whether its latest request is not authenticated. Unread bytes then do not protect it from eviction."""
         return self._has_asked and is_unauthenticated(self.scope)
 
     @property
@@ -195,7 +199,7 @@ class HttpConnection(H11Protocol):
             if self._last_request:
                 self.cycle.keep_alive = False
         elif self.idle and not self.transport.is_closing():
-            if self._lingering and self.conn.their_state is not h11.SEND_BODY:  # all thrown away: an idle connection
+            if self._lingering and self.conn.their_state is not h11.SEND_BODY:  # the whole body was discarded: now idle
                 self._lingering = False
                 self._set_deadline(self.timeout_keep_alive, "keep-alive")
             elif self._waiting is None:
@@ -209,13 +213,13 @@ class HttpConnection(H11Protocol):
             self._set_deadline(self.config.limits.linger_s, "linger")
 
     def shutdown(self) -> None:
-        """The server stops. A request that is under way, or was sent and not read yet, is still answered."""
+        """Stops the connection. A request in progress, or sent and not read yet, is still answered."""
         if self._refused or self.transport.is_closing():
             return
         is_new = not self._has_asked and self.loop.time() - self._since < FIRST_REQUEST_S
         if self.idle and (is_new or self._has_unread()):
             self._last_request = True
-            self.transport.resume_reading()  # it may have waited for a place
+            self.transport.resume_reading()  # reading is paused if it waited for a place
             self._set_deadline(FIRST_REQUEST_S, "stopping")
         else:
             super().shutdown()
@@ -239,11 +243,11 @@ class HttpConnection(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is under way."""
+        """Whether no request is in progress."""
         return self.cycle is None or self.cycle.response_complete
 
     def _set_deadline(self, seconds: float, what: str) -> None:
-        """Cut the connection off when it has not done `what` in time."""
+        """Cuts the connection off after `seconds`. `what` is the reason in the metric."""
         self._cancel_deadline()
         self._waiting = self.loop.call_later(seconds, self._cut, what)
 
@@ -253,21 +257,21 @@ class HttpConnection(H11Protocol):
             self._waiting = None
 
     def _cut(self, reason: str) -> None:
-        """Abort, not close: closing waits for a client to read, which is what it does not do."""
+        """Aborts the connection. A close would wait for the client to read, which it may never do."""
         self._cancel_deadline()
         metrics.REFUSED.labels(reason).inc()
         self.transport.abort()
 
     def _refuse(self, error: RequestError) -> None:
-        """Answer without an app. What the client still sends is thrown away for a moment: closing on it loses the answer."""
+        """Sends a response without the app. Discards incoming bytes for a moment: an immediate close would lose it."""
         self._refused = True
-        self.transport.resume_reading()  # it may have waited for a place
+        self.transport.resume_reading()  # reading is paused if it waited for a place
         answer = responses.problem_response(error, {"Connection": "close"})
         try:
             head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
             for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
-        except h11.LocalProtocolError:  # a response is already on its way: all that is left is to close
+        except h11.LocalProtocolError:  # another response has begun, so the connection can only be closed
             self.transport.close()
             return
         self.transport.write_eof()

@@ -1,4 +1,4 @@
-"""Work that ends early when its client disconnects or the daemon stops."""
+"""Cancels work when its client disconnects or the daemon stops."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -15,10 +15,10 @@ STOPPING = "The daemon is stopping; ask again once it is back."
 
 
 async def cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Calls `app`, and cancels it when the client disconnects before it has its answer. Returns once `app` has ended, so that
-    whatever it held is released by then.
+    """Calls `app`, and cancels it if the client disconnects before the response is complete.
 
-    The connection is watched from the moment the body is read, or at once where there is none.
+    Returns only after `app` has ended and released its resources. Watching for a disconnect begins after the body was read,
+    or at once if there is no body.
     """
     exchange = _Exchange(scope, receive, send)
     answering = asyncio.ensure_future(app(scope, exchange.receive, exchange.send))
@@ -34,7 +34,7 @@ async def cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, sen
 
 
 class _Exchange:
-    """One request and its answer, as far as they have come."""
+    """The state of one request and its response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -48,7 +48,7 @@ class _Exchange:
         self.answered = False
 
     async def receive(self) -> Message:
-        if not self._bodiless_read:  # `disconnected` reads the real message
+        if not self._bodiless_read:  # synthesised, because `disconnected` consumes the real message
             self._bodiless_read = True
             return {"type": "http.request", "body": b"", "more_body": False}
         message = await self._receive()
@@ -62,7 +62,7 @@ class _Exchange:
             self.answered = True
 
     async def disconnected(self) -> None:
-        """Returns when the client has disconnected, or has its answer."""
+        """Returns when the client has disconnected or has received the whole response."""
         await self._body_read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass

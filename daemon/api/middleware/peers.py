@@ -1,4 +1,4 @@
-"""The client of a connection, as the kernel identifies it."""
+"""The peer of a connection, as the kernel reports it."""
 
 import asyncio
 import os
@@ -13,15 +13,15 @@ from starlette.types import Scope
 
 _CREDENTIALS = struct.Struct("3i")
 _SO_PEERGROUPS = 59
-"""Linux 4.13; Python has no name for it."""
+"""SO_PEERGROUPS of Linux 4.13, for which Python has no name."""
 _GROUPS_MAX = 256
-"""As many as `getsockopt` returns in Python (1 KiB). Of a process in more only the first group is known."""
+"""Python's `getsockopt` returns at most 1 KiB. If a process has more groups, only its primary group is known."""
 _UNAUTHENTICATED = "unauthenticated"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A process of this machine (Unix socket: its pid, uid and gid when it connected), or an address (TCP)."""
+    """The other end of a connection: a local process (pid, uid and gid when it connected), or an IP address (TCP)."""
 
     side: Literal["unix", "tcp"]
     pid: int | None = None
@@ -29,12 +29,14 @@ class Peer:
     gid: int | None = None
     address: str | None = None
     groups: frozenset[int] = frozenset()
-    """Unix: all groups of the process, `gid` among them."""
+    """All groups of the process, including `gid` (Unix socket only)."""
 
     @property
     def client(self) -> str:
-        """What limits count as one client while nothing else identifies it (`daemon.api.access.identity`): a user, or an
-        address; of IPv6 a network of 64 bits, since one client has all of it."""
+        """The client's identity for limits if nothing else identifies it (`daemon.api.access.identity`).
+
+        It is the user or the address. An IPv6 address counts as its /64 network, because one client usually owns all of it.
+        """
         if self.address is None:
             return f"uid {self.uid}"
         try:
@@ -45,11 +47,11 @@ class Peer:
 
     @property
     def is_own_process(self) -> bool:
-        """Whether hippod itself connected: for its first query, or for a client of its MCP server."""
+        """Whether hippod itself connected: with its first query, or on behalf of a client of its MCP server."""
         return self.pid == os.getpid()
 
     def fields(self) -> dict[str, Any]:
-        """For the log."""
+        """Returns the fields for a log line."""
         named = {"pid": self.pid, "uid": self.uid, "gid": self.gid, "address": self.address}
         return {key: value for key, value in named.items() if value is not None}
 
@@ -75,13 +77,13 @@ def connection_peer(transport: asyncio.BaseTransport) -> Peer:
 def _supplementary_groups(connected: socket.socket) -> tuple[int, ...]:
     try:
         found = connected.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, 4 * _GROUPS_MAX)
-    except OSError:  # an older kernel, or more groups than there is room for
+    except OSError:  # an older kernel, or more groups than fit
         return ()
     return struct.unpack(f"{len(found) // 4}I", found)
 
 
 def mark_unauthenticated(scope: Scope) -> None:
-    """Tells the connection that the client of this request has not proved who it is: it may be evicted at the limit."""
+    """Marks the client of a request as not authenticated: its connection may be evicted at the connection limit."""
     scope.setdefault("state", {})[_UNAUTHENTICATED] = True
 
 
@@ -91,6 +93,6 @@ def is_unauthenticated(scope: Mapping[str, object]) -> bool:
 
 
 def request_peer(scope: Scope) -> Peer:
-    """The peer of a request, as its connection recorded it."""
+    """Returns the peer that the request's connection recorded."""
     found = scope.get("state", {}).get("peer")
     return found if isinstance(found, Peer) else UNKNOWN_PEER

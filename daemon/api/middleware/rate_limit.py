@@ -1,4 +1,4 @@
-"""A limit on the requests of one client in a second, so that one that never pauses leaves room for others."""
+"""A rate limit per client, so that a client that never pauses leaves capacity for others."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from time import monotonic
 from daemon.errors import TooManyRequests
 
 BURST_S = 2.0
-"""After a pause a client may make this many seconds' worth of requests at once."""
+"""Seconds' worth of requests that a client may send at once after a pause."""
 CLIENTS_MAX = 4096
-"""Clients that are remembered. A forgotten one starts again with a full bucket."""
+"""Maximum number of clients with a bucket. A client whose bucket was dropped starts again with a full one."""
 
 
 class RateLimiter:
-    """A token bucket for each client. `per_s` 0: no limit. For one event loop: it has no lock."""
+    """A token bucket per client. `per_s` is the rate; 0 means no limit. Use from one event loop only: it has no lock."""
 
     def __init__(self, per_s: float, now: Callable[[], float] = monotonic) -> None:
         self._per_s = per_s
@@ -22,7 +22,7 @@ class RateLimiter:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, client: str) -> None:
-        """Takes one request from the bucket of `client`. TooManyRequests when it is empty."""
+        """Takes one token from the bucket of `client`. Raises TooManyRequests if it is empty."""
         if not self._per_s:
             return
         now = self._now()

@@ -1,4 +1,4 @@
-"""The outermost layer around a request: its errors become its answer, and every answer is counted and logged."""
+"""The outermost layer around a request: turns errors into responses, and counts and logs every response."""
 
 from time import perf_counter
 
@@ -20,11 +20,10 @@ CLIENT_DISCONNECTED = 499
 
 
 class RequestBoundary:
-    """Counts the request against its client's rate, and gives its body a deadline. An error that the app raises becomes a
-    problem; an unexpected one is logged once, with its traceback, and the client learns nothing of it.
+    """Counts the request against its client's rate, sets a deadline for its body, and turns errors into problems.
 
-    An error after a response has begun cannot be answered: the connection is cut, so that the client sees that it has
-    not got all.
+    An unexpected error is logged once with its traceback; the client gets no details. If an error occurs after the response
+    has begun, the connection is cut, so that the client notices that the response is incomplete.
     """
 
     def __init__(self, app: ASGIApp, rate_limiter: RateLimiter, limits: ApiLimits) -> None:
@@ -47,7 +46,7 @@ class RequestBoundary:
             await send(message)
 
         try:
-            if not peer.is_own_process:  # it asks for others: `ClientMiddleware` counts each of them
+            if not peer.is_own_process:  # hippod forwards other clients' requests, which `ClientMiddleware` counts
                 self._rate_limiter.count(peer.client)
             await self._app(scope, BodyDeadline(receive, self._limits, lambda: status != 0), send_and_note)
             status = status or CLIENT_DISCONNECTED
@@ -58,7 +57,7 @@ class RequestBoundary:
                 log.warning("response_cut", route=route_of(scope), error=error.detail)
             else:
                 await responses.problem_response(error, path=scope["path"])(scope, receive, send_and_note)
-        except Exception:  # whatever is wrong with one request, the daemon goes on serving the others
+        except Exception:  # one failed request must not stop the daemon
             log.exception("request_failed", method=scope["method"], route=route_of(scope))
             if not status:
                 await responses.problem_response(internal_error(), path=scope["path"])(scope, receive, send_and_note)

@@ -1,10 +1,10 @@
-"""What a request on TCP must pass before the app: the right host name, no other site's page, and the token.
+"""Checks a request on TCP before the app: the host name, the origin, and the token.
 
-The Unix socket needs none of it: its file mode says who may connect, and the kernel who does.
+The Unix socket needs none of these checks: its file mode restricts who may connect, and the kernel identifies the peer.
 
-An app that is to be served on TCP alone goes behind the same checks: `ApiServer(..., tcp_apps={"/path": app})`. It gets the
-requests below its path, and does not exist on the Unix socket. The deadline for a request's body holds for it, too
-(`daemon.api.request_body.BodyDeadline`); it must limit the body's length by itself.
+`ApiServer(..., tcp_apps={"/path": app})` serves an app behind the same checks, on TCP only. The app gets the requests at and
+below its path. The deadline for bodies applies to it too (`daemon.api.request_body.BodyDeadline`), but it must limit the
+length of bodies itself.
 """
 
 import ipaddress
@@ -19,9 +19,11 @@ from daemon.errors import Forbidden, WrongHost
 
 
 class TcpAuthMiddleware:
-    """Raises WrongHost for a Host that is not this daemon's (another site's name may be made to point here: DNS rebinding),
-    Forbidden for another site's page, Unauthorised without a client's token. `apps` are served below their paths,
-    `app` elsewhere."""
+    """Refuses requests with a wrong Host, from another site's page, or without a client's token.
+
+    Raises WrongHost if Host is not this daemon's (DNS rebinding points another site's name here), Forbidden for another
+    site's page, Unauthorised without a valid token. `apps` are served at and below their paths, `app` elsewhere.
+    """
 
     def __init__(
         self,
@@ -30,7 +32,7 @@ class TcpAuthMiddleware:
         identified: Callable[[ASGIApp], ASGIApp],
         apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
-        """`identified` puts an app behind `ClientMiddleware`."""
+        """`identified` wraps an app in `ClientMiddleware`."""
         self._app = app
         self._apps = dict(apps or {})
         self._identified = identified(self._serve)
@@ -61,7 +63,7 @@ class TcpAuthMiddleware:
 
 
 def refuse_other_origins(scope: Scope, *, by_cookie: bool) -> None:
-    """Forbidden where another site's page sent the request, see `daemon.contract.http.same_origin`."""
+    """Raises Forbidden if another site's page sent the request, see `daemon.contract.http.same_origin`."""
     if not same_origin(scope["method"], Headers(scope=scope).items(), by_cookie=by_cookie):
         raise Forbidden(
             "Another site's page sent this request; hippod answers only its own page. Type or paste its address instead of "
@@ -70,7 +72,7 @@ def refuse_other_origins(scope: Scope, *, by_cookie: bool) -> None:
 
 
 def host_name(header: str) -> str:
-    """The name in a Host header, without port and brackets, in lower case."""
+    """Returns the lower-case name in a Host header, without port and brackets."""
     text = header.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -78,7 +80,7 @@ def host_name(header: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """DNS cannot make an address point elsewhere, so any address of the machine is as good as the configured one."""
+    """Returns whether `name` is an IP address. DNS cannot redirect an address, so any address of the machine is accepted."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

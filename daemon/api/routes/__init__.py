@@ -1,1 +1,1 @@
-"""The routes of the socket API, a file for those that belong together."""
+"""The routes of the HTTP API, grouped by topic."""

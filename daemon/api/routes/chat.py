@@ -1,6 +1,6 @@
-"""`POST /v1/chat/completions` and `GET /v1/models`: the memory as a model that OpenAI's clients talk to.
+"""`POST /v1/chat/completions` and `GET /v1/models`: presents the memory as a model to OpenAI's clients.
 
-The questions go through the ports that `/v1/query` and `/v1/ask` use: a client sees here what it sees there.
+Questions use the same ports as `/v1/query` and `/v1/ask`, so a client's access rights are the same.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ NO_TOKENS = Tokens(prompt=0, completion=0)
 
 
 class _Completion:
-    """What all parts of one answer have in common."""
+    """The fields that all pieces of one completion share."""
 
     def __init__(self, model: ChatModel, wanted: ChatRequest) -> None:
         self.id = f"chatcmpl-{uuid4().hex}"
@@ -81,7 +81,7 @@ class _Completion:
         return data_message(ChatChunk(id=self.id, created=self.created, model=self.model, choices=[choice]))
 
     def end(self, content: str, annotations: list[Annotation], tokens: Tokens) -> list[bytes]:
-        """The last pieces: what is left of the content, then how much it took."""
+        """Returns the last pieces: the rest of the content, and the usage if the client wants it."""
         pieces = [self.chunk(ChatDelta(content=content, annotations=annotations)), self.chunk(ChatDelta(), last=True)]
         if self.with_usage:
             usage = ChatChunk(id=self.id, created=self.created, model=self.model, choices=[], usage=_usage(tokens))
@@ -98,9 +98,9 @@ def _usage(tokens: Tokens) -> Usage:
 async def _streamed(
     made: _Completion, asks: AskPort, question: AskRequest, stopping: asyncio.Event
 ) -> AsyncGenerator[bytes, None]:
-    """The answer as it is written. A step of a deep question sends a piece without text: the client knows that it goes on.
+    """Yields the answer as the model writes it. Each step of a deep question yields an empty piece as a sign of progress.
 
-    What fails before the first piece is raised, and answered as any problem is; later it is an `error` in the stream.
+    An error before the first piece is raised and becomes a problem response; a later one becomes an `error` in the stream.
     """
     shown, began = "", False
     try:
@@ -126,7 +126,7 @@ async def _streamed(
 
 
 def _new_text(shown: str, text: str) -> str:
-    """What `text` adds; all of it, as a paragraph of its own, where it begins otherwise than what was sent."""
+    """Returns what `text` adds to `shown`; if it does not begin with `shown`, all of `text` as a separate paragraph."""
     if text.startswith(shown):
         return text[len(shown) :]
     return f"\n\n{text}"
@@ -139,7 +139,7 @@ async def _found(made: _Completion, content: str, annotations: list[Annotation])
 
 
 def _model(name: str, ports: MemoryPorts) -> ChatModel:
-    """NotFound for a name that is none, NotConfigured where it needs a language model and there is none."""
+    """Returns the model. Raises NotFound for an unknown name, NotConfigured if it needs a language model and none is set."""
     if name not in list(ChatModel):
         raise NotFound(f"The model {name[:200]!r} does not exist; the models are {', '.join(ChatModel)}.")
     if name != ChatModel.SEARCH and ports.asks is None:

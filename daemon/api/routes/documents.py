@@ -1,4 +1,4 @@
-"""`/v1/documents`, one document of it, and `POST /v1/retry`."""
+"""`/v1/documents`, `/v1/documents/{uri}`, `/v1/scopes`, and the POST routes on documents (retry, confirm, remove)."""
 
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -41,7 +41,7 @@ KEY_PARAMETER = path_parameter(
 
 
 class _KeyConvertor(Convertor[str]):
-    """Any text, line breaks included: file names hold them, and the framework's `path` stops there."""
+    """Matches any text, including line breaks, which file names may contain. The framework's `path` stops at them."""
 
     regex = r"(?s:.*)"
 
@@ -185,7 +185,7 @@ def _uris_of_query(request: Request) -> list[str]:
 
 
 def _key(request: Request) -> str:
-    """From the path as it was sent: decoded once, strictly, so that no two keys become one."""
+    """Returns the key, strictly decoded once from the raw path, so that different keys stay different."""
     raw: bytes = request.scope["raw_path"]
     try:
         key = unquote_to_bytes(raw.removeprefix(Route.DOCUMENTS.encode() + b"/")).decode()

@@ -35,10 +35,10 @@ STREAM_DESCRIPTION = (
 
 
 async def _messages(asks: AskPort, wanted: AskRequest, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: `step` for what happens in one, `text` with all of the answer so far, then `answer`, or `problem`,
-    which is also how a daemon that stops ends them.
+    """Yields server-sent events: `step` events, `text` events with the whole answer so far, then `answer` or `problem`.
 
-    What fails before the first of them is raised, so that it is answered as any problem is.
+    A daemon that stops ends the stream with `problem`. An error before the first event is raised and becomes a problem
+    response.
     """
     began = False
     try:

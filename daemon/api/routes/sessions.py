@@ -1,4 +1,4 @@
-"""`/v1/sessions`: what deep questions continue from."""
+"""`/v1/sessions`: lists and removes the sessions that deep questions continue."""
 
 from fastapi import FastAPI
 from starlette.requests import Request

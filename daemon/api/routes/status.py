@@ -1,4 +1,4 @@
-"""What the daemon reports of itself: status, wait, events, health, metrics."""
+"""Routes about the daemon itself: status, wait, events, health, metrics."""
 
 import asyncio
 from functools import partial
@@ -79,7 +79,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     async def scrape(request: Request) -> Response:
         try:
             now = await context.startup(request).status.status()
-        except RequestError:  # not ready: the counters are still worth having
+        except RequestError:  # not ready; the counters are still useful
             now = None
-        # In a thread: sizes on disk are looked up.
+        # In a thread, because it looks up sizes on disk.
         return Response(await asyncio.to_thread(metrics.render, now), headers={"Content-Type": CONTENT_TYPE_LATEST})

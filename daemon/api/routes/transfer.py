@@ -1,4 +1,4 @@
-"""`/v1/export`, `/v1/import`, `/v1/verify`, `/v1/backup`: the whole memory out, checked, or elsewhere; others' triples in."""
+"""`/v1/export`, `/v1/import`, `/v1/verify`, `/v1/backup`: exports, imports, checks and copies the memory."""
 
 from functools import partial
 from typing import Any
@@ -42,7 +42,7 @@ OPENIE_RESULTS_SCHEMA = {
     },
     "required": ["docs"],
 }
-"""JSON Schema of what `POST /v1/import` takes (`memory.openie.hipporag_file` reads it)."""
+"""JSON Schema of the body of `POST /v1/import` (`memory.openie.hipporag_file` parses it)."""
 
 
 def _export_responses() -> dict[int | str, dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""What is asked and answered by a model: `ask` with its steps and sessions, chat completions, the judge of answers."""
+"""Types for questions to a model: `ask` with its steps and sessions, chat completions, the judge of answers."""

@@ -1,4 +1,4 @@
-"""`POST /v1/ask`: a question, its answer, and what the answer took."""
+"""`POST /v1/ask`: a question, its answer, and the answer's cost."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,6 +1,6 @@
-"""`POST /v1/chat/completions` and `GET /v1/models`: the part of OpenAI's protocol that chat programs speak.
+"""`POST /v1/chat/completions` and `GET /v1/models`: the part of OpenAI's protocol that chat programs use.
 
-The names and shapes are OpenAI's, not hippod's: whoever knows that protocol needs nothing of ours.
+Names and types are OpenAI's, so clients for that protocol work unchanged.
 """
 
 from enum import StrEnum

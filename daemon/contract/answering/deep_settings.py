@@ -1,4 +1,4 @@
-"""The settings of deep questions that a request may name; they derive from their declarations."""
+"""The settings of deep questions that a request may name, derived from their declarations."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`/v1/sessions`: what earlier deep questions found, for the next ones to continue from."""
+"""`/v1/sessions`: the findings of earlier deep questions, which later ones continue."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from daemon.contract.limits import SESSION_PATTERN
 from daemon.contract.scope import Scope
 
 SessionName = Annotated[str, StringConstraints(pattern=SESSION_PATTERN)]
-"""A letter, digit or underscore, then up to 59 of those, dots and dashes: it names a file too."""
+"""A letter, digit or underscore, and up to 59 of these, dots and dashes: the name is also a file name."""
 
 
 class SessionQuestion(Response):
@@ -26,13 +26,13 @@ class SessionEntry(Response):
 
     name: str
     scope: Scope | None = Field(default=None, exclude_if=is_empty)
-    """The part of the memory that it is of."""
+    """The scope of its questions; null for the whole memory."""
     commit: int = 0
     created_at: AwareDatetime | None = None
     used_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     points: list[str] = Field(default_factory=list)
-    """Their descriptions."""
+    """Descriptions of the points."""
     questions: list[SessionQuestion] = Field(default_factory=list)
     error: str | None = None
 

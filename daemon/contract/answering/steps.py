@@ -1,7 +1,7 @@
-"""Questions of several steps: the events while one is answered, and the steps in the answer.
+"""Types for answers in several steps: the events while a question is answered, and the steps in the answer.
 
-The JSON of a step in an answer is the whole record, from which the step can be repeated. The models here are the part that
-people are shown. A reader ignores what it does not know.
+The JSON of a step in an answer is the complete record, from which the step can be repeated. These models are the part that
+is displayed. Readers ignore unknown keys.
 """
 
 from typing import Annotated, Any, Literal
@@ -184,7 +184,7 @@ _KNOWN_STEP_EVENT: TypeAdapter[KnownStepEvent] = TypeAdapter(KnownStepEvent)
 
 
 def parse_step_event(data: Any) -> KnownStepEvent | None:
-    """`data` as the model of its kind; None for a kind that only a newer daemon knows. Raises pydantic's ValidationError."""
+    """Parses `data` as the model of its kind; None for an unknown kind of a newer daemon. Raises pydantic's ValidationError."""
     try:
         return _KNOWN_STEP_EVENT.validate_python(data)
     except ValidationError as error:

@@ -1,1 +1,1 @@
-"""How HTTP is spoken on the socket: paths and media types, problem documents, what every client does, the same-origin check."""
+"""HTTP details that clients and the API share: paths, media types, problem documents, client behaviour, same-origin check."""

@@ -1,6 +1,6 @@
-"""What every client of the socket does alike: timeouts, reading a refusal, trying again, reading server-sent events.
+"""The common behaviour of clients: timeouts, parsing refusals, retries, parsing server-sent events.
 
-`hippoctl` and the MCP server share it. Nothing here depends on an HTTP library.
+`hippoctl` and the MCP server use it. It does not depend on an HTTP library.
 """
 
 import json
@@ -12,18 +12,18 @@ from daemon.contract.http.problem_type import ProblemType
 
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 120.0
-"""How long the daemon may be silent before a request is given up."""
+"""Maximum time without data from the daemon before a request is abandoned."""
 RETRY_PATIENCE_S = 30.0
-"""How long a request is made again while the daemon is starting or busy."""
+"""How long a request is retried while the daemon is starting or busy."""
 RETRY_PAUSE_S = 0.5
-"""Between two tries, where the daemon names no other time."""
+"""Pause before a retry, if the daemon does not specify one."""
 RETRIED = frozenset({ProblemType.NOT_READY, ProblemType.BUSY, ProblemType.TOO_MANY_REQUESTS})
 FIELD_ERRORS_MAX = 5
-"""Field errors that a problem's sentence names; the others are counted."""
+"""Maximum field errors named in a problem's sentence; further ones are counted."""
 
 
 def parse_json(content: bytes) -> Any:
-    """None where the content is not JSON."""
+    """Parses JSON; returns None if it is invalid."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -31,17 +31,17 @@ def parse_json(content: bytes) -> Any:
 
 
 def is_problem(body: Any) -> bool:
-    """Whether a parsed body is a problem document (RFC 9457), and not the answer of some other server."""
+    """Returns whether a parsed body is a problem document (RFC 9457), rather than the response of some other server."""
     return isinstance(body, dict) and ("detail" in body or "title" in body)
 
 
 def problem_type(problem: Mapping[str, Any]) -> str:
-    """A value of `ProblemType`, or what another version of hippod sent."""
+    """Returns a value of `ProblemType`, or an unknown type of another version of hippod."""
     return str(problem.get("type", "about:blank"))
 
 
 def problem_sentence(problem: Mapping[str, Any]) -> str:
-    """A problem document as something to read: its detail, and what is wrong with which field."""
+    """Returns a problem document as a sentence: its detail, and which fields are wrong."""
     text = str(problem.get("detail") or problem.get("title") or "hippod refused without saying why").strip()
     errors = problem.get("errors")
     parts = [_field_error(error, text) for error in errors] if isinstance(errors, list) else []
@@ -62,7 +62,7 @@ def _field_error(error: Any, detail: str) -> str:
 
 
 class Retries:
-    """Says whether a refused request is made again, for `patience_s` seconds from now (None: without end)."""
+    """Decides whether a refused request is retried, for `patience_s` seconds from now; None means without limit."""
 
     def __init__(
         self, patience_s: float | None = RETRY_PATIENCE_S, clock: Callable[[], float] = time.monotonic
@@ -71,7 +71,7 @@ class Retries:
         self._deadline = None if patience_s is None else clock() + patience_s
 
     def pause_s(self, problem: Mapping[str, Any]) -> float | None:
-        """Seconds to wait before the next try. None where the refusal is final, or the next try would come too late."""
+        """Returns the seconds to wait before the next try; None if the refusal is final or the next try would be too late."""
         if problem_type(problem) not in RETRIED:
             return None
         value = problem.get("retry_after_s")
@@ -80,13 +80,13 @@ class Retries:
 
 
 class EventStream:
-    """Reads server-sent events whose data is one line of JSON, as hippod writes them."""
+    """Parses server-sent events whose data is one line of JSON, as hippod writes them."""
 
     def __init__(self) -> None:
         self._name = ""
 
     def read_line(self, line: str) -> tuple[str, Any] | None:
-        """The event's name and parsed data, once its data line has come. Data that is no JSON is None."""
+        """Returns the event's name and parsed data when its data line has arrived. Data that is not JSON is None."""
         key, _, value = line.partition(": ")
         if key == "event":
             self._name = value

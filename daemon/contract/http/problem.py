@@ -1,4 +1,4 @@
-"""Errors as they travel: RFC 9457 problem details."""
+"""Errors in the format of RFC 9457 (problem details)."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from daemon.contract.base import OpenResponse, Response, is_empty
 
 
 class FieldError(Response):
-    """One thing wrong with a request: where (`documents[3].text`), what, and what is allowed where that is a list."""
+    """One error in a request: the field (`documents[3].text`), what is wrong, and the allowed values if they are listed."""
 
     field: str
     message: str

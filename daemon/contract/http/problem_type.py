@@ -1,4 +1,4 @@
-"""What a problem is, for a program to decide on. Without pydantic: hippoctl asks before it reads an answer."""
+"""The types of problems, for programs. Does not import pydantic, because hippoctl needs it before it parses a response."""
 
 from enum import StrEnum
 
@@ -23,4 +23,5 @@ class ProblemType(StrEnum):
     BUSY = "urn:hippod:problem:busy"
     NOT_READY = "urn:hippod:problem:not-ready"
     TIMED_OUT = "urn:hippod:problem:timed-out"
+    CANNOT_START = "urn:hippod:problem:cannot-start"
     INTERNAL = "urn:hippod:problem:internal"

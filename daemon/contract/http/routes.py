@@ -1,4 +1,4 @@
-"""The paths of the socket API and its media types."""
+"""The paths and media types of the HTTP API."""
 
 from enum import StrEnum
 from urllib.parse import quote

@@ -1,6 +1,6 @@
-"""The check that keeps other sites' pages out. Whatever answers a browser uses this one function.
+"""Rejects requests of other sites' pages. Everything that serves a browser uses this function.
 
-A page of another site can make a browser send requests to hippod. The browser says so, in `Sec-Fetch-Site` or `Origin`.
+A page of another site can make a browser send requests to hippod; the browser reports this in `Sec-Fetch-Site` or `Origin`.
 """
 
 from collections.abc import Iterable
@@ -10,15 +10,14 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 def same_origin(method: str, headers: Iterable[tuple[str, str]], *, by_cookie: bool) -> bool:
-    """Whether no page of another origin sent the request.
+    """Returns whether no page of another origin sent the request.
 
-    `headers` are all header lines as (name, value), repeated ones too: each of them must pass. The port is part of an
-    origin: another server on the same machine is another site. A link that is followed from another site's page does not
-    pass either.
+    `headers` are all header lines as (name, value), including repeated ones; each of them must pass. The port is part of an
+    origin, so another server on the same machine is another site. A request from a link on another site's page does not pass.
 
-    `by_cookie`: a browser adds a cookie, or a form's fields, by itself. A request that is let in by these and changes
-    something must say where it comes from, and one that says nothing does not pass. A token in a header is sent by programs,
-    which say nothing, or by a script of our own page.
+    `by_cookie` means that the request is authenticated by data that a browser sends by itself: a cookie or a form's fields.
+    Such a request must state its origin if it changes something. A token in a header is sent only by programs, which state no
+    origin, or by a script of the page itself.
     """
     lines = [(name.lower(), value.strip().lower()) for name, value in headers]
     hosts = [value for name, value in lines if name == "host"]
@@ -34,7 +33,7 @@ def same_origin(method: str, headers: Iterable[tuple[str, str]], *, by_cookie: b
 
 
 def _authority(origin: str) -> str:
-    """Host and port of an http or https origin; empty for anything else, `null` for instance."""
+    """Returns host and port of an http or https origin; "" for anything else, such as `null`."""
     scheme, separator, authority = origin.partition("://")
     try:
         parsed = urlsplit(origin)
@@ -44,7 +43,7 @@ def _authority(origin: str) -> str:
 
 
 def cookie_value(header: str, name: str) -> str:
-    """The cookie called `name` in a Cookie header; empty where there is none."""
+    """Returns the value of the cookie `name` in a Cookie header, "" if there is none."""
     for part in header.split(";"):
         key, _, value = part.strip().partition("=")
         if key == name:

@@ -1,1 +1,1 @@
-"""Changes that are ready: gathered into batches, completed, committed, reported."""
+"""Gathers finished changes into batches, completes and commits these, and reports the result."""

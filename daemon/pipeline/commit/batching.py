@@ -1,4 +1,4 @@
-"""From changes to one batch: which documents a task replaces, moves and removes."""
+"""Builds one batch from changes: determines which documents each task replaces, moves and removes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from store.types import Batch, Document, Extraction, ExtractionCosts, PassageTex
 
 
 class DocumentsByFile:
-    """The documents in each file, in memory because a URI prefix cannot be looked up in the store."""
+    """The documents of each file. Kept in memory because the store cannot look up a URI prefix."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._uris: dict[str, set[str]] = {}
@@ -22,7 +22,7 @@ class DocumentsByFile:
             self.add(document.uri)
 
     def __iter__(self) -> Iterator[str]:
-        """The files that have documents, and the documents that are no file's."""
+        """Iterates over the URIs of files with documents, and of documents that do not belong to a file."""
         return iter(self._uris)
 
     def add(self, uri: str) -> None:
@@ -37,23 +37,23 @@ class DocumentsByFile:
                 del self._uris[key]
 
     def update(self, batch: Batch) -> None:
-        """What a commit has added and removed."""
+        """Applies the additions and removals of a commit."""
         for document in batch.documents:
             self.add(document.uri)
         for uri in batch.removed:
             self.discard(uri)
 
     def count(self, key: str) -> int:
-        """How many documents there are in a file. In any thread."""
+        """Returns the number of documents in a file. May be called from any thread."""
         return len(self._uris.get(key, ()))
 
     def of(self, key: str) -> set[str]:
-        """URIs of the documents in the file, or of the document, `key`."""
+        """Returns the URIs of the documents in the file `key`, or of the document `key`."""
         return self._uris.get(key, set())
 
 
 def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequence[Change]) -> Batch:
-    """One batch from changes that touch different keys."""
+    """Returns one batch from changes that touch different keys."""
     documents: list[Document] = []
     removed: list[str] = []
     texts: dict[str, PassageText] = {}
@@ -82,7 +82,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
                 positions[work.key] = work.task.found.to_json()
         elif record_of(work.task) is not None and not change.documents and store.document(work.key) is not None:
             removed.append(work.key)
-        # Of two lines with one id the last counts, whichever of them the store has.
+        # If two lines have the same id, the last one counts, even if the store already contains the first.
         for document in {each.uri: each for each in change.documents}.values():
             if not unchanged(store.document(document.uri), document):
                 documents.append(document)
@@ -112,7 +112,7 @@ def _empty_positions(
     removed: Iterable[str],
     positions: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The positions, marked with `EMPTY`, of followed files that are left without a document."""
+    """Returns the positions, marked with `EMPTY`, of followed files that have no document after this batch."""
     written, gone = {container_uri(document.uri) for document in documents}, set(removed)
     found = {}
     for file in {*positions, *map(container_uri, gone)}:
@@ -125,30 +125,30 @@ def _empty_positions(
 
 
 def _removes_itself(task: Task) -> bool:
-    """Whether what the task does not name stays, though the file that it is named after may hold other documents."""
+    """Whether the task leaves alone the documents of its file that it does not name."""
     return isinstance(task, FileRemoved | FileTakenOver | RemoveDocument) or record_of(task) is not None
 
 
 def _removed_uris(documents_by_file: DocumentsByFile, uri: str) -> set[str]:
-    """A file's URI means all its documents, a line's only that one."""
+    """Returns all documents of a file for the file's URI, or just the document for a line's URI."""
     return {uri} if container_uri(uri) != uri else documents_by_file.of(uri)
 
 
 def _in_sight(store: Store, uris: Sequence[str], task: RemoveDocument) -> list[str]:
-    """Those of `uris` that whoever asked to remove them sees still."""
+    """Returns the documents among `uris` that the requester of the removal still sees."""
     sees = task.sees
     return [uri for uri in uris if sees is None or (document := store.document(uri)) is None or sees(document)]
 
 
 def _taken_over(store: Store, documents_by_file: DocumentsByFile, task: FileTakenOver) -> list[Document]:
-    """The file's documents as its source's: the same passages, nothing read."""
+    """Returns the file's documents with their new source. Their passages stay, and nothing is parsed."""
     found = (store.document(uri) for uri in sorted(documents_by_file.of(task.uri)))
     others = (document for document in found if document is not None and document.source != task.source)
     return [replace(document, source=task.source) for document in others]
 
 
 def _renamed_documents(store: Store, documents_by_file: DocumentsByFile, task: FileMoved) -> list[Document]:
-    """The file's documents under their new URIs: the same passages, nothing extracted or encoded again."""
+    """Returns the file's documents with their new URIs. Their passages stay, and nothing is extracted or encoded again."""
     out = []
     for uri in sorted(documents_by_file.of(task.old_uri)):
         document = store.document(uri)

@@ -1,4 +1,4 @@
-"""Says what a commit changed: one event, one count and one log line for each document, and for the commit itself."""
+"""Reports a commit: events, metrics and log lines for its documents and for the commit as a whole."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from store.types import Batch, State
 log = structlog.get_logger()
 
 Publish = Callable[..., None]
-"""Sends an event to those who watch (`daemon.api.event_hub.EventHub.publish`)."""
+"""Sends an event to its readers (`daemon.api.event_hub.EventHub.publish`)."""
 
 
 def report_documents(batch: Batch, committed: CommitResult, publish: Publish) -> None:

@@ -1,7 +1,7 @@
-"""Changes that are read and wait to be committed: what is fresh first, steps of one key in their order.
+"""Queues parsed changes for the commit: fresh changes first, changes of one key in their order.
 
-A burst is read faster than it is encoded, so the rule of `daemon.pipeline.incoming.lanes` holds here as well: where more than
-`FRESH_PER_SOURCE` fresh changes of one source wait, one falls to bulk.
+Parsing is faster than encoding, so the rule of `daemon.pipeline.incoming.lanes` applies here as well: if more than
+`FRESH_PER_SOURCE` fresh changes of one source wait, one of them becomes bulk.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound,
 BATCH_MAX_CHANGES = 512
 
 FRESH_MAX_PASSAGES = 32
-"""A larger change is long: encoding it takes about a second, for which other fresh changes do not wait."""
+"""A fresh change with more passages is long: encoding it takes about a second, and other fresh changes do not wait for it."""
 
 
 class Rank(IntEnum):
-    """In which order changes are committed."""
+    """The order in which changes are committed."""
 
     FRESH = 0
     LONG = 1
-    """Fresh, and longer than `FRESH_MAX_PASSAGES`: ahead of bulk, and interrupted as bulk is."""
+    """Fresh, but longer than `FRESH_MAX_PASSAGES`: committed before bulk, and interrupted by fresh changes like bulk."""
     BULK = 2
 
 
@@ -33,23 +33,23 @@ class Rank(IntEnum):
 class _Entry:
     change: Change
     room: Urgency
-    """The lane that it takes room of."""
+    """The lane whose capacity the change occupies."""
     group: Group | None
-    """What it came in with, where it came as fresh."""
+    """The group with which the change arrived; None if it did not arrive as fresh."""
 
 
 class CommitQueue:
-    """On the event loop. `put` waits while too much of the same urgency is here: each has all the room of the limits."""
+    """The changes to commit. Use on the event loop only. Each urgency has its own full capacity, for which `put` waits."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self._entries: list[_Entry] = []
-        """In the order in which they came."""
+        """The waiting changes, in the order of arrival."""
         self.room = {urgency: Capacity(limits.queue_passages, limits.queue_bytes) for urgency in Urgency}
-        """What waits: passages, and bytes of their text. Beyond it, reading waits."""
+        """Waiting passages and bytes of their text. If the limits are reached, parsing waits."""
         self._fresh: dict[str, dict[Work, None]] = {}
-        """By source, the work whose changes wait as fresh, the oldest first."""
+        """For each source, the work whose fresh changes wait, oldest first."""
         self._groups: Counter[Group] = Counter()
-        """How many changes of a group wait that came as fresh."""
+        """Number of waiting changes in each group that arrived as fresh."""
         self._batches = 0
         self._filled = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -65,7 +65,7 @@ class CommitQueue:
         self.put_now(change)
 
     def put_now(self, change: Change) -> None:
-        """Without waiting for room: for what must keep its place before anything that comes later."""
+        """Queues the change without waiting for capacity: for changes that must precede everything that arrives later."""
         room = _urgency(change)
         self.room[room].take(change.size, change.bytes)
         group = None
@@ -86,15 +86,15 @@ class CommitQueue:
             del waiting[demoted]
 
     async def wait_until_filled(self) -> None:
-        """Returns when something has come since the last call."""
+        """Returns when a change has arrived since the last call."""
         await self._filled.wait()
         self._filled.clear()
 
     def next_batch(self, max_passages: int) -> list[Change]:
-        """Changes that fit a batch and in which no key comes twice: steps of one key stay apart, and in their order.
+        """Removes and returns changes that fit one batch, at most one per key; changes of one key keep their order.
 
-        What is fresh makes batches of its own, every second one where something else waits too; of the others, long changes
-        and bulk go first in turns.
+        Fresh changes form separate batches; if other changes wait too, every second batch is fresh. The other batches begin
+        alternately with long changes and with bulk.
         """
         ranked = list(self._ranked())
         self._batches += 1
@@ -107,14 +107,14 @@ class CommitQueue:
         return self._take(others, max_passages)
 
     def next_fresh_batch(self, max_passages: int, under_way: Iterable[Change]) -> list[Change]:
-        """What is fresh, to be committed before `under_way`: nothing of a key that these change."""
+        """Removes and returns fresh changes to commit before `under_way`, except changes of the same keys."""
         keys = {key for change in under_way for key in _keys(change)}
         return self._take([each for each in self._ranked() if each[0] is Rank.FRESH], max_passages, keys)
 
     def _ranked(self) -> "Iterator[tuple[Rank, int, int, _Entry]]":
-        """What may be taken now, in order: by rank, in turns between sources, then as it came.
+        """Returns the changes that may be taken now: by rank, alternating between sources, then in the order of arrival.
 
-        Of a key only the first change. It has the rank of the most urgent one behind it.
+        Only the first change of each key may be taken. It has the highest rank among the waiting changes of its key.
         """
         ranks: dict[str, Rank] = {}
         first: dict[str, int] = {}
@@ -171,7 +171,7 @@ class CommitQueue:
 
 
 def _urgency(change: Change) -> Urgency:
-    """What a model found in passages that are committed already may wait."""
+    """Returns the change's urgency. Extractions from committed passages are bulk."""
     return Urgency.BULK if isinstance(change, ExtractionsFound) else change.work.urgency
 
 
@@ -186,7 +186,7 @@ def _source(change: Change) -> str:
 
 
 def _keys(change: Change) -> set[str]:
-    """The documents and files of which a batch may hold no other change."""
+    """Returns the documents and files that no other change in the same batch may touch."""
     if isinstance(change, ExtractionsFound):
         return set()
     old = getattr(change.work.task, "old_uri", None)

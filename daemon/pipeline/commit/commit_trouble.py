@@ -1,4 +1,4 @@
-"""Why a batch was refused: whether that passes by itself, how often it has happened, and what is said of it."""
+"""Classifies errors of commits: whether they are transient, how often they repeat, and how they are logged."""
 
 import time
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.types import EncoderIdentity
 
 MAX_SAME_ERRORS = 5
-"""How often in a row a batch meets the same error before its documents are thought to be at fault, unless the error is one
-that passes: of the disk, the system or a server."""
+"""Number of identical errors in a row after which a batch's documents are considered the cause. Transient errors (of the disk,
+the system or a server) never count as the documents' fault."""
 
 SAME_ERROR_LOG_PAUSE_S = 60.0
-"""An error that goes on is logged this often."""
+"""Interval at which a repeated error is logged."""
 
 RETRY_PAUSE_S = 2.0
-"""How long to rest after a commit that the store refused (a full disk, say) before it is tried again."""
+"""Pause before a refused commit, for example on a full disk, is tried again."""
 
 log = structlog.get_logger()
 
@@ -27,8 +27,8 @@ ErrorKind = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class CommitTrouble:
-    """Why the last commit was refused. `loggable`: the reason as it may stand in the log. `encoder_away`: the embeddings'
-    server is waited for, not the store."""
+    """Why the last commit was refused. `loggable` is the reason without document content. `encoder_away` means that the
+    embedding server is unavailable, not the store."""
 
     reason: str
     loggable: str
@@ -36,14 +36,14 @@ class CommitTrouble:
 
 
 class TroubleLog:
-    """Logs why batches are refused, each kind of error once in `SAME_ERROR_LOG_PAUSE_S`."""
+    """Logs why batches are refused: each kind of error at most once per `SAME_ERROR_LOG_PAUSE_S`."""
 
     def __init__(self, encoder: EncoderIdentity) -> None:
         self._encoder = encoder
         self._logged_at: dict[ErrorKind, float] = {}
 
     def refused(self, error: Exception, documents: int) -> CommitTrouble:
-        """A batch of so many documents could not be committed, and will be tried again."""
+        """Logs that a batch of `documents` documents could not be committed and will be retried; returns the reason."""
         encoder_away = isinstance(error, EncoderServerDown) and not isinstance(error, EncoderRefused)
         now, kind = time.monotonic(), _error_kind(error)
         if now - self._logged_at.get(kind, -SAME_ERROR_LOG_PAUSE_S) >= SAME_ERROR_LOG_PAUSE_S:
@@ -56,14 +56,14 @@ class TroubleLog:
 
 
 class RepeatedErrors:
-    """Counts how often in a row one batch has met the same error."""
+    """Counts how often in a row one batch has met the same kind of error."""
 
     def __init__(self) -> None:
         self._kind: ErrorKind | None = None
         self._count = 0
 
     def is_documents_fault(self, error: Exception) -> bool:
-        """Counts the error. True where it has come too often to be anything but the documents' fault."""
+        """Counts the error. Returns whether it is not transient and has occurred so often that a document must cause it."""
         kind = _error_kind(error)
         self._count = self._count + 1 if kind == self._kind else 1
         self._kind = kind
@@ -71,17 +71,17 @@ class RepeatedErrors:
 
 
 def internal_reason(error: Exception) -> str:
-    """Why a document failed that hippod itself fails on."""
+    """Returns the error text of a document that makes hippod itself fail."""
     return f"internal error: {error!r}; see the log"
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether it is the disk, the system or a server that refuses, whatever stands in the batch."""
+    """Whether the disk, the system or a server caused the error, independently of the batch's content."""
     if isinstance(error, EncoderRefused):
         return False
     return isinstance(error, ConnectionError | TimeoutError) or system_error(error) is not None
 
 
 def _error_kind(error: Exception) -> ErrorKind:
-    """What makes two errors the same. Not the message: it may name a file or an amount that is another each time."""
+    """Returns what identifies a kind of error. The message is left out: it may contain a varying file name or amount."""
     return type(error), raised_at(error), system_error(error)

@@ -1,6 +1,6 @@
-"""Completes batches and commits them: one step of the store after the other.
+"""Completes batches and commits them, one after the other.
 
-Encoding is the long part. A batch that is not fresh is encoded in slices, between which what is fresh is committed.
+Encoding takes most of the time. A batch that is not fresh is encoded in slices; fresh changes are committed between slices.
 """
 
 import asyncio
@@ -36,36 +36,36 @@ from store.store import CommitResult, Store
 from store.types import Batch, Extraction, PassageText
 
 BATCH_MAX_PASSAGES = 96
-"""Large enough to share the cost of a commit, small enough to be visible within seconds."""
+"""Maximum passages of a batch: enough to share the cost of a commit, few enough to be visible within seconds."""
 
 QUICK_BATCH_MAX_PASSAGES = 384
 QUICK_BATCH_S = 0.5
-"""Where full batches take less time than this (vectors that cost little), they may grow to that many passages: a commit's
-own cost, mostly of syncing files, is then shared by more."""
+"""A batch that takes less time than `QUICK_BATCH_S` (cheap vectors) lets the next one be twice as large, up to
+`QUICK_BATCH_MAX_PASSAGES`, so that more passages share the fixed cost of a commit, which is mostly syncing files."""
 
 REST_S = 0.1
-"""From the end of a batch to the next, while queries are answered. A commit of one passage costs about as much as one of four,
-and keeps a query from the processors and from the interpreter for as long as it lasts. What comes meanwhile shares the next."""
+"""Pause between two batches while queries are running. A commit of one passage costs about as much as a commit of four, and
+takes processors and the interpreter away from queries. Changes that arrive during the pause share the next commit."""
 
 ENCODE_SLICE_S = 0.25
 ENCODE_SLICE_CHARS = (4_096, 262_144)
-"""A slice has so many characters at least and at most; in between as many as take about `ENCODE_SLICE_S`."""
+"""Minimum and maximum characters of a slice; in between, slices are sized to take about `ENCODE_SLICE_S`."""
 
 UNSLICED_PASSAGES = 8
-"""A batch of no more is encoded at once."""
+"""A batch with at most this many passages is encoded in one step."""
 
 MAX_COMPLETIONS = 5
-"""How often a batch is completed before its documents are thought to be at fault: each purge can undo one completion."""
+"""How often a batch is completed before its documents are considered the cause. Each purge can invalidate one completion."""
 
 log = structlog.get_logger()
 
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
-"""Called after each commit with how long encoding and committing took, in milliseconds."""
+"""Called after each commit with the duration of encoding and committing, in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
 
 
 class Committer:
-    """One coroutine (`run`) that commits what is put into `queue`."""
+    """Commits the changes in `queue`, in one coroutine (`run`)."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Committer:
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`asked_recently`: whether queries are being answered."""
+        """`asked_recently` returns whether queries are running."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
@@ -89,20 +89,20 @@ class Committer:
         self._max_passages = BATCH_MAX_PASSAGES
         self._slice_chars = ENCODE_SLICE_CHARS[0]
         self._interrupted = False
-        """Whether something fresh was committed in the midst of the batch under way."""
+        """Whether fresh changes were committed while the present batch was being encoded."""
         self.busy_since: float | None = None
-        """When the batch under way began (monotonic), None between batches."""
+        """Monotonic time at which the present batch began; None between batches."""
         self.step: tuple[str, int] | None = None
-        """What the writer thread is at ("encode" or "commit") and which step of its life that is; None while it rests."""
+        """The writer thread's present step ("encode" or "commit") and its running number; None while it is idle."""
         self._steps = 0
         self._replacement: Change | None = None
-        """The failure that is being committed in place of a change that cannot be."""
+        """The failure that is being committed instead of a change that cannot be committed."""
         self._trouble_log = TroubleLog(encoder.identity)
         self.trouble: CommitTrouble | None = None
         """Why the last commit was refused, until one succeeds."""
 
     async def run(self) -> None:
-        """Commits until cancelled; what is being written then is finished first (`writer` is a thread)."""
+        """Commits until cancelled. A write in progress in the thread `writer` is finished first."""
         ended = float("-inf")
         while True:
             await self.queue.wait_until_filled()
@@ -122,13 +122,13 @@ class Committer:
                 )
 
     async def _rest_since(self, ended: float) -> None:
-        """Leaves queries room. `ended`: when the last batch was done with (monotonic)."""
+        """Leaves processors to queries. `ended` is the monotonic time at which the last batch ended."""
         rest_s = ended + REST_S - time.monotonic()
         if rest_s > 0 and self._asked_recently():
             await asyncio.sleep(rest_s)
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
-        """`fresh`: nothing is committed in the midst of it."""
+        """Commits one batch, with retries. If `fresh`, no other changes are committed in between."""
         ahead = self._encoded_elsewhere(changes)
         completions = 0
         errors = RepeatedErrors()
@@ -140,21 +140,21 @@ class Committer:
                 batch, committed = await self._complete_and_commit(changes, ahead)
                 break
             except IncompleteBatch as error:
-                # A purge took what the store had said it holds: the batch is completed again, as if it came only now.
+                # A purge removed passages that the store had when the batch was made, so complete the batch again.
                 completions += 1
                 if completions == MAX_COMPLETIONS:
                     await self._isolate(changes, error)
                     return
             except (OSError, RuntimeError) as error:
-                # LanceDB raises RuntimeError or OSError for what the disk refuses. Nothing is lost: the batch is kept
-                # and tried again; the tables are back at the last commit. Others raise them for a fault that a document
-                # sets off again and again; but where not even a failure can be written, it is no document's.
+                # LanceDB raises RuntimeError or OSError for disk errors. The tables are still at the last commit, so keep
+                # the batch and retry. The same exceptions can come from a bug that one document triggers every time. If
+                # not even the document's failure can be committed, the document is not the cause.
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
                     await self._isolate(changes, error)
                     return
                 self.trouble = self._trouble_log.refused(error, len(changes))
                 await asyncio.sleep(RETRY_PAUSE_S)
-            except Exception as error:  # noqa: BLE001 - a fault of ours that one document sets off must not stop the rest
+            except Exception as error:  # noqa: BLE001 - a bug that one document triggers must not stop the others
                 await self._isolate(changes, error)
                 return
         self.trouble = None
@@ -166,7 +166,7 @@ class Committer:
                 change.done()
 
     def _encoded_elsewhere(self, changes: Sequence[Change]) -> EncodedAhead:
-        """The vectors that records brought along."""
+        """Returns the vectors that came with records."""
         ahead = EncodedAhead()
         for change in changes:
             if isinstance(change, DocumentChange) and change.record is not None:
@@ -176,13 +176,13 @@ class Committer:
         return ahead
 
     async def _encode_ahead(self, changes: list[Change], ahead: EncodedAhead) -> None:
-        """Encodes what the batch needs, and commits what is fresh after each slice.
+        """Encodes the batch's texts in slices, and commits fresh changes after each slice.
 
-        The batch is made again afterwards, as those commits may change what it has to hold.
+        The caller makes the batch again afterwards, because these commits may change its content.
         """
         loop = asyncio.get_running_loop()
         rough, exact = await loop.run_in_executor(self.writer, missing_texts, self._store, self._make_batch(changes))
-        # What else the processors do has changed since: a slice that was right then may take a second now.
+        # The load of the processors may have changed since the last batch: the old size could take a second now.
         self._slice_chars = ENCODE_SLICE_CHARS[0]
         left = [
             [text for text in rough if text not in ahead.rough],
@@ -204,7 +204,7 @@ class Committer:
                 await self._commit(interrupting, fresh=True)
 
     def _adapt_slice(self, took_s: float, full: bool) -> None:
-        """`full`: there were more texts than went into the slice. What a short one took says nothing of a longer one's time."""
+        """Adapts the size of slices. Not `full`: the last texts did not fill the slice, so its time allows no increase."""
         factor = ENCODE_SLICE_S / max(took_s, 1e-3)
         least, most = ENCODE_SLICE_CHARS
         if factor < 1 or full:
@@ -213,7 +213,7 @@ class Committer:
     async def _complete_and_commit(self, changes: list[Change], ahead: EncodedAhead) -> tuple[Batch, CommitResult]:
         loop = asyncio.get_running_loop()
         batch = self._make_batch(changes)
-        # The extractor may have failed on a passage before, or another extraction may have been purged since.
+        # Passages may lack an extraction because the extractor failed, or because their extraction was purged.
         if unread := self._store.unextracted(batch):
             batch = replace(batch, extractions=(*batch.extractions, *await self._extract(unread)))
         with timed("encode"), self._step("encode"):
@@ -242,7 +242,7 @@ class Committer:
     # Batches that cannot be committed.
 
     async def _isolate(self, changes: list[Change], error: Exception) -> None:
-        """Commits the changes of a batch one by one; the one at fault as failed."""
+        """Commits the changes of a batch one by one, and the change that causes the error as failed."""
         if len(changes) > 1:
             log.error("batch_split", documents=len(changes), error=error, exc_info=error)
             for change in changes:
@@ -250,7 +250,7 @@ class Committer:
             return
         [change] = changes
         if self._replacement is change:
-            raise error  # not even its failure can be written: this is no document's fault
+            raise error  # not even the failure can be committed, so no document is the cause
         if isinstance(change, ExtractionsFound):
             await self._isolate_extraction(change, error)
             return
@@ -258,7 +258,7 @@ class Committer:
         await self._commit_instead(failed_change(change.work, internal_reason(error), FailureCode.INTERNAL))
 
     async def _isolate_extraction(self, found: ExtractionsFound, error: Exception) -> None:
-        """Commits the passages' extractions one by one; the one at fault as a failure."""
+        """Commits the extractions one by one, and the one that causes the error as a failure."""
         if len(found.extractions) > 1:
             for id, extraction in found.extractions.items():
                 await self._commit([ExtractionsFound({id: extraction})])
@@ -281,7 +281,7 @@ class Committer:
 
 
 async def _finish_even_if_cancelled(writing: Awaitable[CommitResult]) -> CommitResult:
-    """Waits for a commit even when cancelled: half-finished work must not be left to a thread nobody waits for."""
+    """Waits for a commit to end, even if cancelled: a write must not continue in a thread that nothing waits for."""
     task = asyncio.ensure_future(writing)
     try:
         return await asyncio.shield(task)

@@ -1,1 +1,1 @@
-"""Passages that are committed and still to be read by the model: queued, journalled, tried again."""
+"""Extracts committed passages with the model: queue, journal, retries."""

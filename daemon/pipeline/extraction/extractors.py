@@ -1,4 +1,4 @@
-"""OpenIE as the pipeline asks for it: a batch of passages in, one extraction each out, off the event loop."""
+"""Asynchronous extraction for the pipeline: takes a batch of passages, returns one extraction for each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -10,18 +10,18 @@ from store.types import Extraction, ExtractionOutcome, PassageText
 
 
 class PassageExtractor(Protocol):
-    """An extractor that may take its time."""
+    """Extracts names and triples from passages, off the event loop."""
 
     @property
     def name(self) -> str: ...
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """At most one extraction a passage; a passage without one is committed without triples."""
+        """Returns at most one extraction per passage. A passage without one is committed without triples."""
         ...
 
 
 class PooledExtractor:
-    """An OpenIE backend in the worker processes: it computes in Python, and a query must not wait for that."""
+    """Runs an OpenIE backend in worker processes, because its Python code would delay queries."""
 
     def __init__(self, pool: WorkerPool, backend: WorkerBackend) -> None:
         self._pool = pool
@@ -44,9 +44,9 @@ class PooledExtractor:
 
 
 class DeferredExtractor:
-    """Passages are committed at once and read by a model afterwards: a slow or absent model delays no document.
+    """Leaves the extraction to the model after the commit, so that a slow or unavailable model delays no document.
 
-    `stand_in` gives them triples until then; `announce` is called with the passages that wait.
+    `stand_in` supplies triples until then. `announce` is called with the ids of the waiting passages.
     """
 
     def __init__(self, name: str, stand_in: PassageExtractor | None, announce: Callable[[Iterable[str]], None]) -> None:

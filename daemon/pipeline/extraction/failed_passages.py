@@ -1,4 +1,4 @@
-"""The passages that the extractor could not read: how often that was tried, why, and when it is tried again."""
+"""The passages on which the extractor failed: number of attempts, reason, and time of the next attempt."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState
 
 SWEEP_FAILURES = 1024
-"""Failures are searched for unneeded ones once there are this many, and then each time that their number has doubled."""
+"""Number of failures at which unneeded ones are first dropped; later, this happens at twice the number that remained."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageFailure:
-    """`next_try` is in Unix seconds, None where only `retry` tries again."""
+    """A failed extraction. `next_try` is in Unix seconds, or None if only `retry` starts another attempt."""
 
     attempts: int
     reason: str
@@ -22,7 +22,7 @@ class PassageFailure:
 
 
 def failed_now(attempts: int, reason: str) -> PassageFailure:
-    """A failure after that many attempts, with the time of the next."""
+    """Returns a failure after `attempts` attempts, with the time of the next one."""
     return PassageFailure(
         attempts, reason, time.time() + RETRY_DELAYS_S[attempts - 1] if attempts <= len(RETRY_DELAYS_S) else None
     )
@@ -33,14 +33,14 @@ def is_failed(state: ExtractionState | None) -> bool:
 
 
 def awaits_extractor(state: ExtractionState | None) -> bool:
-    """Whether the configured extractor is still to read the passage without being asked for it."""
+    """Returns whether the configured extractor will process the passage automatically."""
     return state is None or state.status is ExtractionOutcome.STAND_IN
 
 
 def failed_extraction(store: Store, passage: str, extractor: str, attempts: int, reason: str) -> Extraction | None:
-    """The failure to commit for a passage; None where it has an older extraction of a model's, which is better than none.
+    """Returns the failure to commit for a passage, or None if an older extraction by a model exists and should stay.
 
-    A stand-in's triples stay under the failure.
+    The failure keeps the triples of a stand-in.
     """
     state = store.extraction_state(passage)
     if not (awaits_extractor(state) or is_failed(state)):
@@ -56,7 +56,7 @@ def failed_extraction(store: Store, passage: str, extractor: str, attempts: int,
 
 
 class FailedPassages:
-    """The failures of passages that documents need read, and for a while of others. On the event loop."""
+    """The failures of passages that documents need extracted, and temporarily of others. Use on the event loop only."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -67,12 +67,12 @@ class FailedPassages:
         return passage in self._failures
 
     def load(self) -> None:
-        """Lists the failures that are in the store."""
+        """Adds all failures that the store contains."""
         for passage in self._store.passages_by_extraction(is_failed):
             self.take_from_store(passage)
 
     def take_from_store(self, passage: str) -> bool:
-        """Lists the passage's failure if the store has one; returns whether it has."""
+        """Adds the passage's failure if the store contains one; returns whether it does."""
         state = self._store.extraction_state(passage)
         if state is None or not is_failed(state):
             return False
@@ -86,17 +86,17 @@ class FailedPassages:
         self._failures.pop(passage, None)
 
     def matching(self, wanted: Callable[[str, float | None], bool]) -> list[tuple[str, int]]:
-        """Those that are `wanted`, by id and time of the next try, with how often they were tried."""
+        """Returns id and attempts of the failures for which `wanted` (id, time of the next attempt) is true."""
         return [(id, failure.attempts) for id, failure in self._failures.items() if wanted(id, failure.next_try)]
 
     def living(self) -> dict[str, PassageFailure]:
-        """The failures of passages that the extractor is to read for a document: no other failure is of interest."""
+        """Returns the failures of passages that some document needs extracted."""
         return {id: failure for id, failure in self._failures.items() if self._store.documents_to_extract(id)}
 
     def sweep(self) -> list[str]:
-        """Forgets the failures of passages that no document needs read any more and returns these; most calls do nothing.
+        """Drops the failures of passages that no document needs extracted, and returns their ids. Most calls do nothing.
 
-        So the cost of one commit does not grow with the failures. They are listed again when the passage comes back.
+        So a commit's cost does not grow with the number of failures. A dropped failure is added again if its passage returns.
         """
         if len(self._failures) < self._sweep_at:
             return []

@@ -1,10 +1,10 @@
-"""A model's answers that are not committed yet, on disk: after `kill -9`, no call is paid for twice.
+"""Stores a model's uncommitted answers on disk, so that no call is paid for twice after `kill -9`.
 
-One line for each answer, written the moment it is there. A process's death does not lose what was written; power loss may
-cost the last seconds' calls once more.
+Each answer is one line, written when it arrives. The lines survive the death of the process; a power failure may lose those
+of the last seconds.
 
-Where it cannot be written (a full disk, no file left to open) extraction goes on without it: an answer is used all the same,
-and joins the journal once there is room, if it is not committed by then.
+If the journal cannot be written (disk full, no file descriptors), extraction continues: the answers are used, and those that
+are still uncommitted are written when writing works again.
 """
 
 import json
@@ -23,9 +23,9 @@ from store.types import Extraction
 
 REWRITE_BYTES = 4 * 1024 * 1024
 REWRITE_PAUSE_S = 2.0
-"""How long the journal is left alone once it could not be written."""
+"""Pause after a failed write before the journal is written again."""
 TROUBLE_LOG_PAUSE_S = 60.0
-"""Trouble that goes on is logged this often."""
+"""Interval at which repeated write errors are logged."""
 
 ENTITIES = TypeAdapter(NamedEntities)
 EXTRACTION = TypeAdapter(Extraction)
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 
 class ExtractionJournal:
-    """A journal of one extractor's answers. On the event loop."""
+    """The journal of one extractor's answers. Use on the event loop only."""
 
     def __init__(
         self,
@@ -43,16 +43,16 @@ class ExtractionJournal:
         clock: Callable[[], float] = time.monotonic,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises OSError if the file may not be replaced now."""
+        """`check` raises OSError if the file must not be replaced at present."""
         self._file = file
         self._check = check
         self._extractor = extractor
         self._clock = clock
         self._entities: dict[str, NamedEntities] = {}
         self.extractions: dict[str, Extraction] = {}
-        """Those that were not committed when the process ended, and those that have come since."""
+        """Extractions that were uncommitted when the process ended, and those that have arrived since."""
         self._out: TextIO | None = None
-        """None while the file lacks something, or ends in half a line: then it is written anew, as a whole."""
+        """None if the file is incomplete or ends in a partial line; the next write then rewrites it completely."""
         self._next_try = self._next_log = float("-inf")
         for entry in _lines(file):
             self._take(entry)
@@ -70,7 +70,7 @@ class ExtractionJournal:
         self._write({"passage": extraction.passage, "extractor": self._extractor, "extraction": asdict(extraction)})
 
     def committed(self, passages: Iterable[str]) -> None:
-        """Forgets the answers about passages that are committed."""
+        """Removes the answers about committed passages."""
         for passage in passages:
             self.extractions.pop(passage, None)
             self._entities.pop(passage, None)
@@ -78,19 +78,19 @@ class ExtractionJournal:
             self._rewrite()
 
     def drop(self, unwanted: Callable[[str], bool]) -> None:
-        """Forgets the answers about passages that are `unwanted`."""
+        """Removes the answers about passages that are `unwanted`."""
         self.committed([passage for passage in {*self.extractions, *self._entities} if unwanted(passage)])
 
     def close(self) -> None:
         if self._out is None:
-            self._next_try = float("-inf")  # the last chance
+            self._next_try = float("-inf")  # try once more, whatever the pause
             self._rewrite()
         self._close_file()
 
     def _take(self, entry: Any) -> None:
         try:
             if entry["extractor"] != self._extractor:
-                return  # another model's or prompt's: paid for, and of no use to this one
+                return  # answer to another model or prompt: useless for this extractor
             if "entities" in entry:
                 self._entities[entry["passage"]] = ENTITIES.validate_python(entry["entities"])
             else:
@@ -111,7 +111,7 @@ class ExtractionJournal:
             self._log_trouble(error)
 
     def _rewrite(self) -> None:
-        """Only what is open; atomically, as the journal is all there is. Where that fails, the file stays as it is."""
+        """Replaces the file atomically with the uncommitted answers. If that fails, the old file stays."""
         if self._clock() < self._next_try:
             return
         part = self._file.with_suffix(".part")
@@ -135,12 +135,12 @@ class ExtractionJournal:
                 part.unlink(missing_ok=True)
             self._log_trouble(error)
             return
-        # What follows is written through the same handle, so that none has to be opened.
+        # Later lines are written through the same handle, so no further file must be opened.
         self._close_file()
         self._out = out
 
     def _close_file(self) -> None:
-        """Closes the file, which may try once more to write what could not be written."""
+        """Closes the file. Errors are ignored, as closing may again try to write buffered lines."""
         out, self._out = self._out, None
         if out is not None:
             with suppress(OSError):
@@ -155,7 +155,7 @@ class ExtractionJournal:
 
 
 def _lines(file: Path) -> Iterable[Any]:
-    """The journal's entries; the last line may be half."""
+    """Yields the journal's entries. Skips lines that are not JSON, such as an incomplete last line."""
     if not file.exists():
         return
     with file.open(encoding="utf-8", errors="replace") as lines:

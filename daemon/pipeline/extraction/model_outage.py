@@ -1,5 +1,5 @@
-"""Whether the model answers. After a failed call it is asked a question of a few tokens: where that fails too, the model is
-away; else the passage was at fault."""
+"""Detects outages of the model. After a failed call it sends a question of a few tokens: if that fails too, the model is
+unavailable; otherwise the passage caused the failure."""
 
 import asyncio
 import time
@@ -12,14 +12,14 @@ from memory.llm.errors import ModelDown
 
 PROBE_MIN_PAUSE_S, PROBE_MAX_PAUSE_S = 1.0, 30.0
 TROUBLE_GRACE_S = 2.0
-"""Failing calls are reported once they have lasted this long, before they are known to be an outage."""
+"""Duration after which failing calls are reported, even before an outage is confirmed."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Why nothing is read, and since when (Unix seconds). `loggable`: the reason as it may stand in the log."""
+    """Why extraction waits, and since when (Unix seconds). `loggable` is the reason without document content."""
 
     reason: str
     since: float
@@ -27,9 +27,10 @@ class Outage:
 
 
 class ModelOutage:
-    """On the event loop. `probe` returns when the model answers; None where there is no server that could be away.
+    """Tracks whether the model answers. Use on the event loop only.
 
-    `waiting` says how many passages wait for the model.
+    `probe` returns if the model answers and raises ModelDown if not; it is None if there is no server. `waiting` returns the
+    number of passages that wait for the model.
     """
 
     def __init__(self, probe: Callable[[], Awaitable[None]] | None, waiting: Callable[[], int]) -> None:
@@ -43,14 +44,14 @@ class ModelOutage:
 
     @property
     def current(self) -> Outage | None:
-        """The outage, or failing calls that have lasted a while; None where the model answers."""
+        """The outage, or calls that have failed for `TROUBLE_GRACE_S`; None if the model answers."""
         if self._outage is not None:
             return self._outage
         trouble = self._trouble
         return trouble if trouble is not None and time.time() - trouble.since > TROUBLE_GRACE_S else None
 
     def note_call(self, outcome: str, good: bool) -> None:
-        """A call to the model ended: so trouble is known before it has lasted through every retry."""
+        """Records the outcome of a call, so that failures are known before all retries are used up."""
         if good:
             self._trouble = None
         elif self._trouble is None:
@@ -58,9 +59,9 @@ class ModelOutage:
             self._trouble = Outage(why, time.time(), why)
 
     async def confirm(self) -> bool:
-        """Whether the model is away, asked after a call failed.
+        """Probes the model after a failed call; returns whether it is unavailable.
 
-        The reason that is reported is the probe's: its question holds no document's text, and the passage's did.
+        The reported reason is the probe's error, because an error about a passage may contain the passage's text.
         """
         if self._outage is None:
             error = await self._probe_error()
@@ -73,7 +74,7 @@ class ModelOutage:
         return self._outage is not None
 
     async def _probe_error(self) -> ModelDown | None:
-        """Why the model does not answer, None where it does."""
+        """Returns the error of a probe, None if the model answers."""
         if self._probe is None:
             return None
         try:
@@ -83,7 +84,7 @@ class ModelOutage:
         return None
 
     async def run(self) -> None:
-        """Finds out when the model is back, until cancelled."""
+        """Waits for outages and probes the model until it is back. Runs until cancelled."""
         while True:
             await self._began.wait()
             self._began.clear()

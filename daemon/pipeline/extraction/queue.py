@@ -1,7 +1,8 @@
-"""The passages that are committed and wait for the extractor: read many at once, committed as they come, tried again.
+"""Queues committed passages for the extractor, runs many extractions at once, commits the results, and retries failures.
 
-An outage of the model is normal. It stops the reading, not the daemon: passages go on waiting, and `status` says for what and
-since when (`model_outage`). A passage that the model cannot handle is marked as failed, alone (`failures`).
+An outage of the model is normal. It stops extraction, not the daemon: passages keep waiting, and `status` shows why and
+since when (`model_outage`). A passage that the model cannot handle is marked as failed without affecting others
+(`failures`).
 """
 
 import asyncio
@@ -29,9 +30,9 @@ from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageT
 
 COMMIT_BATCH_PASSAGES = 96
 COMMIT_GATHER_S = 0.2
-"""A commit takes what has come within this time."""
+"""How long extractions are gathered for one commit."""
 MAX_UNCOMMITTED_PASSAGES = 8 * COMMIT_BATCH_PASSAGES
-"""Passages that may be read and not committed: beyond, reading waits."""
+"""Maximum extracted but uncommitted passages. Beyond it, extraction waits."""
 
 log = structlog.get_logger()
 
@@ -40,10 +41,11 @@ CommitExtractions = Callable[[Mapping[str, Extraction]], Awaitable[None]]
 
 
 class ExtractionQueue:
-    """On the event loop. `read` is the extractor, `probe` returns when its model answers.
+    """The queue of passages to extract. Use on the event loop only. `read` is the extractor; `probe` returns if its model
+    answers.
 
-    `bulk_only`: nothing is read here; `backfill` asks for the
-    passages (`next_passages`) and hands in what it found (`add_found`, `add_failure`).
+    If `bulk_only`, the queue extracts nothing itself: `backfill` takes passages (`next_passages`) and returns the results
+    (`add_found`, `add_failure`).
     """
 
     def __init__(
@@ -57,8 +59,8 @@ class ExtractionQueue:
         bulk_only: bool = False,
         free: bool = False,
     ) -> None:
-        """`name`: the extractor's. `at_once`: how many passages are read at the same time. `free`: no model is called, so
-        passages that another extractor has failed on are read at the start."""
+        """`name` is the extractor's. `at_once` is the number of concurrent extractions. `free` means that no model is called,
+        so the start also queues passages on which another extractor failed."""
         self.name = name
         self.bulk_only = bulk_only
         self._free = free
@@ -69,22 +71,22 @@ class ExtractionQueue:
         self._model = ModelOutage(probe, self.__len__)
         self._announced: set[str] = set()
         self._waiting: OrderedDict[str, int] = OrderedDict()
-        """Attempts that failed before, by passage, in the order of reading."""
+        """Number of failed attempts per passage, in the order of extraction."""
         self._active: set[str] = set()
         self._read_again: set[str] = set()
-        """Passages whose call was not taken, though the model answered right after."""
+        """Passages that are retried because the model refused a call and then answered the probe."""
         self._found: dict[str, Extraction] = {}
-        """What is read, or has failed, and is not committed."""
+        """Extractions and failures that are not committed."""
         self._failed = FailedPassages(store)
         self.burst = Burst()
-        """What was read and committed, or failed, since nothing waited."""
+        """Counts the passages that were committed or failed since the queue was last empty."""
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, commit_extractions: CommitExtractions) -> None:
-        """Takes up what an earlier run left: unread passages, answers in the journal, failures.
+        """Resumes the work of an earlier run (waiting passages, journalled answers, failures) and starts the tasks.
 
-        `commit_extractions` returns once what was found is committed.
+        `commit_extractions` must return when the extractions are committed.
         """
         for id in self._store.passages_by_extraction(awaits_extractor):
             self._waiting[id] = 0
@@ -103,7 +105,7 @@ class ExtractionQueue:
         self._tasks.append(asyncio.create_task(self._model.run(), name="model"))
 
     def ended_tasks(self) -> list[asyncio.Task[None]]:
-        """The parts that run no more: nothing would be read, or committed, without one of them."""
+        """Returns the tasks that have ended unexpectedly. If one ends, extraction or its commits stop."""
         return [task for task in self._tasks if task.done()]
 
     async def stop(self) -> None:
@@ -113,7 +115,7 @@ class ExtractionQueue:
         self._journal.close()
 
     def _is_done(self, state: ExtractionState | None) -> bool:
-        """Whether the present extractor has read the passage."""
+        """Whether the present extractor has processed the passage."""
         return state is not None and state.status is ExtractionOutcome.DONE and state.extractor == self.name
 
     def _is_failure_of_another(self, state: ExtractionState | None) -> bool:
@@ -122,18 +124,18 @@ class ExtractionQueue:
     def _is_needed(self, id: str) -> bool:
         return bool(self._store.documents_to_extract(id)) and not self._is_done(self._store.extraction_state(id))
 
-    # What comes in.
+    # Input.
 
     def announce(self, ids: Iterable[str]) -> None:
-        """Passages that are about to be committed and are to be read then."""
+        """Registers passages to queue after the commit that is about to store them."""
         self._announced.update(ids)
 
     def committed(self, passages: Iterable[str]) -> None:
-        """A commit has come: what it made known may be read.
+        """Queues the passages that a commit has made available.
 
-        `passages` are those of the documents that it wrote, except those with triples from these documents. An announced
-        passage that no document needs read is forgotten: it is announced again, or among `passages`, when a document does. So
-        the cost follows the commit.
+        `passages` are those of the written documents, except passages whose triples the documents supply. An announced
+        passage that no document needs extracted is dropped; if a document needs it later, it is announced again or among
+        `passages`. So the cost depends on the commit's size only.
         """
         announced, self._announced = self._announced, set()
         ready = [id for id in announced if self._store.documents_to_extract(id)]
@@ -142,9 +144,9 @@ class ExtractionQueue:
         self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
 
     def _came_back(self, id: str) -> bool:
-        """Whether a passage that was not announced is to be read, as only a stand-in has read it.
+        """Whether a passage that was not announced must be extracted because it has only a stand-in's extraction.
 
-        An earlier failure is listed again. A passage that no extractor has read is announced before it is committed.
+        Adds the passage's earlier failure again. A passage without any extraction is always announced before its commit.
         """
         state = self._store.extraction_state(id)
         if is_failed(state) and id not in self._failed and not self._is_queued(id):
@@ -155,12 +157,12 @@ class ExtractionQueue:
         return id in self._waiting or id in self._active or id in self._found
 
     def enqueue(self, ids: Iterable[str], attempts: int = 0) -> int:
-        """Puts passages at the end of the queue; returns how many were not in it."""
+        """Appends passages to the queue; returns how many were not in it."""
         count = 0
         if not len(self):
             self.burst = Burst()
         for id in ids:
-            if not self._is_queued(id):  # a failure that is not committed yet stays one
+            if not self._is_queued(id):  # an uncommitted failure stays a failure
                 self._failed.discard(id)
                 self._waiting[id] = attempts
                 count += 1
@@ -168,48 +170,48 @@ class ExtractionQueue:
         return count
 
     async def enqueue_all(self) -> int:
-        """Every living passage that the present extractor has not read; returns how many."""
+        """Queues every needed passage that the present extractor has not processed; returns how many were added."""
         ids = await asyncio.to_thread(self._store.passages_by_extraction, lambda state: not self._is_done(state))
         return self.enqueue(ids)
 
     def retry(self, wanted: Callable[[str, float | None], bool]) -> list[str]:
-        """Tries failed passages again, those `wanted` by id and time of the next try; returns them."""
+        """Retries the failed passages for which `wanted` (id, time of the next attempt) is true; returns their ids."""
         failed = self._failed.matching(wanted)
         for id, attempts in failed:
             self.enqueue([id], attempts)
         return [id for id, _ in failed]
 
-    # What it reports.
+    # Reports.
 
     @property
     def outage(self) -> Outage | None:
-        """What reading waits for, if it does."""
+        """The outage for which extraction waits, None if there is none."""
         return self._model.current
 
     def note_call(self, outcome: str, good: bool) -> None:
-        """A call to the model ended."""
+        """Records the outcome of a call to the model."""
         self._model.note_call(outcome, good)
 
     def unfinished(self) -> list[str]:
-        """Passages that are not read, or read and not committed."""
+        """Returns the passages that are not extracted, or whose extraction is not committed."""
         return [*self._active, *self._waiting, *self._found]
 
     def failures(self) -> dict[str, PassageFailure]:
-        """Passages of documents that could not be read."""
+        """Returns the failures of passages that documents need extracted."""
         return self._failed.living()
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._active) + len(self._found)
 
     async def drained(self) -> None:
-        """Returns once all that is here now is read and committed, or has failed. At once where only `backfill` reads."""
+        """Returns when all passages in the queue now are committed or failed; at once if only `backfill` extracts."""
         left = set(self.unfinished()) if not self.bulk_only else set()
         while left:
             await self._change()
-            await asyncio.sleep(COMMIT_GATHER_S)  # many changes at once: comparing sets at each would be quadratic
+            await asyncio.sleep(COMMIT_GATHER_S)  # comparing the sets at each change would be quadratic
             left &= set(self.unfinished())
 
-    # What happens to it.
+    # Processing.
 
     async def _read_on(self) -> None:
         while True:
@@ -220,7 +222,7 @@ class ExtractionQueue:
             id, attempts = self._waiting.popitem(last=False)
             passage = self._store.passage(id)
             if passage is None or not self._store.documents_to_extract(id):
-                self._announced.add(id)  # no document needs it any more; it may come back
+                self._announced.add(id)  # no document needs it now; a later commit may
                 self._notify()
                 continue
             self._active.add(id)
@@ -239,8 +241,8 @@ class ExtractionQueue:
             return
         except ModelDown as error:
             away = await self._model.confirm()
-            # Where it took no call and answers now, it has come back meanwhile, and the passage is not at fault. Believed once
-            # of a passage: a proxy may answer so to one alone.
+            # If the model refused the call but answers now, it has recovered, so the passage is not the cause. This is assumed
+            # only once per passage, because a proxy may refuse a single passage in this way every time.
             back = not away and error.unavailable and passage.id not in self._read_again
             if back:
                 self._read_again.add(passage.id)
@@ -251,25 +253,25 @@ class ExtractionQueue:
             reason = str(error)
         except (ModelError, WorkerFailed) as error:
             reason = str(error)
-        except Exception as error:  # whatever one passage does to us, the others go on
+        except Exception as error:  # a bug that one passage triggers must not stop the others
             log.error("extraction_failed", passage=passage.id, exc_info=True)
             reason = f"internal error: {type(error).__name__}; see the log"
         self._fail(passage.id, attempts + 1, reason)
 
     def add_found(self, extraction: Extraction) -> None:
-        """What was found in a passage, to be committed."""
+        """Adds a passage's extraction, to be committed."""
         self._journal.found(extraction)
         self._found[extraction.passage] = extraction
         self._waiting.pop(extraction.passage, None)
         self._notify()
 
     def add_failure(self, id: str, reason: str) -> None:
-        """A passage that `backfill` could not read."""
+        """Adds the failure of a passage that `backfill` could not extract."""
         self._fail(id, self._waiting.pop(id, 0) + 1, reason)
         self._notify()
 
     def _fail(self, id: str, attempts: int, reason: str) -> None:
-        # Why is in `ls` alone: a server may quote the passage in its refusal.
+        # Only `ls` shows the reason: the server's error may quote the passage, so it must not be logged.
         log.warning("passage_failed", passage=id, attempts=attempts)
         self._failed.add(id, failed_now(attempts, reason))
         failure = failed_extraction(self._store, id, self.name, attempts, reason)
@@ -290,7 +292,7 @@ class ExtractionQueue:
             await commit_extractions(batch)
             done = [id for id, found in batch.items() if found.status is ExtractionOutcome.DONE]
             for id in done:
-                self._failed.take_from_store(id)  # where what was found in it could not be committed
+                self._failed.take_from_store(id)  # if the commit stored a failure instead of the extraction
             self._journal.committed(done)
             for id, extraction in batch.items():
                 if self._found.get(id) is extraction:
@@ -302,16 +304,16 @@ class ExtractionQueue:
         await self._changed.wait()
 
     def _notify(self) -> None:
-        """Wakes those who wait for a change now, none who begin to wait later."""
+        """Wakes the tasks that wait for a change now; later waiters wait for the next change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def all_committed(self) -> None:
-        """Returns once all that was found is committed."""
+        """Returns when all extractions found so far are committed."""
         while self._found:
             await self._change()
 
     def next_passages(self, count: int) -> Sequence[PassageText]:
-        """The next passages in the queue, which stay in it until `add_found` or `add_failure`."""
+        """Returns the next passages of the queue. They stay in it until `add_found` or `add_failure`."""
         texts = (self._store.passage(id) for id in list(self._waiting)[:count])
         return [text for text in texts if text is not None]

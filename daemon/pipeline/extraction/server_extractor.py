@@ -1,4 +1,4 @@
-"""Passages read by the model's server before their document goes on: where nothing is committed yet, as in hippod-worker."""
+"""Extracts passages with the model's server before their document continues, for hippod-worker, which commits nothing."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,8 +15,8 @@ log = structlog.get_logger()
 
 
 class ServerExtractor:
-    """A `PassageExtractor`, on the event loop. While the server is away it waits; a passage that the model cannot handle
-    comes back as failed, alone."""
+    """A `PassageExtractor` that waits during outages of the server. A passage that the model cannot handle is returned as
+    failed; the others are not affected. Use on the event loop only."""
 
     def __init__(self, name: str, reader: PassageReader, probe: Callable[[], Awaitable[None]]) -> None:
         self.name = name
@@ -35,15 +35,15 @@ class ServerExtractor:
 
     @property
     def outage(self) -> Outage | None:
-        """What reading waits for, if it does."""
+        """The outage for which extraction waits, None if there is none."""
         return self._model.current
 
     def note_call(self, outcome: str, good: bool) -> None:
-        """A call to the model ended."""
+        """Records the outcome of a call to the model."""
         self._model.note_call(outcome, good)
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """All at once: the limiter decides how many calls are made."""
+        """Extracts all passages concurrently; the limiter bounds the number of calls."""
         self._reading += len(passages)
         try:
             return await asyncio.gather(*(self._read(passage) for passage in passages))
@@ -55,12 +55,12 @@ class ServerExtractor:
         while True:
             await self._model.up.wait()
             try:
-                # The first of two calls is kept while the second is tried again.
+                # The entities of the first call are kept while the second call is retried.
                 return await self._reader.read(passage, self._entities.get, self._entities.__setitem__)
             except ModelDown as error:
                 if await self._model.confirm():
                     continue
-                if error.unavailable and not read_again:  # it has come back meanwhile
+                if error.unavailable and not read_again:  # the model has recovered
                     read_again = True
                     continue
                 reason = str(error)

@@ -1,1 +1,1 @@
-"""Work that comes in: documents handed in, on disk until they are committed, and the order in which all is taken."""
+"""Incoming work: added documents, kept on disk until they are committed, and the order in which work is taken."""

@@ -1,4 +1,4 @@
-"""A queue's work from the moment it was last empty: what its progress is measured by."""
+"""Counts the work of a queue since it was last empty, to report progress."""
 
 import time
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Burst:
-    """`done` counts what has left the queue since `began` (on the monotonic clock)."""
+    """`done` counts the items that have left the queue since `began` (monotonic time)."""
 
     began: float = field(default_factory=time.monotonic)
     done: int = 0

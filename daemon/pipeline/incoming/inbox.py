@@ -1,4 +1,4 @@
-"""Documents that were added and are not indexed yet: on disk, counted against a limit, and queued in the intake."""
+"""Added documents that are not indexed: stored on disk, limited in number and bytes, and queued in the intake."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,23 +21,23 @@ from store.errors import StoreFolderLost
 log = structlog.get_logger()
 
 IMPORT_SHARE = 0.5
-"""Of the room, what those may fill who wait for it: an import leaves the rest to who would be refused."""
+"""Share of the inbox that imports may fill. Imports wait for space, but other clients would be refused without it."""
 
 MEMORY_RETRY_AFTER_S = 60
-"""What a client is told to wait that adds while the memory may not grow: room comes with a person, or with the upkeep."""
+"""Retry-After sent while the memory limit is reached: only an operator or the scheduled maintenance can free memory."""
 
 MEMORY_SHORT = (
     "Memory is short ([store] memory_limit), so nothing is added until there is room; none of these documents was "
     "accepted. `hippoctl status` of a client that sees everything shows the use."
 )
-"""Without amounts: they say how large the whole memory is, also to a client that sees only some documents."""
+"""Contains no sizes, because a client that sees only some documents must not learn the size of the whole memory."""
 
 QUEUE_SLICE_DOCUMENTS = 500
-"""Documents that are queued, some milliseconds' work, before the event loop is free for others."""
+"""Documents queued, in some milliseconds, before the event loop serves other tasks."""
 
 
 class Inbox:
-    """On the event loop; files are written in a thread of its own."""
+    """The inbox. Use on the event loop only; it writes files in its own thread."""
 
     def __init__(
         self,
@@ -47,24 +47,24 @@ class Inbox:
         stored: Mapping[str, Any] | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`stored`: the position of the last commit. `check` raises OSError if nothing may be written now."""
+        """`stored` is the position of the last commit. `check` raises OSError if nothing may be written at present."""
         self._progress = InboxProgress(stored)
         self._files = InboxFiles(folder, self._progress.unused, check)
         self._intake = intake
         self.capacity = Capacity(limits.inbox_documents, limits.inbox_bytes)
-        """What was added and is not indexed: documents, and bytes."""
+        """Documents and bytes that were added and are not indexed."""
         self._weights: dict[int, tuple[int, int]] = {}
-        """Documents and bytes of each ticket that is not done."""
+        """Documents and bytes of each unfinished ticket."""
         self._queueing = asyncio.Lock()
         self._adding: set[asyncio.Task[int]] = set()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="inbox")
 
     def recover(self) -> None:
-        """Queues what an earlier run left undone, oldest first."""
+        """Queues the documents that an earlier run did not finish, oldest first."""
         left = []
         for ticket in self._files.tickets():
             if self._progress.is_ticket_done(ticket):
-                self._files.delete(ticket)  # its last documents were committed just before a crash
+                self._files.delete(ticket)  # a crash after the last commit left the file behind
             else:
                 left.append(ticket)
         self._progress.start_at(left)
@@ -80,7 +80,7 @@ class Inbox:
         self._writer.shutdown(wait=False)
 
     def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
-        """TooLarge where that much could not wait to be indexed even if nothing else did."""
+        """Raises TooLarge if this much exceeds the inbox's limits even when the inbox is empty."""
         most, most_bytes = self.capacity.most
         none_taken = "none was accepted: send them in several requests"
         if documents > most:
@@ -95,10 +95,11 @@ class Inbox:
             )
 
     async def add(self, documents: Sequence[AddedDocument], wait: bool = False) -> int:
-        """Returns their ticket once a crash does not lose the documents, of which no two have the same URI.
+        """Stores documents with distinct URIs; returns their ticket when a crash cannot lose them.
 
-        Where too many wait already, or the memory may not grow: Busy, or with `wait` it waits too. More than could ever wait:
-        TooLarge, or with `wait` they are taken once nothing else waits. NotReady where hippod stops, or the disk takes nothing.
+        If too many documents wait, or the memory limit is reached, raises Busy; with `wait`, waits. If they exceed the
+        inbox's limits, raises TooLarge; with `wait`, waits until the inbox is empty. Raises NotReady if hippod stops or the
+        disk refuses the write.
         """
         weight = _weight(documents)
         if not wait:
@@ -120,7 +121,7 @@ class Inbox:
         adding = asyncio.create_task(self._write_and_queue(documents, weight), name="add")
         self._adding.add(adding)
         adding.add_done_callback(self._adding.discard)
-        return await asyncio.shield(adding)  # the caller may go: what is on disk, or half queued, is queued to its end
+        return await asyncio.shield(adding)  # queue all documents on disk, even if the caller is cancelled
 
     async def _write_and_queue(self, documents: Sequence[AddedDocument], weight: tuple[int, int]) -> int:
         try:
@@ -141,7 +142,7 @@ class Inbox:
             self.capacity.release(*weight)
             raise
         self._expect(ticket, weight)
-        # In the order of the tickets, in which they are taken up after a crash.
+        # In the order of tickets, which is the order after a crash.
         async with self._queueing:
             for start in range(0, len(documents), QUEUE_SLICE_DOCUMENTS):
                 self._queue(ticket, documents[start : start + QUEUE_SLICE_DOCUMENTS], start)
@@ -149,27 +150,29 @@ class Inbox:
         return ticket
 
     async def indexed(self, tickets: Iterable[int]) -> None:
-        """Returns once the documents that were added for these tickets are committed, or what replaced them."""
+        """Returns when the documents of these tickets, or those that replaced them, are committed."""
         for ticket in tickets:
             while ticket in self._weights:
                 await self._intake.changed()
 
     def indexed_up_to(self, wanted: int) -> int:
-        """The number of the last ticket, up to `wanted`, before which none waits. One that was never given out here, before a
-        restore say, is not reached."""
+        """Returns the highest ticket, up to `wanted`, such that it and all earlier tickets are indexed.
+
+        Tickets that this store never issued, for example because it was restored from a backup, are not reached.
+        """
         following = min(self._weights, default=self._progress.unused)
         return min(following - 1, wanted)
 
     def waiting(self, tickets: Iterable[int]) -> int:
-        """How many of the documents that were added for these tickets are not committed."""
+        """Returns the number of uncommitted documents of these tickets."""
         return sum(self._progress.left(ticket) for ticket in tickets)
 
     def positions(self, places: Sequence[InboxPlace]) -> dict[str, Any]:
-        """What a commit that completes the documents at `places` stores, so that no later start takes them up again."""
+        """Returns the position to commit with the documents at `places`, so that a later start does not queue them again."""
         return {POSITION: self._progress.position(places)} if places else {}
 
     def done(self, work: Work) -> None:
-        """`work` is committed, failed, or not worth doing any more."""
+        """Records that `work` is committed, failed, or superseded."""
         for ticket in self._progress.done(work.inbox_places):
             self._end(ticket)
 
@@ -182,20 +185,20 @@ class Inbox:
         self._progress.expect(ticket, weight[0])
 
     def _queue(self, ticket: int, documents: Sequence[AddedDocument], first: int = 0) -> None:
-        """Those that are not done; the first of them is its ticket's document number `first`."""
+        """Queues the documents that are not done. `first` is the index of the first one within its ticket."""
         for at, document in enumerate(documents, first):
             if self._progress.is_done(place := InboxPlace(ticket, at)):
                 continue
-            # What `import` brings is whole. A request of many documents is a burst, which the intake sees.
+            # Imported documents (`whole`) are bulk. The intake itself detects bursts in requests of many documents.
             urgency = Urgency.BULK if document.whole else Urgency.FRESH
             self._intake.put(document.uri, document, ADDED, inbox_places=[place], urgency=urgency)
 
 
 def _weight(documents: Sequence[AddedDocument]) -> tuple[int, int]:
-    """How many, and of how many bytes in UTF-8."""
+    """Returns the number of documents and of bytes in UTF-8."""
     return len(documents), sum(_utf8_bytes(document.text) for document in documents)
 
 
 def _utf8_bytes(text: str) -> int:
-    """Without encoding where every character is one byte, as in JSON that is escaped."""
+    """Returns the length in UTF-8. Pure ASCII, such as escaped JSON, needs no encoding."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""The files of the inbox: an `add` that was answered survives a crash."""
+"""The files of the inbox: they make an acknowledged `add` survive a crash."""
 
 import contextlib
 import json
@@ -12,14 +12,14 @@ from store.untrusted_names import inside
 
 
 class InboxFiles:
-    """One file for each `add`, named by its ticket, with one line for each document.
+    """One file per `add`, named by its ticket, with one line per document.
 
-    `put` is for any thread, one at a time; all else is for the event loop.
+    `put` may be called from any thread, one call at a time; all other methods on the event loop only.
     """
 
     def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
-        """`next_ticket`: a number above those of all tickets that had no file any more at the last stop. `check` raises OSError
-        if nothing may be written now."""
+        """`next_ticket` is higher than all tickets that had no file at the last stop. `check` raises OSError if nothing may be
+        written at present."""
         self._folder = folder
         self._check = check
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -28,11 +28,11 @@ class InboxFiles:
             leftover.unlink()
 
     def tickets(self) -> list[int]:
-        """Those that have a file, oldest first."""
+        """Returns the tickets that have a file, oldest first."""
         return sorted(int(path.stem) for path in self._folder.glob("*.jsonl"))
 
     def put(self, documents: Sequence[AddedDocument]) -> int:
-        """Writes the documents; returns the ticket once power loss does not lose them. OSError leaves nothing behind."""
+        """Writes the documents; returns their ticket when a power failure cannot lose them. OSError leaves no file."""
         self._check()
         ticket = self._next
         self._next += 1
@@ -41,7 +41,7 @@ class InboxFiles:
                 for document in documents:
                     file.write(json.dumps(asdict(document)).encode() + b"\n")
         except BaseException:
-            # What was refused must not be taken up at the next start.
+            # The caller refuses the documents, so the next start must not find them.
             with contextlib.suppress(OSError):
                 self._file(ticket).unlink()
             raise

@@ -1,25 +1,25 @@
-"""Which documents of the inbox are done, as one position that is committed together with them.
+"""The documents of the inbox that are done, as a position that is stored in the same commit.
 
-A file of the inbox stays until the last of its documents is done. Were it queued whole at the next start, what came later for
-one of its documents, a correction or a removal, would be undone: so that is known from the commit itself.
+A file of the inbox stays until all its documents are done. If the next start queued the whole file, it would undo later
+corrections or removals of the finished documents; so the commit itself records which are done.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 POSITION = "inbox"
-"""The key of the position."""
+"""The key of the position in the store."""
 
 
 class InboxPlace(NamedTuple):
-    """A document in the inbox: the number of its ticket, and which of that ticket's documents it is, from 0."""
+    """A document in the inbox: its ticket, and its index among the ticket's documents, from 0."""
 
     ticket: int
     at: int
 
 
 class DoneNumbers:
-    """Numbers from 0 on that are done: all below `first`, as most are done in order, and others."""
+    """A set of finished numbers: all below `first` (most finish in order), and `others`."""
 
     def __init__(self, first: int = 0, others: Iterable[int] = ()) -> None:
         self.first = first
@@ -27,7 +27,7 @@ class DoneNumbers:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """What `str` gave: "0-95,97"."""
+        """Parses the result of `str`, for example "0-95,97"."""
         found = cls()
         for part in filter(None, text.split(",")):
             low, _, high = part.partition("-")
@@ -53,7 +53,7 @@ class DoneNumbers:
         return self.first + len(self._others)
 
     def __iter__(self) -> Iterator[int]:
-        """Those beyond the first."""
+        """Iterates over the finished numbers that are not below `first`."""
         return iter(self._others)
 
     def add(self, number: int) -> None:
@@ -68,35 +68,35 @@ class DoneNumbers:
 
 
 class InboxProgress:
-    """Tickets are numbered from 1 in the order in which they are given out, over all starts. On the event loop."""
+    """The finished tickets and documents. Tickets are numbered from 1, over all starts. Use on the event loop only."""
 
     def __init__(self, stored: Mapping[str, Any] | None = None) -> None:
-        """`stored`: what `position` gave for the last commit, if any."""
+        """`stored` is the result of `position` that the last commit stored, if any."""
         stored = stored or {}
         self._tickets = DoneNumbers.parse(stored.get("tickets", "0"))
         self._documents = {int(ticket): DoneNumbers.parse(text) for ticket, text in stored.get("documents", {}).items()}
-        """Of tickets that are not done, which documents are."""
+        """The finished documents of each unfinished ticket."""
         self._sizes: dict[int, int] = {}
 
     @property
     def unused(self) -> int:
-        """The least number above those of all tickets so far."""
+        """The lowest number above all tickets so far."""
         highest: int = max([self._tickets.first - 1, *self._tickets, *self._documents, *self._sizes])
         return highest + 1
 
     def expect(self, ticket: int, size: int) -> None:
-        """There is such a ticket, of so many documents."""
+        """Registers a ticket with `size` documents."""
         self._sizes[ticket] = size
 
     def start_at(self, tickets: Iterable[int]) -> None:
-        """Of all earlier tickets only these are not done."""
+        """Marks all earlier tickets except `tickets` as done."""
         left = set(tickets)
         first = min(left, default=self.unused)
         self._tickets = DoneNumbers(first, set(range(first, self.unused)) - left)
         self._documents = {ticket: done for ticket, done in self._documents.items() if ticket in left}
 
     def left(self, ticket: int) -> int:
-        """How many documents of the ticket are not done."""
+        """Returns the number of unfinished documents of the ticket."""
         if ticket in self._tickets:
             return 0
         return self._sizes.get(ticket, 0) - len(self._documents.get(ticket, ()))
@@ -108,7 +108,7 @@ class InboxProgress:
         return place.ticket in self._tickets or place.at in self._documents.get(place.ticket, ())
 
     def done(self, places: Iterable[InboxPlace]) -> list[int]:
-        """These documents are done; returns the tickets of which they were the last."""
+        """Marks these documents as done; returns the tickets that this completes."""
         ended = []
         for ticket, at in places:
             if ticket in self._tickets:
@@ -121,7 +121,7 @@ class InboxProgress:
         return ended
 
     def position(self, places: Iterable[InboxPlace] = ()) -> dict[str, Any]:
-        """What is done once these documents are, to be stored with the commit that completes them."""
+        """Returns the position after `places` are done too, to store in the commit that completes them."""
         then = InboxProgress()
         then._tickets, then._sizes = self._tickets.copy(), dict(self._sizes)
         then._documents = {ticket: done.copy() for ticket, done in self._documents.items()}

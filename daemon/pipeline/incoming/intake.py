@@ -1,4 +1,4 @@
-"""The queue of work: for each key (a file, or a document that is no file's) the latest, and when all so far is done."""
+"""The queue of work: keeps the latest work per key (a file, or a document outside any file), and tells when all is done."""
 
 import asyncio
 import contextlib
@@ -15,34 +15,36 @@ STOPPING = "hippod is stopping; ask again when it is back"
 
 
 class Intake:
-    """A queue on the event loop. Nothing is started for a key while earlier work for it is under way.
-    `daemon.pipeline.incoming.lanes` says in which order work for different keys is taken.
+    """The queue of work. Use on the event loop only.
 
-    A line of a file has a key of its own, so that work for it replaces no other work. Lines are worked on beside each other,
-    and before what waits for their file; never beside the file itself, whose reading gives its lines anew.
+    Work for a key starts only after earlier work for that key has ended. `daemon.pipeline.incoming.lanes` determines the order
+    of different keys.
 
-    Work is numbered in the order it came, so that `drained` can tell when all that was there at a moment is done; work that
-    replaces earlier work takes its number.
+    A line of a file has its own key, so work for it replaces no other work. Lines are processed concurrently, and before
+    work that waits for their file. They are never processed concurrently with their file, whose parsing yields all lines.
+
+    Work is numbered in the order of arrival, so that `drained` knows when all work of a moment is done. Work that replaces
+    earlier work takes over its number.
     """
 
     def __init__(self, on_put: Callable[[str, str], None] = lambda _key, _source: None) -> None:
-        """`on_put` is called with the key and the source of each piece of work that comes in."""
+        """`on_put` is called with key and source of each arriving piece of work."""
         self._on_put = on_put
         self.stopping = False
-        """Whether hippod stops: nothing that comes in now will be done."""
+        """Whether hippod stops, so that work arriving now will not be done."""
         self.paused: str | None = None
-        """Why nothing is taken that could make the memory larger; None where all is."""
+        """Why `take` gives out only work that cannot enlarge the memory; None if it gives out all work."""
         self._pause, self._room = asyncio.Event(), asyncio.Event()
         self._room.set()
         self._waiting: dict[str, Work] = {}
         self._freeing: dict[str, Work] = {}
-        """Of what waits, that which makes the memory no larger."""
+        """The part of `_waiting` that cannot enlarge the memory."""
         self._lanes = Lanes()
         self._active: dict[str, Work] = {}
         self._lines: dict[str, int] = {}
-        """How much work for its lines is not done, by file."""
+        """Amount of unfinished work for lines of each file."""
         self.burst = Burst()
-        """What was done since nothing waited."""
+        """Counts the work done since the queue was last empty."""
         self._seq = 0
         self._open: set[int] = set()
         self._listeners: set[asyncio.Event] = set()
@@ -57,7 +59,7 @@ class Intake:
         acknowledgements: Iterable[Acknowledgement] = (),
         urgency: Urgency = Urgency.FRESH,
     ) -> Work:
-        """Adds work for `key`, in place of what waits for it. On the event loop only."""
+        """Adds work for `key`, and replaces waiting work for it."""
         if not self._waiting and not self._active:
             self.burst = Burst()
         self._seq += 1
@@ -68,7 +70,7 @@ class Intake:
         if earlier is not None:
             self._lanes.remove(earlier)
             work.urgency = min(urgency, earlier.urgency)
-            # Its lists go on growing: copies would make as many changes of one key cost their square.
+            # Append to the earlier work's lists: copying them for each change of a key would take quadratic time.
             earlier.inbox_places.extend(work.inbox_places)
             earlier.acknowledgements.extend(work.acknowledgements)
             work.inbox_places, work.acknowledgements, work.waiters = (
@@ -91,7 +93,7 @@ class Intake:
         return work
 
     def stop(self) -> None:
-        """NotReady for all who wait for work that is not done."""
+        """Ends the waiting for unfinished work with NotReady."""
         self.stopping = True
         for work in self.pending():
             for waiter in work.waiters:
@@ -99,7 +101,7 @@ class Intake:
                     waiter.set_exception(NotReady(STOPPING))
 
     def pause(self, reason: str) -> None:
-        """Gives out only what makes the memory no larger, until `resume`."""
+        """Gives out only work that cannot enlarge the memory, until `resume`."""
         self.paused = reason
         self._pause.set()
         self._room.clear()
@@ -115,14 +117,14 @@ class Intake:
         await self._pause.wait()
 
     async def room(self) -> None:
-        """Returns at once, or while the intake is paused when it goes on."""
+        """Returns when the intake is not paused."""
         await self._room.wait()
 
     def take(self, wanted: Work | None = None, fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """The next work (or `wanted`) whose key is free, now under way; None when there is none. `fresh_only`: none of bulk;
-        `not_from`: none of these sources.
+        """Takes and returns the next work (or `wanted`) whose key is free, or None.
 
-        While the intake is paused, only of what makes the memory no larger.
+        `fresh_only` skips bulk work, and `not_from` these sources. While the intake is paused, takes only work that cannot
+        enlarge the memory.
         """
         if wanted is not None:
             work = wanted if self.paused is None or wanted.key in self._freeing else None
@@ -139,11 +141,11 @@ class Intake:
         return work
 
     def is_superseded(self, work: Work) -> bool:
-        """Whether later work for the same key waits."""
+        """Returns whether later work for the same key waits."""
         return work.key in self._waiting
 
     def hand_over(self, work: Work) -> None:
-        """`work` is not worth doing, as later work waits: what depends on it depends on the later work from now on."""
+        """Transfers the acknowledgements, inbox places and waiters of superseded `work` to the later work for its key."""
         later = self._waiting[work.key]
         later.inbox_places = [*work.inbox_places, *later.inbox_places]
         later.acknowledgements = [*work.acknowledgements, *later.acknowledgements]
@@ -151,7 +153,7 @@ class Intake:
         work.inbox_places, work.acknowledgements, work.waiters = [], [], []
 
     def done(self, work: Work) -> None:
-        """`work` is committed, failed, or not worth doing any more."""
+        """Records that `work` is committed, failed, or superseded, and notifies its waiters."""
         if self._active.get(work.key) is work:
             del self._active[work.key]
             self._count_line(work.key, -1)
@@ -163,11 +165,11 @@ class Intake:
                 waiter.set_result(None)
 
     def busy(self, key: str) -> bool:
-        """Whether there is work for `key`, or for a line of it."""
+        """Returns whether unfinished work for `key`, or for a line of it, exists."""
         return key in self._waiting or key in self._active or key in self._lines
 
     def of(self, key: str) -> list[Work]:
-        """The work for `key`: what waits, and what is under way."""
+        """Returns the unfinished work for `key`: waiting and running."""
         return [work for work in (self._waiting.get(key), self._active.get(key)) if work is not None]
 
     @property
@@ -176,12 +178,12 @@ class Intake:
         return self._seq
 
     def waits(self, key: str, seq: int) -> bool:
-        """Whether work for `key` that came up to number `seq`, or replaced it since, waits still."""
+        """Returns whether work for `key` waits that arrived up to number `seq`, or has replaced such work."""
         work = self._waiting.get(key)
         return work is not None and work.seq <= seq
 
     def waiting_for(self, key: str) -> Work | None:
-        """The work for `key` that waits."""
+        """Returns the waiting work for `key`."""
         return self._waiting.get(key)
 
     def _free(self, key: str) -> bool:
@@ -195,24 +197,24 @@ class Intake:
                 del self._lines[file]
 
     def pending(self) -> list[Work]:
-        """Everything that is not done, in the order it came."""
+        """Returns all unfinished work, in the order of arrival."""
         return sorted([*self._active.values(), *self._waiting.values()], key=lambda work: work.seq)
 
     def sources(self) -> dict[str, str]:
-        """The source of everything that is not done, by key."""
+        """Returns the source of all unfinished work, by key."""
         return {work.key: work.source for work in (*self._active.values(), *self._waiting.values())}
 
     def source_of(self, key: str) -> str | None:
-        """None where there is no work for `key`."""
+        """Returns the source of the unfinished work for `key`, None if there is none."""
         work = self._waiting.get(key) or self._active.get(key)
         return work.source if work is not None else None
 
     def documents(self) -> int:
-        """How many keys there are, without making a set of them."""
+        """Returns the number of keys with unfinished work, without building a set of them."""
         return len(self._waiting) + sum(key not in self._waiting for key in self._active)
 
     def counts(self) -> dict[str, int]:
-        """How much is not done, by source."""
+        """Returns the amount of unfinished work by source."""
         out: dict[str, int] = {}
         for work in (*self._active.values(), *self._waiting.values()):
             out[work.source] = out.get(work.source, 0) + 1
@@ -222,7 +224,7 @@ class Intake:
         return len(self._waiting) + len(self._active)
 
     async def drained(self) -> None:
-        """Returns once all that is here now is done; what comes later is not waited for."""
+        """Returns when all work that exists now is done; does not wait for later work."""
         last = self._seq
         changed = asyncio.Event()
         self._listeners.add(changed)
@@ -243,7 +245,7 @@ class Intake:
             self._listeners.discard(changed)
 
     async def changed_within(self, seconds: float) -> None:
-        """Returns at the next change, or when the time is over."""
+        """Returns at the next change, or after `seconds`."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.changed(), seconds)
 

@@ -1,8 +1,8 @@
-"""In which order work that waits is taken: what is fresh before bulk, and in turns between sources.
+"""The order of waiting work: fresh before bulk, alternating between sources.
 
-Of one source at most `FRESH_PER_SOURCE` pieces wait in the fresh lane. Where one more comes, there is a burst (a checkout, a
-request of many documents), and one piece falls to the bulk lane: the oldest of the directory, or of the request, of which
-most waits, in either lane. So a file that is saved beside a burst, or after it, stays fresh.
+At most `FRESH_PER_SOURCE` pieces of a source wait in the fresh lane. One more indicates a burst (a checkout, a request of many
+documents), and one piece is moved to the bulk lane: the oldest of the directory or request with the most waiting pieces in
+both lanes. So a single file that is saved during or after a burst stays fresh.
 """
 
 from collections import Counter, OrderedDict
@@ -12,27 +12,27 @@ from dataclasses import dataclass
 from daemon.pipeline.work_items import Urgency, Work
 
 FRESH_PER_SOURCE = 8
-"""Pieces of a source's work that may wait in the fresh lane: some are read and committed within a second."""
+"""Pieces of a source's work that may wait in the fresh lane: few enough to be parsed and committed within a second."""
 
 FRESH_IN_A_ROW = 7
-"""After so many pieces of fresh work one of bulk is taken, if any waits: bulk is slowed, never stopped."""
+"""After this many fresh pieces one bulk piece is taken, if any waits, so that bulk work is slowed but never stopped."""
 
 Turn = tuple[str, bool]
-"""Who takes turns in a lane: a source, and apart from what its scans found, its bursts."""
+"""The unit that takes turns in a lane: a source, and whether the work belongs to its bursts."""
 
 
 Group = tuple[str, str | int]
-"""The source, and what comes in together: the documents of one request, or the files of one directory."""
+"""A source, and what arrives together: the ticket of a request, or the directory of files."""
 
 
 class Lane:
-    """Work of one urgency, in the order it came for each source; sources take turns."""
+    """Work of one urgency, in the order of arrival within each turn; turns alternate."""
 
     def __init__(self) -> None:
         self._turns: OrderedDict[Turn, OrderedDict[str, Work]] = OrderedDict()
 
     def put(self, turn: Turn, work: Work) -> OrderedDict[str, Work]:
-        """Adds work as the last of its turn; returns all of that turn."""
+        """Appends work to its turn; returns all work of that turn."""
         waiting = self._turns.setdefault(turn, OrderedDict())
         waiting[work.key] = work
         return waiting
@@ -44,8 +44,10 @@ class Lane:
             del self._turns[turn]
 
     def next(self, free: Callable[[str], bool], not_from: Container[str] = ()) -> Work | None:
-        """The next work whose key is free and whose source is not in `not_from`, which stays here. Its source has had its turn
-        then."""
+        """Returns the next work whose key is free and whose source is not in `not_from`, and ends its source's turn.
+
+        The work stays in the lane.
+        """
         for turn, waiting in self._turns.items():
             if turn[0] in not_from:
                 continue
@@ -58,7 +60,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a piece of work waits."""
+    """The position of a piece of work in the lanes."""
 
     urgency: Urgency
     turn: Turn
@@ -70,13 +72,13 @@ class _Place:
 
 
 class Lanes:
-    """All work that waits: one piece for each key."""
+    """All waiting work, one piece per key."""
 
     def __init__(self) -> None:
         self._lanes = {urgency: Lane() for urgency in Urgency}
         self._places: dict[str, _Place] = {}
         self._groups: Counter[Group] = Counter()
-        """How much of a group waits that came in as fresh, by source and group."""
+        """Waiting pieces of each group that arrived as fresh."""
         self._fresh_in_a_row = 0
 
     def put(self, work: Work) -> None:
@@ -93,8 +95,8 @@ class Lanes:
                 del self._groups[place.group]
 
     def next(self, free: Callable[[str], bool], fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
-        """The next work whose key is free, which stays here until it is removed. `fresh_only`: never bulk work.
-        `not_from`: sources to skip."""
+        """Returns the next work whose key is free; it stays until `remove`. `fresh_only` skips bulk work, `not_from` these
+        sources."""
         order = [Urgency.FRESH] if fresh_only else list(Urgency)
         if not fresh_only and self._fresh_in_a_row >= FRESH_IN_A_ROW:
             order.reverse()
@@ -122,6 +124,5 @@ def group_of(work: Work) -> Group:
 
 
 def of_burst(waiting: Iterable[Work], groups: Mapping[Group, int]) -> Work:
-    """The piece that falls to bulk where too much of one source waits: the oldest of the group of which most came in, by
-    `groups`."""
-    return max(waiting, key=lambda work: groups[group_of(work)])  # of equals, the first
+    """Returns the piece to move to bulk when too much of one source waits: the oldest of the largest group in `groups`."""
+    return max(waiting, key=lambda work: groups[group_of(work)])  # the first of equals

@@ -1,1 +1,1 @@
-"""Answers by the model: from retrieved passages, over several steps, over a working memory."""
+"""Answers by the model: from retrieved passages, in several steps, or with a working memory."""

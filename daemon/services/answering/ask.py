@@ -1,4 +1,4 @@
-"""`ask`: an answer by the model, from one retrieval or in several steps, with citations that are verified."""
+"""`ask`: an answer by the model, from one retrieval or in several steps, with verified citations."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -21,12 +21,12 @@ from store.store import Store
 
 class Answerer(Protocol):
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        """Reports each step as it happens and the answer's text as it grows. Raises an RequestError."""
+        """Answers the question. Reports each step as it happens, and the text as it grows. Raises a RequestError."""
         ...
 
 
 class AskService:
-    """The `AskPort`."""
+    """Implements `AskPort`."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class AskService:
         unread: Unread = nothing_unread,
         deep_settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`unread` says, on the event loop, what an answer of this moment leaves out of a scope."""
+        """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop."""
         self._unread = unread
         self._closed_book = ClosedBookAnswers(store, client)
         self._iterative = IterativeAnswers(store, queries, client)
@@ -54,7 +54,7 @@ class AskService:
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
     async def stream(self, request: AskRequest) -> AsyncGenerator[StepEvent | AskProgress | AskResponse, None]:
-        """What happens in each step, all of the answer's text so far, each time longer, and last the answer itself.
+        """Yields the events of each step, the answer's text so far (each time all of it), and last the answer.
 
         Closing the stream cancels the work.
         """
@@ -77,8 +77,10 @@ class AskService:
 
 
 def refuse_ineffective_options(request: AskRequest) -> None:
-    """Invalid for an option that would have no effect: it must not be ignored in silence. And for a session at an
-    earlier time: its points may be of later documents."""
+    """Raises Invalid for an option that would have no effect: options must not be ignored silently.
+
+    Raises Invalid, too, for a session with `as_of`, because the session's points may come from later documents.
+    """
     if request.session is not None and request.as_of is not None:
         raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
     retrieval = {

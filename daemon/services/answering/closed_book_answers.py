@@ -1,4 +1,4 @@
-"""Answers without retrieval: what the model knows by itself, to hold the others against ("None" in HippoRAG 2, Table 2)."""
+"""Answers without retrieval, from the model's own knowledge, as a baseline ("None" in HippoRAG 2, Table 2)."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class ClosedBookAnswers:
         self._client = client
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        """Reports the answer's text as it grows. Raises UpstreamFailed where the model fails."""
+        """Answers the question, and reports the text as it grows. Raises UpstreamFailed if the model fails."""
         began, form = time.perf_counter(), answer_form_of(request)
         limit_s = budget_of(request).seconds
         messages = reader_prompt(request.question, (), form)

@@ -1,4 +1,4 @@
-"""Deep answers: HGMem's steps over one commit, from the points of a session where one is named."""
+"""Deep answers: the steps of HGMem on one commit, starting from a session's points if the request names a session."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ from store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question under way, on one commit. `session`: the one that it continues, None where it begins a new one."""
+    """A question in progress on one commit. `session` is the session that it continues, None if it begins a new one."""
 
     request: AskRequest
     pinned: DocumentSnapshot
@@ -56,15 +56,15 @@ class DeepAnswers:
         sessions: SessionService,
         settings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`settings` are the values of `[deep]`, asked at each question."""
+        """`settings` returns the values of `[deep]`; called for each question."""
         self._store = store
         self._queries = queries
         self._client = client
         self._sessions = sessions
         self._settings = settings
         self._busy: set[str] = set()
-        """Sessions with a question under way. A second question would not know what the first finds, and the points of the
-        later one would replace the other's."""
+        """Keys of sessions with a question in progress. A second concurrent question would not see the points that the first
+        one finds, and whichever ends later would overwrite the other's points."""
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
         name = self._sessions.name(request.session) if request.session is not None else None
@@ -104,7 +104,7 @@ class DeepAnswers:
     async def _save_session(
         self, name: str, scope: Scope | None, answer: DeepAnswer, before: Session | None
     ) -> str | None:
-        """Why the session could not be saved, None where it was. The answer is given in either case."""
+        """Saves the session; returns a note if that fails, None otherwise. The answer is returned in either case."""
         memory = memory_to_json(answer.trace.memory)
         short_answer = answer.short or answer.text
         trace = answer.trace
@@ -141,7 +141,10 @@ class DeepAnswers:
 
 
 def deep_settings(request: AskRequest, configured: Mapping[str, Any]) -> DeepSettings:
-    """Those that the request names, and for the rest `configured`, the values of `[deep]`; `k`, where given, is n_d."""
+    """Returns the settings that the request names, completed by `configured`, the values of `[deep]`.
+
+    The request's `k`, if given, sets n_d.
+    """
     declared = {name: setting.default for name, setting in DEEP_SETTINGS.items()}
     values = {**declared, **configured, **({"n_d": request.k} if "k" in request.model_fields_set else {})}
     values |= request.deep_settings.model_dump(exclude_none=True)
@@ -215,7 +218,7 @@ def _passages(pinned: DocumentSnapshot, found: Sequence[FoundPassage]) -> list[R
 
 
 def _ask_session(question: _Question, answer: DeepAnswer, name: str | None) -> AskSession | None:
-    """What the session brought, and which of its points the present commit does not support any more."""
+    """Returns the state of the session before the question, and how many of its points lost their support."""
     if name is None:
         return None
     before, dropped = question.earlier or WorkingMemory(), question.session.dropped if question.session else 0
@@ -232,7 +235,7 @@ def _ask_session(question: _Question, answer: DeepAnswer, name: str | None) -> A
 
 
 def _lost_points_note(session: AskSession | None, dropped: int) -> str | None:
-    """What the answer's own note does not say of the session's points."""
+    """Returns a note about lost points of the session that the answer's own note does not contain."""
     if session is None or not (dropped or session.weakened):
         return None
     losses = []

@@ -1,4 +1,4 @@
-"""Answers from retrieved passages: from one retrieval, or from several, each thought of the model being the next query."""
+"""Answers from the passages of one retrieval, or of several, with each thought of the model as the next query."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -28,13 +28,13 @@ from store.document_snapshot import DocumentSnapshot
 from store.store import Store
 
 NEW_TITLES_MAX = 5
-"""How many titles of new passages a step reports."""
+"""Maximum titles of new passages in a step's event."""
 BAD_ANSWER_HINT = "ask again, or use a model that answers in JSON"
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderAnswer:
-    """An answer over `passages`, numbered from 1. `written` is false where it is made of thoughts."""
+    """An answer from `passages`, numbered from 1. `written` is False if it consists of the model's thoughts."""
 
     answer: qa_reader.Answer
     passages: tuple[Hit, ...]
@@ -43,7 +43,7 @@ class ReaderAnswer:
 
 
 class IterativeAnswers:
-    """Answers one question on one commit: its passages, and the documents that hold them."""
+    """Answers each question on one commit: its passages, and the documents that contain them."""
 
     def __init__(self, store: Store, queries: QueryService, client: ModelClient) -> None:
         self._store = store
@@ -51,7 +51,7 @@ class IterativeAnswers:
         self._client = client
 
     async def answer(self, request: AskRequest, report: Callable[[StepEvent | AskProgress], None]) -> AskResponse:
-        """Reports the steps (none without `steps`) and the answer's text as it grows."""
+        """Answers the question. Reports the steps (only with `steps`), and the answer's text as it grows."""
         began = time.perf_counter()
         pinned = await self._queries.pinned(request.scope, request.as_of)
         budget, form = budget_of(request), answer_form_of(request)
@@ -65,7 +65,7 @@ class IterativeAnswers:
                 found = await self._queries.retrieve(query, request, pinned, filtered)
                 remembered.extend(found.remembered)
                 return found
-            except UpstreamFailed as error:  # the encoder's server
+            except UpstreamFailed as error:  # the encoder's server failed
                 raise ModelDown(error.detail) from None
 
         def report_step(step: IterativeStep) -> None:
@@ -101,7 +101,8 @@ class IterativeAnswers:
         spending: Spending,
         tell: Callable[[str], None],
     ) -> ReaderAnswer:
-        """The answer from `passages`; `tell` gets its text as it grows. Where the model fails: what the thoughts say."""
+        """Returns the answer from `passages`; `tell` receives its text as it grows. Falls back to the thoughts if the model
+        fails."""
         allowed = f"no more than {spending.budget.tokens:,} tokens were allowed"
         if len(passages) < len(iterated.passages) and not passages:
             return _unwritten(iterated, f"the answer could not be written: {allowed}")
@@ -126,7 +127,7 @@ def _remembered(tokens: Sequence[tuple[int, int]]) -> QueryCost | None:
 
 
 def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> UpstreamFailed | TimedOut:
-    """What a client is told of an answer that could not be written."""
+    """Returns the error for an answer that could not be written."""
     if isinstance(error, TimeoutError):
         return TimedOut(f"the answer was not written within the {limit_s:g} s allowed")
     if isinstance(error, BadAnswer):
@@ -135,7 +136,7 @@ def failure_of(error: ModelError | TimeoutError | None, limit_s: float) -> Upstr
 
 
 def _unwritten(iterated: IterativeResult, note: str) -> ReaderAnswer:
-    """What can be said without the model: the thoughts, else which passages were found."""
+    """Returns an answer that needs no model: the thoughts, or else the titles of the passages."""
     text, cited = answer_from_thoughts(iterated)
     if not text:
         cited = iterated.passages
@@ -158,7 +159,7 @@ def _passage(hit: Hit, *, text: bool) -> dict[str, Any]:
 
 
 def _step(step: IterativeStep) -> dict[str, Any]:
-    """The step as JSON. A passage has its text where the step found it, and not in the list of the best."""
+    """Returns the step as JSON. Its passages have texts in `found`, but not in `passages`, the best so far."""
     return {
         "number": step.number,
         "query": step.query,
@@ -177,7 +178,7 @@ def _step(step: IterativeStep) -> dict[str, Any]:
 
 
 def _retrieved(pinned: DocumentSnapshot, iterated: IterativeResult) -> list[RetrievedPassage]:
-    """What all steps found, merged as for the answer but none left out; with one step, what it found in its order."""
+    """Returns all passages that the steps found, merged as for the answer but complete; of one step, in its own order."""
     found = [hit for step in iterated.steps for hit in (*step.found, *step.deeper)]
     hits = found if len(iterated.steps) == 1 else merge_hits([], found, len(found))
     return [retrieved_passage(pinned, rank, hit, hit.versions) for rank, hit in enumerate(hits, 1)]

@@ -1,4 +1,4 @@
-"""Answers judged by the model, for evaluations. Nothing of the memory is read."""
+"""Judges answers with the model, for evaluations. Uses nothing from the memory."""
 
 from daemon.contract.answering.judge import Criterion, JudgeRequest, JudgeResponse
 from daemon.contract.http.problem import FieldError
@@ -11,7 +11,7 @@ from memory.llm.token_estimates import reply_tokens
 
 
 class JudgeService:
-    """The `JudgePort`."""
+    """Implements `JudgePort`."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client

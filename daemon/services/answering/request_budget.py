@@ -1,4 +1,4 @@
-"""How many steps a request allows, what they may cost, and what answer it wants."""
+"""Derives the maximum steps, the budget and the form of the answer from a request."""
 
 from dataclasses import replace
 
@@ -10,21 +10,22 @@ from memory.answering.working_memory.records.trace import DEEP_CALLS_PER_STEP, D
 
 DEEP_STEPS = DeepSettings().steps
 QUICK_CALLS_PER_STEP = 4
-"""As `DEEP_CALLS_PER_STEP`, where a step asks for judgement, concerns and subqueries at once; also of an iterative question."""
+"""Like `DEEP_CALLS_PER_STEP`, if one call per step yields judgement, concerns and subqueries; also for iterative questions."""
 ITERATIVE_STEPS = Budget().calls // QUICK_CALLS_PER_STEP
 UNLIMITED_S = 7 * 86400.0
-"""As good as no limit."""
+"""Practically unlimited."""
 
 
 def steps_of(request: AskRequest) -> int:
-    """How many steps at most."""
+    """Returns the maximum number of steps."""
     return request.steps or (DEEP_STEPS if request.deep else 1)
 
 
 def budget_of(request: AskRequest) -> Budget:
-    """Where the client sets no limit, as many calls a step as the default budget has for its steps, and no fewer than those.
+    """Returns the request's budget. Limits that the client does not set have defaults.
 
-    A question of one step has no limit of time: the client's timeout says how long a model may be silent.
+    The default number of calls is proportional to the steps, and at least that for the default number of steps. A question of
+    one step has no time limit: the client's timeout limits how long a model may be silent.
     """
     default = Budget() if request.deep or request.steps is not None else Budget(seconds=UNLIMITED_S)
     if request.deep:
@@ -39,7 +40,7 @@ def budget_of(request: AskRequest) -> Budget:
 def _calls(request: AskRequest) -> int:
     if not request.deep:
         return QUICK_CALLS_PER_STEP * max(steps_of(request), ITERATIVE_STEPS)
-    # Step 0, the question itself, is one more; and so is each answer before the last.
+    # Step 0, the question itself, adds one. With `each_step`, each step adds a call for its answer.
     retrievals = max(steps_of(request), DEEP_STEPS) + 1
     per_step = QUICK_CALLS_PER_STEP if request.quick else DEEP_CALLS_PER_STEP
     return (per_step + request.each_step) * retrievals

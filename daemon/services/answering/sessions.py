@@ -1,4 +1,4 @@
-"""Sessions as the API shows them; how long they live, and that they forget what the memory forgets."""
+"""The API's sessions: lists and removes them, and drops expired sessions and points whose passages are gone."""
 
 import asyncio
 import json
@@ -28,35 +28,38 @@ log = structlog.get_logger()
 
 
 def session_key(name: str, scope: Scope | None) -> str:
-    """What the store knows a session by. A session is of one part of the memory, and of a client that sees a part: under the
-    same name each has its own."""
+    """Returns the store's key of a session. Each scope, and each client that sees a part of the memory, has separate sessions,
+    even with the same name."""
     if scope is None:
         return name
     return f"~{_owner(scope)}~{sha256(f'{asked_scope(scope)} {name}'.encode()).hexdigest()[:32]}"
 
 
 def _owner(scope: Scope | None) -> str:
-    """A client that sees a part, by its name and what it sees: with other labels it begins anew. Empty for all others."""
+    """Returns a digest of a restricted client's name and labels, so that new labels mean new sessions; "" for all others."""
     if not isinstance(scope, ClientScope):
         return ""
     return sha256(json.dumps([scope.client, scope.visible]).encode()).hexdigest()[:16]
 
 
 def _owner_of(key: str) -> str:
-    """The `_owner` of a session by its key."""
+    """Returns the `_owner` that a session's key contains."""
     return key[1:].partition("~")[0] if key.startswith("~") else ""
 
 
 def asked_scope(scope: Scope | None) -> str:
-    """The scope as it was asked for, as JSON; empty for none."""
+    """Returns the requested scope, without the client's restriction, as JSON; "" if there is none."""
     fields = {name: getattr(scope, name) for name in Scope.model_fields} if scope is not None else {}
     asked = Scope(**fields)
     return asked.model_dump_json() if asked != Scope() else ""
 
 
 class SessionService:
-    """The `SessionPort`, and what deep questions keep their points with. `keep_s`: seconds after its last question
-    that a session goes; asked at each use, as it can change while the daemon runs."""
+    """Implements `SessionPort`, and stores the points of deep questions.
+
+    `keep_s` returns the seconds that a session lives after its last question. It is called at each use, because it may change
+    while the daemon runs.
+    """
 
     def __init__(self, store: Store, keep_s: Callable[[], float], scopes: ScopeService) -> None:
         self._store = store
@@ -64,15 +67,15 @@ class SessionService:
         self._sessions = Sessions(store.folder, check=store.check_folder)
         self._keep_s = keep_s
         self._writing = threading.Lock()
-        """Held from reading a session until it is written: a sweep must not bring back what a question has replaced."""
+        """Held from reading a session until writing it, so that a sweep does not undo the changes of a question."""
 
     @staticmethod
     def name(text: str) -> str:
-        """One spelling of a name that Unicode can write in several."""
+        """Returns the name in Unicode's normal form NFC, so that equal names have one spelling."""
         return unicodedata.normalize("NFC", text)
 
     def load(self, key: str, name: str) -> Session | None:
-        """None where there is none, or it has expired. Invalid where its file cannot be read."""
+        """Returns the session, or None if it does not exist or has expired. Raises Invalid if its file is damaged."""
         try:
             session = self._sessions.load(key)
             if session is not None:
@@ -86,7 +89,7 @@ class SessionService:
             ) from None
         if session is not None and self._sessions.expired(session, self._keep_s()):
             with self._writing:
-                session = self._sessions.load(key)  # unless it was written anew just now
+                session = self._sessions.load(key)  # it may just have been used again
                 if session is not None and self._sessions.expired(session, self._keep_s()):
                     self._sessions.remove(key)
                     return None
@@ -102,8 +105,11 @@ class SessionService:
         answer: str,
         before: Session | None,
     ) -> bool:
-        """Durable when it returns. False, and nothing is kept, where the session that there was `before` has been removed
-        meanwhile: what is kept would bring its points back. Raises OSError."""
+        """Saves the session durably; returns whether it did.
+
+        Returns False, without saving, if the session `before` has been removed since: saving would bring its points back.
+        Raises OSError.
+        """
         with self._writing:
             key, within = session_key(name, scope), asked_scope(scope) or None
             if before is not None and not self._sessions.exists(key):
@@ -118,8 +124,11 @@ class SessionService:
         return await asyncio.to_thread(self._remove, names, scope)
 
     def in_sight(self, memory: WorkingMemory, scope: Scope | None, snapshot: Snapshot) -> WorkingMemory:
-        """Of the points of a client's session those that rest on nothing but passages of `snapshot`, which is that of `scope`:
-        what was put into other words may be of any of them. All points where the client sees all."""
+        """Returns a restricted client's points whose passages are all in `snapshot`, which must be that of `scope`.
+
+        A point's wording may come from any of its passages, so one invisible passage is enough to drop it. Returns all points
+        if the client sees everything.
+        """
         if not isinstance(scope, ClientScope):
             return memory
         points = (p for p in memory.points if all(snapshot.passage_row(id) is not None for id in p.passages))
@@ -133,14 +142,14 @@ class SessionService:
         return SessionList(sessions=sorted(entries, key=lambda entry: (entry.name, str(entry.scope or ""))))
 
     def _keys(self, scope: Scope | None) -> list[str]:
-        """Those of the client that `scope` is of."""
+        """Returns the keys of the sessions of the client behind `scope`."""
         whose = _owner(scope)
         return [key for key in self._sessions.keys() if _owner_of(key) == whose]  # noqa: SIM118 - no mapping
 
     def _remove(self, names: Sequence[str], scope: Scope | None) -> RemoveSessionsResponse:
-        """Those of each name, whatever part of the memory they are of."""
+        """Removes the sessions with these names, in all scopes of the client."""
         wanted = [self.name(name) for name in names]
-        with self._writing:  # a sweep under way would write back what it has read
+        with self._writing:  # a concurrent sweep would write back a session that it has read
             by_name: dict[str, list[str]] = {}
             for key in self._keys(scope):
                 by_name.setdefault(self._name_of(key), []).append(key)
@@ -165,7 +174,7 @@ class SessionService:
             points = [point.description for point in memory.points]
         except (SessionDamaged, BadTrace) as error:
             return SessionEntry(name=key, error=str(error))
-        # Nobody knows any more what an earlier answer of a client rests on, and whether the client still sees that.
+        # Old answers do not record their passages, so it is unknown whether a restricted client may still see them.
         with_answers = not isinstance(scope, ClientScope)
         return SessionEntry(
             name=session.name,
@@ -187,8 +196,10 @@ class SessionService:
         )
 
     def sweep(self) -> None:
-        """Removes what has expired, and from the others the points that no passage supports any more: what a deleted
-        document said must not live on in a session. Never raises for one session's trouble."""
+        """Removes expired sessions, and points that no passage supports any more.
+
+        So the content of a removed document does not survive in a session. Errors of one session are logged, not raised.
+        """
         for key in self._sessions.keys():  # noqa: SIM118 - no mapping
             with self._writing:
                 self._sweep(key)
@@ -203,8 +214,8 @@ class SessionService:
                 log.info("session_expired", session=session.name)
                 return
             memory = memory_from_json(session.memory)
-            now = self._store.snapshot()  # taken after the session: never older than it
-            # What a client may not see any more shows by the passages that a point rests on, so none of them may be struck.
+            now = self._store.snapshot()  # taken after the session was read, so never older
+            # Whether a restricted client may see a point is determined by its passages, so keep all of them or drop the point.
             supported = drop_unsupported_points(memory, now, wholly=_owner_of(key) != "")
             if supported != memory:
                 dropped = len(memory.points) - len(supported.points)
@@ -218,10 +229,10 @@ def _utc(seconds: float) -> datetime:
 
 
 def drop_unsupported_points(memory: WorkingMemory, snapshot: Snapshot, wholly: bool = False) -> WorkingMemory:
-    """The points with those of their passages that live in `snapshot`; a point without any is left out, and with `wholly` one
-    without some.
+    """Returns the points with their passages limited to `snapshot`. Drops a point without passages.
 
-    Entities are not looked at, as a question does: the graph may lack them for as long as a model takes to read a passage.
+    With `wholly`, drops a point that has lost any passage. Unlike a question, this does not check the points' entities: the
+    graph may lack them while a model has not extracted a passage yet.
     """
     points = []
     for point in memory.points:

@@ -1,1 +1,1 @@
-"""What is answered about documents: adding, listing, showing, their states, and what waits to be read."""
+"""Services for documents: adding, listing and showing them, their states, and a note about those not indexed yet."""

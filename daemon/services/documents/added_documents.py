@@ -1,4 +1,4 @@
-"""The URI of a document that is added, and what it must have to be accepted."""
+"""Validates added documents and derives their URIs."""
 
 import json
 from hashlib import blake2b
@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 ID_CHARS_MAX = 1024
 Problem = tuple[str, str]
-"""The field that is wrong, and what is allowed."""
+"""The wrong field, and what is allowed in it."""
 
 
 def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
-    """What is wrong with the document, if anything, and its URI: `added:` and its id, else a digest of its content."""
+    """Returns what is wrong with the document, if anything, and its URI: `added:` with its id or a digest of its content."""
     identity = document.get("id")
     if identity is None:
         identity = document.get("idx")
@@ -35,7 +35,7 @@ def check_document(document: dict[str, Any]) -> tuple[Problem | None, str]:
 
 
 def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[Problem | None, list[str]]:
-    """The labels that a client gives a document that may give those `allowed`; a client of one label need not say it."""
+    """Returns the document's labels, which a client may choose from `allowed`; a client with one label may omit them."""
     given = document.get("labels")
     if given is None and len(allowed) == 1:
         return None, list(allowed)
@@ -53,5 +53,5 @@ def document_labels(document: dict[str, Any], allowed: frozenset[str]) -> tuple[
 
 
 def added_uri(identity: str) -> str:
-    """`added:` and the id, with what has a meaning in URIs percent-encoded."""
+    """Returns `added:` and the id, with characters that have a meaning in URIs percent-encoded."""
     return "added:" + quote(identity.encode("utf-8", "surrogatepass"), safe="/:@!$&'()*+,;=~-._ ").replace(" ", "%20")

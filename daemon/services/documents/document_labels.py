@@ -1,4 +1,4 @@
-"""The labels of a document, by which scopes and clients choose; and the URIs of what a client adds that sees a part."""
+"""The labels of documents, which scopes and clients select by, and URIs of documents added by restricted clients."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -8,18 +8,18 @@ from daemon.sources.base import LabelsBySource, SourceLabels
 from store.types import Document
 
 UNCONFIGURED = SourceLabels()
-"""The labels of a source that the configuration does not name, such as `added`: each document's own."""
+"""Labels of a source without configuration, such as `added`: only those of each document."""
 
 _LABELLED = "added:["
-"""How the URI begins of a document that was added by a client that sees a part. An id never gives it: `[` is percent-encoded
-there."""
+"""Prefix of the URI of a document that a restricted client added. An id cannot produce it, because `[` is percent-encoded in
+ids."""
 
 
 def labels_of(document: Document, of_source: Mapping[str, SourceLabels]) -> set[str]:
-    """The labels of a document: those of its source, and its own, from the field `labels`; or those in its URI alone.
+    """Returns the labels of a document: its source's and those in its metadata's `labels`, or only those in its URI.
 
-    Its own do not count if its source's setting `labels_from_documents` is false. If its URI has labels, only these count:
-    a client that sees a part cannot give others' labels, and a file that it adds may hold documents that state any.
+    Labels in the metadata count unless the source's setting `labels_from_documents` is false. If the URI contains labels, only
+    these count: a restricted client must not assign other labels, and a file that it adds may contain any.
     """
     if document.uri.startswith(_LABELLED):
         return _labels_in(document.uri)
@@ -33,7 +33,7 @@ def _own_labels(document: Document, source: SourceLabels) -> list[str]:
 
 
 def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Callable[[Document], bool]:
-    """Whether a document has one of `labels`, as `labels_of` says. A scope asks this of every document."""
+    """Returns a predicate: whether a document has one of `labels` (see `labels_of`). Scopes apply it to every document."""
     wanted = frozenset(labels)
     whole_sources = {name for name, mine in of_source.items() if not wanted.isdisjoint(mine.labels)}
 
@@ -48,13 +48,16 @@ def has_any(labels: Iterable[str], of_source: Mapping[str, SourceLabels]) -> Cal
 
 
 def sees(sources: Callable[[], LabelsBySource], labels: AbstractSet[str], document: Document) -> bool:
-    """Whether one who sees `labels` sees the document, by the labels that sources have now."""
+    """Returns whether a client with `labels` sees the document, using the labels that sources have now."""
     return not labels.isdisjoint(labels_of(document, dict(sources())))
 
 
 def labelled_uri(uri: str, labels: Iterable[str]) -> str:
-    """`added:[hr]/7` of `added:7`. Clients that share the labels share the document, and no other client can name it: so
-    nothing that one does not see is ever replaced by what it adds, nor does it hear that such a thing is there."""
+    """Returns the URI with labels, for example `added:[hr]/7` for `added:7`.
+
+    Clients that share the labels share the document, and no other client can name it. So a client neither replaces documents
+    that it does not see, nor learns that they exist.
+    """
     named = ",".join(sorted(quote(label, safe="") for label in set(labels)))
     return f"{_LABELLED}{named}]/{uri.removeprefix('added:')}"
 

@@ -1,4 +1,4 @@
-"""How answers refer to documents and to the passages in them."""
+"""References from answers to documents and their passages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from store.types import Document
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """The documents that hold a passage. `document` is the first by URI, None where a commit has just removed the last."""
+    """The documents that contain a passage. `document` is the first by URI; None if a commit has just removed the last."""
 
     title: str
     uris: Sequence[str]
@@ -22,19 +22,19 @@ class PassageSource:
 
     @property
     def uri(self) -> str:
-        """The first document's URI; empty where there is none."""
+        """The URI of the first document, "" if there is none."""
         return self.uris[0] if self.uris else ""
 
 
 def passage_source(naming: DocumentLookup, id: str, title: str) -> PassageSource:
-    """Where the passage `id` stands as of `naming`. Its own `title` counts, else the document's."""
+    """Returns the documents that contain passage `id`, with the passage's own title or else the first document's."""
     uris = naming.documents_with_passage(id)
     document = naming.document(uris[0]) if uris else None
     return PassageSource(title or (document.title if document else ""), uris, document)
 
 
 def other_documents(naming: DocumentLookup, source: PassageSource, versions: Sequence[str]) -> list[str]:
-    """The URIs of the other documents with the passage, then of those with its older `versions` (passage ids)."""
+    """Returns URIs of the other documents with the passage, followed by documents with its older `versions` (passage ids)."""
     uris = [*source.uris, *(uri for id in versions for uri in naming.documents_with_passage(id))]
     return [uri for uri in dict.fromkeys(uris) if uri != source.uri]
 
@@ -71,7 +71,7 @@ def retrieved_passage(
 
 
 def document_entry(document: Document) -> DocumentEntry:
-    """A document as `hippoctl ls` lists it."""
+    """Returns the document as an entry of `hippoctl ls`."""
     return DocumentEntry(
         uri=document.uri,
         title=document.title,

@@ -1,4 +1,4 @@
-"""`add`, `rm`, `ls`, `retry`: documents as people and programs see them."""
+"""`add`, `rm`, `ls`, `retry`, `confirm`: requests of clients about documents."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ from store.store import Store
 from store.types import Document, State
 
 FIELD_ERRORS_MAX = 20
-"""Documents of a request of which is said what is wrong with them; the others are counted."""
+"""Maximum invalid documents whose errors a response contains. Further ones are only counted."""
 
 
 Holds = Callable[[Document], bool]
@@ -48,18 +48,18 @@ Holds = Callable[[Document], bool]
 
 @dataclass(slots=True)
 class _SortedDocuments:
-    """A request's documents. Of those with one URI the last is what counts, whether it adds or deletes."""
+    """A request's documents, as additions and removals. Of several documents with one URI the last one counts."""
 
     added: list[AddedDocument] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     uris: list[str] = field(default_factory=list)
-    """Of all, as often as they were sorted_documents: what adds first."""
+    """URIs of all documents of the request, with repetitions: additions first, then deletions."""
     wrong: int = 0
     errors: list[FieldError] = field(default_factory=list)
 
 
 class DocumentService:
-    """The `DocumentPort`."""
+    """Implements `DocumentPort`."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class DocumentService:
         return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
 
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
-        """Refuses a followed folder: its files would be read again."""
+        """Removes a source's documents. Raises Conflict for a followed folder, whose files would be parsed again."""
         holds = self._scopes.holds(scope) if scope is not None else None
         in_sight = await asyncio.to_thread(self._documents_of, request.source, holds)
         named = [each for each in self._sources if each.name == request.source]
@@ -136,14 +136,14 @@ class DocumentService:
         return sorted((each for each in documents if holds is None or holds(each)), key=lambda each: each.uri)
 
     def _in_sight(self, uri: str, holds: Holds | None) -> list[str]:
-        """What `uri` names for one who sees what `holds` accepts: itself, of a file the lines that are in sight, or nothing."""
+        """Returns the URIs that `uri` names, as far as `holds` accepts them: the document, or the visible lines of a file."""
         if holds is None:
             return [uri] if self._exists(uri) else []
         named = {uri, *self._pipeline.documents_by_file.of(uri)}
         documents = [document for each in sorted(named) if (document := self._store.document(each)) is not None]
         source = documents[0].source if documents else self._pipeline.intake.source_of(container_uri(uri))
         if source is not None and holds(Document(uri, source)):
-            return [uri]  # all of the source is in sight, also what is being read now
+            return [uri]  # the whole source is visible, including documents that are being parsed
         return [document.uri for document in documents if holds(document)]
 
     def _exists(self, uri: str) -> bool:
@@ -192,7 +192,7 @@ class DocumentService:
         return ConfirmResponse(source=source, documents=documents)
 
     def retry_due(self, now: float) -> None:
-        """Tries what is due, on the event loop: failed documents, and passages that the model could not read."""
+        """Retries failed documents and passages whose next attempt is due. Call it on the event loop."""
         self.retry_failed(lambda document: document.next_try is not None and document.next_try <= now)
         self._extraction_queue.retry(lambda _id, due: due is not None and due <= now)
 
@@ -210,7 +210,7 @@ class DocumentService:
         return DocumentList(documents=wanted[: request.limit], next=wanted[request.limit - 1].uri if more else None)
 
     def _retry_passages(self, wanted: set[str] | None, holds: Holds | None) -> int:
-        """Returns of how many documents."""
+        """Retries failed passages; returns the number of affected documents."""
 
         def documents_of(id: str) -> list[str]:
             uris = self._store.documents_to_extract(id)
@@ -222,9 +222,9 @@ class DocumentService:
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Tries the failed documents that are `wanted` again, on the event loop; returns how many.
+        """Retries the failed documents that are `wanted`; returns how many. Call it on the event loop.
 
-        Where work came for a document since it failed, that is a try already, or better than one.
+        Skips a document for which new work exists, since that is a retry already or replaces the document.
         """
         seen: set[str] = set()
         requeued = 0
@@ -234,8 +234,7 @@ class DocumentService:
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)
-                # The reader finds out what the file is now; the fingerprint is taken there. The inode is the one whose
-                # names the reconciler has looked at.
+                # The reader determines the file's present fingerprint. The inode is that whose names the reconciler checked.
                 position = self._store.positions.get(key)
                 inode = Fingerprint.from_json(position).inode if position else -1
                 task = FileChanged(key, path_of(key), document.source, Fingerprint(-1, -1, inode))
@@ -249,8 +248,10 @@ class DocumentService:
 
 
 def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] | None = None) -> _SortedDocuments:
-    """For a thread: naming and writing 100,000 documents takes most of a second. `labels`: those of a client that sees a
-    part, None for one that sees all."""
+    """Validates documents, and separates additions from removals. `labels` are those of a restricted client, None for others.
+
+    Runs in a thread: for 100,000 documents it takes almost a second.
+    """
     sorted_documents = _SortedDocuments()
     last: dict[str, dict[str, Any]] = {}
     deletions: list[str] = []
@@ -279,7 +280,10 @@ def _sort_documents(documents: Sequence[dict[str, Any]], labels: frozenset[str] 
 
 
 def committed_since(document: Document, since: datetime | None) -> bool:
-    """Compares times as they are shown, in microseconds: the stored one may be earlier by less than that."""
+    """Returns whether the document was committed at or after `since`.
+
+    Compares times as they are displayed, in microseconds, because the stored time has a finer resolution.
+    """
     if since is None:
         return True
     committed_at = utc_time(document.committed_at)

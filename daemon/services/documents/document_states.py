@@ -1,7 +1,8 @@
-"""The state of each document as `ls`, `status`, `show` and the page tell it: what the store has, under what is under way.
+"""The present state of each document: the state in the store, overridden by work in progress.
 
-A document that is being read anew is pending, whatever became of it before. One whose passage the model could not read is
-failed, though the store has it indexed. Everything that counts or lists documents asks here, so that the numbers agree.
+A document that is being parsed again is pending, whatever its state was. A document with a passage that the model could not
+extract is failed, although the store has it as indexed. `ls`, `status`, `show` and the page all use this module, so that their
+numbers agree.
 """
 
 import time
@@ -27,7 +28,7 @@ from store.types import Document, State
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """`indexed`: documents that can be found, those among them that are being read anew included."""
+    """Numbers of documents by state. `indexed` counts documents that queries find, including those being parsed again."""
 
     indexed: int
     pending: int
@@ -39,8 +40,10 @@ class DocumentCounts:
 
 
 class DocumentStates:
-    """`now` is called on the event loop. `next_retry`: when what has failed is looked through next, in Unix seconds; None where
-    that is switched off."""
+    """Creates `CurrentStates`. Call `now` on the event loop.
+
+    `next_retry` returns when failed documents are next retried, in Unix seconds; None if automatic retries are off.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class DocumentStates:
         self._next_retry = next_retry
 
     def now(self) -> "CurrentStates":
-        """What is under way at this moment."""
+        """Returns the states at this moment."""
         return CurrentStates(
             self._store,
             self._pipeline.intake.sources(),
@@ -66,7 +69,7 @@ class DocumentStates:
 
 
 class CurrentStates:
-    """What is under way at one moment, to be laid over the documents in any thread."""
+    """The work in progress at one moment, combined with the store's documents. May be used in any thread."""
 
     def __init__(
         self,
@@ -76,14 +79,14 @@ class CurrentStates:
         next_retry: float | None,
         can_retry: Callable[[Document], bool],
     ) -> None:
-        """`under_way`: the source of what is being read, by URI."""
+        """`under_way` maps each URI that is being parsed to its source."""
         self._store = store
         self._under_way = under_way
         self._extraction = extraction
         self._next_retry = next_retry
         self._can_retry = can_retry
 
-    # In the thread that asks: with a first index under way these are many.
+    # Computed in the caller's thread, because these are many during a first index.
 
     @cached_property
     def _pending(self) -> frozenset[str]:
@@ -110,11 +113,11 @@ class CurrentStates:
         )
 
     def coming(self, uri: str) -> Document:
-        """What is known of a document that is being read for the first time."""
+        """Returns what is known of a document that is being parsed for the first time."""
         return Document(uri, self._under_way.get(uri, ""), state=State.PENDING)
 
     def counts_of(self, holds: Callable[[Document], bool]) -> DocumentCounts:
-        """As `counts`, of the documents that `holds` accepts."""
+        """Like `counts`, but only for the documents that `holds` accepts."""
         seen = [document for document in self._store.documents() if holds(document)]
         known = {document.uri for document in seen}
         pending = {uri for uri in self._pending if uri in known or self._is_new(uri, holds)}
@@ -128,7 +131,7 @@ class CurrentStates:
         )
 
     def _count_skipped(self, documents: Iterable[Document]) -> dict[str, int]:
-        """By reason, without documents that are being read again."""
+        """Returns the counts by reason, without documents that are being parsed again."""
         counts = Counter(each.code or FailureCode.OTHER.value for each in documents if each.uri not in self._pending)
         return dict(sorted(counts.items()))
 
@@ -140,14 +143,14 @@ class CurrentStates:
         return document is not None and document.state is State.FAILED
 
     def entries(self) -> dict[str, DocumentEntry]:
-        """Every document, and what is to become one, by URI."""
+        """Returns the entries of all documents, including those not committed yet, by URI."""
         entries = {document.uri: self.entry(document) for document in self._store.documents()}
         for uri in self._pending - entries.keys():
             entries[uri] = DocumentEntry(uri=uri, title="", state=DocumentState.PENDING, passages=0, attempts=0)
         return entries
 
     def entry(self, document: Document) -> DocumentEntry:
-        """As `ls` lists it."""
+        """Returns the document as an entry of `ls`."""
         entry = document_entry(document)
         if document.uri in self._pending:
             return entry.model_copy(update={"state": DocumentState.PENDING})
@@ -159,14 +162,14 @@ class CurrentStates:
         return entry
 
     def retriable(self) -> set[str]:
-        """URIs of documents that have failed or are being read anew already, and of files that hold one."""
+        """Returns the URIs of documents that have failed or are being parsed again, and of files that contain one."""
         failed = {document.uri for document in self._store.documents() if document.state is State.FAILED}
         return failed | {container_uri(uri) for uri in failed} | self._pending | self._unread.keys()
 
     def next_try_at(self, document: Document) -> datetime | None:
-        """When a failed document is tried again by itself; None where it is not, or where that is under way.
+        """Returns when a failed document is retried automatically; None if it is not, or if the retry is in progress.
 
-        Not before the next time that what has failed is looked through: a time that has passed says nothing.
+        The time is never earlier than the next automatic retry of failed documents, or than the present.
         """
         if document.uri in self._pending or container_uri(document.uri) in self._under_way:
             return None

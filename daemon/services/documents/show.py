@@ -1,4 +1,4 @@
-"""`show`: one document, passage, triple or phrase, and what it is connected to."""
+"""`show`: a document, passage, triple or phrase, with its connections."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -34,9 +34,9 @@ def show(
     limit: int,
     states: CurrentStates,
 ) -> ShowResponse | None:
-    """What `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase; None if nothing.
+    """Returns what `key` names: a document's URI, a passage's id, a triple as a JSON array, or a phrase. None if unknown.
 
-    `extraction_of`: the state of the local extraction from a passage, by its id.
+    `extraction_of` returns the state of the local extraction of a passage, by the passage's id.
     """
     document = memory.document(key)
     snapshot = memory.snapshot
@@ -172,7 +172,7 @@ def _columns(view: MatrixView, rows: list[int]) -> list[int]:
 
 
 def _statements(snapshot: Snapshot, passages: list[int]) -> list[int]:
-    """The rows of the statements of some passages; mention edges are no facts and are not shown."""
+    """Returns the rows of the passages' statements. Mention edges state no fact and are not shown."""
     return [row for row in _columns(snapshot.incidence, passages) if snapshot.is_statement[row]]
 
 

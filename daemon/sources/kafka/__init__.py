@@ -1,1 +1,1 @@
-"""Followed Kafka topics: from messages to documents in the pipeline."""
+"""Followed Kafka topics: turns messages into documents for the pipeline."""

@@ -1,4 +1,4 @@
-"""Messages that cannot be read, on their way to the dead-letter topic; only then their offsets are committed."""
+"""Sends unreadable messages to the dead-letter topic; their offsets are committed only after that."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,16 +16,16 @@ from consumers.kafka.settings import KafkaSettings
 from consumers.types import ParsedDocument
 
 RETRY_DELAY_S = 2.0
-"""Between tries to send."""
+"""Pause between attempts to send."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """`document` says why it cannot be read. `acknowledgements`: the message's, and those of others that end with it.
+    """`document` contains the error. `acknowledgements` are the message's own and those of other messages that end with it.
 
-    `read`: the documents that the message gave nevertheless.
+    `read` contains the URIs of documents that the message yielded nevertheless.
     """
 
     message: KafkaMessage
@@ -35,11 +35,11 @@ class UnreadableMessage:
 
 
 Sent = Callable[[UnreadableMessage, ParsedDocument | None], Awaitable[None]]
-"""Called once a message is sent; with a document that says why, where the topic refuses it for good."""
+"""Called after a message was sent. If the topic refuses it for good, the second argument is a document with the error."""
 
 
 class DeadLetterQueue:
-    """On the event loop; sends in a thread of its own."""
+    """Queues unreadable messages. Use on the event loop only; it sends in its own thread."""
 
     def __init__(self, settings: KafkaSettings, topic: str, sent: Sent) -> None:
         self._topic = topic
@@ -48,7 +48,7 @@ class DeadLetterQueue:
         self._waiting: asyncio.Queue[UnreadableMessage] = asyncio.Queue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dead letters")
         self.problem: str | None = None
-        """Why letters wait, if they do."""
+        """Why messages wait to be sent, None if they do not."""
 
     def put(self, unreadable: UnreadableMessage) -> None:
         self._waiting.put_nowait(unreadable)
@@ -58,7 +58,7 @@ class DeadLetterQueue:
         self._thread.shutdown(wait=False)
 
     async def run(self) -> None:
-        """Sends until cancelled."""
+        """Sends messages until cancelled."""
         while True:
             letters = [await self._waiting.get()]
             while not self._waiting.empty():

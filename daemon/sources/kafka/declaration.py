@@ -1,4 +1,4 @@
-"""Followed Kafka topics: `[[kafka]]`. kafka-python is imported only where topics are followed."""
+"""Followed Kafka topics: `[[kafka]]`. Imports kafka-python only if topics are followed."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _URI_BEGINNING = re.compile(r"[a-z][a-z0-9+.-]*:.*")
 _ARTICLES = re.compile(r"(kafka://[^/#]+)/")
 ANY_TOPIC = ("kafka://",)
-"""Documents of every topic that is not followed itself."""
+"""Prefixes of the URIs of documents from any topic. The claims of followed topics take precedence."""
 
 
 class KafkaSection(Section):
@@ -30,39 +30,39 @@ class KafkaSection(Section):
     topics: Names
     group: Annotated[str, Field(min_length=1)] = "hippod"
     format: Literal["json", "text", "records"] = "json"
-    """Articles as JSON or text; or records, which were read elsewhere."""
+    """Messages are articles as JSON or text, or records, which another machine parsed."""
     uris: Names = ANY_TOPIC
-    """Of `records`: how the URIs begin of documents that the topics may bring, beside those that a folder or topic owns."""
+    """With `records`: prefixes of the URIs of documents that the topics may bring, except those of a folder or topic."""
     start: Literal["earliest", "latest"] = "earliest"
-    """Where to begin in a topic that the store has no position for."""
+    """Where to begin in a topic without a position in the store."""
     labels: Labels = ()
-    """Labels of all its documents, for scopes."""
+    """Labels of all documents of the topics, used by scopes."""
     labels_from_documents: bool = True
-    """Whether the labels that a document states itself count too."""
+    """Whether labels in a document's metadata also count."""
     dead_letter: OptionalText = None
-    """Topic that takes the messages which cannot be read."""
+    """Topic to which unreadable messages are sent."""
     buffer_messages: Count = 4000
-    """Messages that may be fetched and not committed; beyond, the partitions rest."""
+    """Maximum messages that are fetched and not committed; beyond it, fetching pauses."""
     buffer_bytes: Bytes = 64 * MiB
-    """The same in bytes."""
+    """Maximum bytes of these messages."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Passed on to kafka-python."""
+    """Options for kafka-python."""
 
     @property
     def source_name(self) -> str:
-        """What `status` calls the topics, and the `source` of their documents."""
+        """The topics' name in `status`, and the `source` of their documents."""
         return self.settings.name
 
     @property
     def settings(self) -> KafkaSettings:
-        """The section in the consumer's terms."""
+        """The section as the consumer's settings."""
         return KafkaSettings(
             self.brokers, self.topics, self.group, self.format, self.start, self.dead_letter, self.options
         )
 
 
 class PartitionStatus(BaseModel):
-    """`position`: the offset up to which the store holds its messages, None where it holds none yet."""
+    """`position`: offset of the next message that the store does not contain yet, null if it has no position."""
 
     topic: str
     partition: int
@@ -72,7 +72,7 @@ class PartitionStatus(BaseModel):
 
 
 class KafkaStatus(SourceStatus):
-    """`paused`: nothing is fetched because too much waits to be committed; `rebalances`: how often the group had one."""
+    """`paused`: fetching pauses because too many messages are uncommitted. `rebalances`: number of rebalances of the group."""
 
     detail: str | None
     group: str
@@ -97,7 +97,7 @@ def _conflicts(sections: Sequence[KafkaSection], _own_paths: Mapping[str, Path])
 
 
 def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
-    """A topic that two sections deliver would give its documents two owners, and its positions too."""
+    """Returns a sentence for each topic that cannot be followed, such as one of two sections: it would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -123,7 +123,7 @@ def _shared_topics(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
-    """A document that two sections of records may bring would have no owner that follows from the configuration."""
+    """Returns a sentence for each wrong entry of `uris`, such as one of two sections: its documents would have two owners."""
     problems = []
     owners: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -147,7 +147,7 @@ def _shared_uris(sections: Sequence[KafkaSection]) -> list[str]:
 
 
 def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
-    """What kafka-python would refuse, asked without connecting."""
+    """Returns a sentence for each option that kafka-python would refuse, without connecting to a broker."""
     if not sections:
         return []
     from consumers.kafka.validate import option_problems
@@ -179,13 +179,13 @@ def _inspect(sections: Sequence[KafkaSection]) -> "Iterator[Finding]":
 def _claims(section: KafkaSection) -> Iterator[Claim]:
     kind = OwnerKind.RECORDS if section.format == "records" else OwnerKind.TOPIC
     for topic in section.topics:
-        # Its documents, its unreadable messages, and its partitions: work that stores a position has the partition's name.
+        # Documents, unreadable messages, and partitions, as tasks that store a position have the partition's name as URI.
         for prefix in (f"kafka://{topic}/", f"kafka://{topic}#", f"kafka:{topic}/"):
             yield Claim(prefix, section.source_name, kind)
     if section.format == "records":
         for prefix in section.uris:
             yield Claim(prefix, section.source_name, kind, yields=True)
-            if articles := _ARTICLES.fullmatch(prefix):  # with the messages that a worker could not read
+            if articles := _ARTICLES.fullmatch(prefix):  # includes the topic's unreadable messages
                 yield Claim(f"{articles[1]}#", section.source_name, kind, yields=True)
 
 

@@ -1,4 +1,4 @@
-"""Messages of a records topic, read: a child process looks at the bytes first, then they are read here."""
+"""Decodes messages of a topic of records. A child process checks the bytes before they are decoded here."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from daemon.workers.pool import WorkerFailed, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class RecordPart:
-    """A part of a record, whose bytes mean nothing alone."""
+    """A part of a record. Only all parts together can be decoded."""
 
     uri: str
     part: Part
@@ -25,21 +25,21 @@ class RecordPart:
 
 @dataclass(frozen=True, slots=True)
 class PartRemoved:
-    """A null for one part of a record: the document stays."""
+    """A null for one part of a record; it does not remove the document."""
 
 
 ReadMessage = Record | RecordPart | PartRemoved | ParsedDocument
-"""A `ParsedDocument` says why the message cannot be read."""
+"""A decoded message; a `ParsedDocument` contains the error of an unreadable one."""
 
 
 class RecordReader:
     def __init__(self, pool: WorkerPool, source: str = "") -> None:
-        """`source`: whose share of the parsers they take."""
+        """`source` is the source whose share of the workers is used."""
         self._pool = pool
         self._source = source
 
     async def read(self, messages: Sequence[KafkaMessage]) -> list[ReadMessage]:
-        """What each message is, in order. A message that costs a worker its life costs none of those beside it."""
+        """Decodes each message, in order. If a message crashes its worker, the other messages are not affected."""
         found = [_outside(message) for message in messages]
         whole = [number for number, each in enumerate(found) if each is None]
         values = [messages[number].value or b"" for number in whole]
@@ -48,7 +48,7 @@ class RecordReader:
         return [each for each in found if each is not None]
 
     async def read_whole(self, message: KafkaMessage, value: bytes) -> Record | ParsedDocument:
-        """The record that came in parts, of which `message` is the last."""
+        """Decodes a record that arrived in parts. `message` is the last part, `value` all parts joined."""
         [found] = await self._values([value])
         return self._checked(message, found)
 
@@ -75,7 +75,7 @@ class RecordReader:
 
 
 def _outside(message: KafkaMessage) -> ReadMessage | None:
-    """What key, headers and a null say; None where the value is to be read."""
+    """Decodes a message without its value, if key and headers suffice; None if the value must be decoded."""
     try:
         uri = uri_of(message.key)
         position, part = position_of(message.headers), part_of(message.headers)

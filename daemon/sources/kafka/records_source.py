@@ -1,4 +1,4 @@
-"""Followed topics of records, a replica's source: nothing is extracted or encoded, and an older record replaces no newer."""
+"""Followed topics of records, the source of a replica. Extracts and encodes nothing. Older records never replace newer ones."""
 
 import asyncio
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from store.store import Store
 from store.types import Document
 
 EXPIRY_INTERVAL_S = 2.0
-"""How often parts are looked for that were waited for long enough."""
+"""Interval of the search for parts that have waited too long for the others."""
 
 
 class RecordsSource(BaseKafkaSource[ReadMessage]):
@@ -38,7 +38,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
         self._feed.spawn(self._expire_parts())
 
     async def _expire_parts(self) -> None:
-        """Beside the messages: none may come any more."""
+        """Releases expired parts at intervals, because no further message may arrive."""
         while True:
             await asyncio.sleep(EXPIRY_INTERVAL_S)
             await self._release(self._parts.expired(self._feed.has_read_all))
@@ -83,7 +83,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
             await self._unreadable(message, _refused(message, refused), ended)
 
     async def _release(self, acknowledgements: Iterable[MessageAcknowledgement]) -> None:
-        """Messages that need nothing any more: their position is stored with the next commit."""
+        """Ends messages that deliver no document; their positions are stored with the next commit."""
         for acknowledgement in acknowledgements:
             task = DeliveredDocument(acknowledgement.tracker.key, None)
             await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)

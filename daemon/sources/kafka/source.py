@@ -1,4 +1,4 @@
-"""Followed topics as the daemon runs them: their messages' documents go to the pipeline, positions come with the commits."""
+"""Followed topics as sources: passes the documents of messages to the pipeline, which commits them with their positions."""
 
 import asyncio
 import json
@@ -30,26 +30,26 @@ from store.types import Document, State
 log = structlog.get_logger()
 
 T = TypeVar("T")
-"""What a message is read as."""
+"""The result of decoding a message."""
 
 
 def position_key(partition: Partition) -> str:
-    """The name of a partition among the store's positions."""
+    """Returns the partition's key in the store's positions."""
     return f"kafka:{partition[0]}/{partition[1]}"
 
 
 def _payload(message: KafkaMessage, read: Iterable[str]) -> str:
-    """What is kept of an unreadable message: itself, and which documents it gave."""
+    """Returns what is stored of an unreadable message: the message, and the URIs of documents that it yielded."""
     return json.dumps({**message.to_json(), "read": sorted(set(read))})
 
 
 def _read_uris(documents: Sequence[ParsedDocument]) -> list[str]:
-    """The documents that a message gave, the skipped and the removed ones too."""
+    """Returns the URIs of documents that a message yielded, including skipped and removed ones."""
     return [document.uri for document in documents if document.error is None or document.skipped]
 
 
 class BaseKafkaSource(Source, Generic[T]):
-    """One `[[kafka]]`, whatever its messages are read as. On the event loop; the feed and the dead letters have threads."""
+    """One `[[kafka]]`, independent of its format. Use on the event loop; the feed and the dead letters have threads."""
 
     kind = "kafka"
 
@@ -79,19 +79,19 @@ class BaseKafkaSource(Source, Generic[T]):
         self._feed.start()
 
     async def close(self) -> None:
-        """Leaves the group, with its offsets where the store is."""
+        """Leaves the group; its offsets are then the store's positions."""
         await self._feed.close()
         if self._dead_letters is not None:
             self._dead_letters.close()
 
     def _stored(self, partition: Partition) -> int | None:
-        """On any thread."""
+        """Returns the partition's offset in the store. May be called from any thread."""
         stored = self._store.positions.get(position_key(partition))
         return int(stored["offset"]) if stored is not None else None
 
     def _store_beginning(self, event: PartitionStarted, tracker: OffsetTracker) -> None:
         if self._stored(event.partition) != event.offset:
-            # Where reading begins is stored too: a restart under start = "latest" must not skip what came meanwhile.
+            # Store the beginning too: with start = "latest", a restart must not skip messages that arrived meanwhile.
             tracker.offset = event.offset - 1
             beginning = tracker.add(event.offset - 1)
             beginning.parts_left = 1
@@ -101,15 +101,15 @@ class BaseKafkaSource(Source, Generic[T]):
 
     @abstractmethod
     async def _read(self, messages: list[KafkaMessage]) -> list[T]:
-        """What each message is, in order."""
+        """Decodes the messages, in order."""
 
     @abstractmethod
     async def _deliver(self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, read: T) -> None:
-        """Hands a message's documents to the pipeline; `acknowledgement` is told how many there are."""
+        """Passes a message's documents to the pipeline, and sets their number in `acknowledgement`."""
 
     @abstractmethod
     async def _read_again(self, document: Document) -> None:
-        """Reads the message of a failed document once more."""
+        """Retries the message of a failed document."""
 
     async def _unreadable(
         self,
@@ -118,7 +118,10 @@ class BaseKafkaSource(Source, Generic[T]):
         acknowledgements: Sequence[MessageAcknowledgement],
         read: Sequence[str] = (),
     ) -> None:
-        """To the dead letters; without any it is a failed document. `read`: the documents that it gave nevertheless."""
+        """Sends the message to the dead letters, or delivers a failed document if there are none.
+
+        `read` contains the URIs of documents that the message yielded nevertheless.
+        """
         if self._dead_letters is not None:
             self._dead_letters.put(UnreadableMessage(message, document, acknowledgements, read))
         else:
@@ -131,7 +134,7 @@ class BaseKafkaSource(Source, Generic[T]):
         await self._pipeline.deliver(task, self.name, more=unreadable.acknowledgements)
 
     def _retry(self, document: Document) -> None:
-        """Reads a failed message once more."""
+        """Retries the message of a failed document, in a task."""
         self._feed.spawn(self._read_again(document))
 
     # Reports.
@@ -163,7 +166,7 @@ class BaseKafkaSource(Source, Generic[T]):
                     position=self._stored(partition),
                     end=max(
                         self._feed.offsets.ends[partition], self._stored(partition) or 0
-                    ),  # brokers are asked now and then
+                    ),  # the end is known only as of the last request to the broker
                     lag=lag,
                 )
                 for partition, lag in lags.items()
@@ -212,15 +215,15 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
                 await self._pipeline.deliver(task, self.name, acknowledgement=acknowledgement)
 
     async def _read_again(self, document: Document) -> None:
-        """Delivers what the message has not given before. What it gave and is gone was removed since: it stays so."""
+        """Delivers documents that the message has not yielded before. Removed documents are not delivered again."""
         kept = json.loads(document.payload or "")
         message = KafkaMessage.from_json(kept)
         [documents] = await self._reader.read([message])
         stored = self._store.document(document.uri)
         if stored is None or stored.state is not State.FAILED or self._pipeline.intake.busy(document.uri):
-            return  # it was removed or replaced meanwhile
+            return  # removed or replaced meanwhile
         own = next((read for read in documents if read.uri == document.uri), None)
-        if document.uri != message_uri(message):  # the others have been delivered beside it
+        if document.uri != message_uri(message):  # the message's other documents were delivered with their own URIs
             fault = next((read for read in documents if read.error is not None and not read.skipped), None)
             if own is None and fault is not None:
                 own = replace(fault, uri=document.uri)
@@ -228,7 +231,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
             await self._pipeline.deliver(task, self.name, document.attempts)
             return
         known = _read_uris(documents)
-        # An earlier version did not keep what the message gave. Only one that holds one document surely gave none.
+        # Earlier versions of hippod did not store `read`. Then assume that all documents were delivered, unless it is just one.
         before = set(kept.get("read", known if len(documents) > 1 else ()))
         for read in documents:
             if read.uri not in (document.uri, *before) and not self._is_overtaken(read.uri, message):
@@ -238,8 +241,8 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         await self._pipeline.deliver(task, self.name, document.attempts)
 
     def _is_overtaken(self, uri: str, message: KafkaMessage) -> bool:
-        """Whether a later message of the partition has replaced the document, or is about to."""
+        """Returns whether a later message of the partition has replaced the document, or is about to."""
         stored = self._store.document(uri)
-        # The metadata of another source's document are whatever its author wrote.
+        # In a document of another source, the metadata is whatever its author wrote.
         newer = stored is not None and stored.source == self.name and is_newer(stored.metadata, message)
         return newer or self._pipeline.intake.busy(uri)

@@ -1,4 +1,4 @@
-"""Messages of followed topics, read some at a time and handed on in order, with the account of what is done."""
+"""Decodes messages of followed topics in batches, and delivers them in order; tracks which offsets are done."""
 
 import asyncio
 from collections import deque
@@ -15,28 +15,28 @@ from consumers.kafka.settings import KafkaSettings
 
 READ_BATCH_MESSAGES = 128
 READ_BATCH_BYTES = 1024 * 1024
-"""Most that a worker reads at a time: enough to share the cost of a request, few enough to wait for."""
+"""Maximum bytes of a batch: large enough to share the cost of a request to a worker, small enough to wait for."""
 READ_BATCHES_AT_ONCE = 2
-"""Batches that are read at once, each by one worker."""
+"""Batches decoded concurrently, each by one worker."""
 RETRY_DELAY_S = 2.0
-"""Between tries to read messages."""
+"""Pause between attempts to decode messages."""
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
-"""What a message is read as."""
+"""The result of decoding a message."""
 Batch = list[tuple[KafkaMessage, MessageAcknowledgement]]
 Stored = Callable[[Partition], int | None]
 
 
 class TopicFeed(Generic[T]):
-    """All runs on the event loop, but for the consumer's thread.
+    """Feeds messages to `deliver`. Runs on the event loop, except for the consumer's thread.
 
-    `read` makes something of messages, one for each, and `deliver` is called with it, message by message in their order;
-    what it waits for delays the messages behind it. `started` is called where a partition is read from an offset on.
+    `read` decodes messages and returns one result for each. `deliver` is called with each message and its result, in order,
+    and delays the messages behind it while it waits. `started` is called when a partition begins to be consumed.
 
-    A feed goes on where the store stands (`stored`); with `stored` None where its group does: then the group's offset is
-    what was acknowledged, and messages of partitions that were taken away are dropped.
+    A feed continues from the store's position (`stored`). If `stored` is None, it continues from its group's offset: that
+    offset is what was acknowledged, and messages of revoked partitions are dropped.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class TopicFeed(Generic[T]):
         )
         self._trackers: dict[Partition, OffsetTracker] = {}
         self._owned: dict[Partition, OffsetTracker] = {}
-        """Of a feed that follows its group: the trackers of partitions that nobody has taken away."""
+        """If the feed follows its group: the trackers of partitions that were not revoked."""
         self.offsets = PartitionOffsets({}, {})
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
         self.problem: str | None = None
-        """What went wrong here, for `status`."""
+        """An internal error, for `status`; None if there is none."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -79,13 +79,13 @@ class TopicFeed(Generic[T]):
         self.consumer.start()
 
     async def close(self) -> None:
-        """Leaves the group, with its offsets where the store is, or where the last acknowledgement is."""
+        """Leaves the group. Its offsets are then the store's positions, or the last acknowledged offsets."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.to_thread(self.consumer.stop)
 
     def spawn(self, step: Coroutine[Any, Any, None]) -> None:
-        """Runs `step` until the feed is closed; its failure is a bug, and `problem` says so."""
+        """Runs `step` until the feed is closed. An exception in it is a bug, which `problem` reports."""
         task = asyncio.create_task(step)
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
@@ -109,7 +109,7 @@ class TopicFeed(Generic[T]):
         return tracker.offset if tracker is not None else None
 
     def _disown(self, partition: Partition) -> None:
-        """The partition is another member's, or begins anew at the group's offset."""
+        """Handles a partition that was assigned to another member, or starts again at the group's offset."""
         tracker = self._owned.pop(partition, None)
         if tracker is not None:
             tracker.disowned = True
@@ -143,7 +143,7 @@ class TopicFeed(Generic[T]):
             self._batches.put_nowait(batch)
 
     async def _read_messages(self) -> None:
-        """Reads some batches at once, and delivers them in their order."""
+        """Decodes some batches concurrently, and delivers them in order."""
         reading: deque[tuple[Batch, asyncio.Task[list[T]]]] = deque()
         while True:
             while len(reading) < READ_BATCHES_AT_ONCE and (not reading or not self._batches.empty()):
@@ -163,13 +163,13 @@ class TopicFeed(Generic[T]):
             except (
                 OSError,
                 RuntimeError,
-            ) as error:  # no process could be started, say: the messages wait and are read later
+            ) as error:  # for example, no process could be started: retry later
                 log.error("reading_failed", source=self._name, messages=len(messages), error=error)
                 await asyncio.sleep(RETRY_DELAY_S)
         return []
 
     def is_owned(self, acknowledgement: MessageAcknowledgement) -> bool:
-        """Whether the message is still this member's to work on."""
+        """Returns whether the message's partition is still assigned to this member."""
         return not acknowledgement.tracker.disowned
 
     def _without_disowned(self, batch: Batch) -> Batch:
@@ -184,18 +184,18 @@ class TopicFeed(Generic[T]):
     # Reports.
 
     def has_read_all(self, acknowledgement: MessageAcknowledgement) -> bool:
-        """Whether the message's partition was read up to the end that is known, and all of it handed on."""
+        """Returns whether the message's partition was fetched up to its known end and delivered completely."""
         tracker = acknowledgement.tracker
         partition = next((each for each, owner in self._trackers.items() if owner is tracker), None)
         if partition is None:
-            return True  # it began anew: this message comes again
+            return True  # the partition has started again, so this message comes again
         fetched, end = self.offsets.fetched.get(partition), self.offsets.ends.get(partition)
         return fetched is not None and end is not None and fetched >= end and tracker.all_counted
 
     def lag(self, partition: Partition, end: int, position: int | None) -> int:
-        """Offsets up to the end that are not done; what is no message (a transaction's marks) counts once fetched.
+        """Returns the number of offsets before the end that are not done. Transaction markers count as done when fetched.
 
-        `position` counts where the partition has not begun here.
+        If the partition has not started in this feed, `position` counts as its progress.
         """
         tracker = self._trackers.get(partition)
         if tracker is None:

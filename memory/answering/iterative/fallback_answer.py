@@ -1,4 +1,4 @@
-"""What is said about the steps without the model: why they ended, and an answer made of thoughts or titles."""
+"""Text about the steps without the model: why they ended, and an answer from thoughts or titles."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from memory.types import Hit
 
 
 def passage_titles(passages: Sequence[Hit]) -> str:
-    """The titles of the passages, numbered as [n]."""
+    """Return the titles of the passages, numbered as [n]."""
     return "; ".join(f"{hit.title or hit.id} [{at}]" for at, hit in enumerate(passages, 1))
 
 
 def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]:
-    """An answer without the model: the thoughts, each with the passages that it rests on as [n].
+    """Return the thoughts as an answer, each with its passages as [n], and the cited passages in order of their numbers.
 
-    "" where there is no thought. The passages are those cited, numbered from 1 in this order.
+    The answer is "" if there is no thought.
     """
     known = {hit.id: hit for step in result.steps for hit in step.found}
     cited: dict[str, int] = {}
@@ -27,7 +27,7 @@ def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]
 
 
 def end_note(result: IterativeResult, budget: Budget) -> str | None:
-    """A sentence for the user where the steps ended early for a reason outside the question; else None."""
+    """Return a sentence for the user if the steps ended early for a reason outside the question, otherwise None."""
     steps = len(result.steps)
     after = f"after {steps} {'step' if steps == 1 else 'steps'}"
     match result.stopped:

@@ -1,4 +1,4 @@
-"""The loop of iterative retrieval: a retrieval and a thought in each step."""
+"""The loop of iterative retrieval: one retrieval and one thought per step."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def answer_prompt(question: str, passages: Sequence[Hit], form: AnswerForm = DEF
 
 
 def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:
-    """The query that follows from the step's thought, or the reason to stop. `steps` are the steps before it."""
+    """Return the query that follows from the step's thought, or the reason to stop. `steps` are the earlier steps."""
     assert step.thought is not None
     if step.thought.answers:
         return "answered"
@@ -50,12 +50,12 @@ async def iterate(
     spending: Spending,
     on_step: Callable[[IterativeStep], None] = lambda _step: None,
 ) -> IterativeResult:
-    """Makes at most `steps` retrievals, with a thought between each two. Stops early when a thought answers or a budget ends.
+    """Run at most `steps` retrievals, with a thought after each but the last.
 
-    `retrieve` skips recognition memory by itself when only the answer's call is left. If the model fails, the steps end, and
-    the answer is made of what was found by then; so they do if `retrieve` raises ModelError after the first step. `on_step`
-    is called with a step when its passages are there, and again when its thought is. Raises ModelError if the first
-    `retrieve` does, and whatever else `retrieve` raises.
+    Stops early when a thought answers or a budget is reached. `retrieve` itself skips recognition memory if only the answer's
+    call is left. If the model fails, or if `retrieve` raises ModelError after the first step, the steps end and the answer is
+    made from the passages found so far. `on_step` is called with a step after its retrieval, and again after its thought.
+    Raises ModelError if the first `retrieve` does, and any other error that `retrieve` raises.
     """
     steps_made: list[IterativeStep] = []
     query = question
@@ -106,7 +106,7 @@ def _result_with(
 async def _with_thought(
     step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
-    """The step with its thought. Asks once: a failed thought is not worth waiting for. Raises ModelError, TimeoutError."""
+    """Return the step with its thought. Raises ModelError or TimeoutError after one try, without waiting for a retry."""
 
     def read(value: Any) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))
@@ -119,7 +119,7 @@ async def _with_thought(
 
 
 def _charged(step: IterativeStep, spending: Spending, prompt_tokens: int, completion_tokens: int) -> IterativeStep:
-    """The step with one more call counted, in `spending` too."""
+    """Count one more call in the step and in `spending`, and return the step."""
     spending.charge(1, prompt_tokens, completion_tokens)
     return replace(
         step,

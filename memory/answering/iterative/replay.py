@@ -1,4 +1,4 @@
-"""A step made again from its record."""
+"""Repeats a step of iterative retrieval from its record."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from memory.llm.json_answers import parse
 
 
 def replay_iterative_step(record: IterativeStep, before: Sequence[IterativeStep], k: int) -> IterativeStep:
-    """The step made once more from what was retrieved and what the model said; equal to its record."""
+    """Compute the step again from the recorded hits and reply of the model; the result equals the record."""
     found = RetrievalResult((*record.found, *record.deeper), record.note)
     step = retrieved_step(before, record.query, found, k)
     spent = replace(

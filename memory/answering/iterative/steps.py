@@ -1,7 +1,7 @@
-"""Steps of iterative retrieval as plain data, and how the passages of several queries are merged.
+"""Data classes of the steps of iterative retrieval, and the merging of passages from several queries.
 
-Passages of all steps are merged by their best score. A score is taken as a share of the best one of its query, since scores of
-different queries have no common scale.
+Passages of all steps are merged by their best score. A score is a share of its query's best score, because scores of different
+queries have no common scale.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from typing import Literal
 from memory.types import Hit
 
 IterativeStopReason = Literal["answered", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
-"""Why no further step was made: a thought answers; all steps were made; a thought repeats an earlier query; a budget was
+"""Reason for the end of the steps: a thought answers; all steps were made; a thought repeats an earlier query; a budget was
 reached (three kinds); a model call failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """One sentence towards the answer, and the ids of the passages that it rests on."""
+    """One sentence towards the answer, and the ids of the passages that support it."""
 
     text: str
     answers: bool
@@ -26,8 +26,11 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """What one query found, best first. `calls` and tokens are those of the models that the query asked;
-    `remembered`, (prompt, completion) each, those of their answers that an equal query had paid for."""
+    """The hits of one query, best first.
+
+    `calls` and the tokens are the cost of the query's model calls. `remembered` are the (prompt, completion) tokens of cached
+    replies, which an earlier equal query paid for.
+    """
 
     hits: tuple[Hit, ...]
     note: str | None = None
@@ -39,17 +42,17 @@ class RetrievalResult:
 
 @dataclass(frozen=True, slots=True)
 class IterativeStep:
-    """One step: the query, what it found, all that was found so far (at most k, best first), and the thought over it.
+    """One step: the query, its hits, all hits so far (at most k, best first), and the thought about them.
 
-    Scores in `found` and `passages` are shares of the best one of their query. `reply` is the model's answer, "" where it was
-    not asked. The last step may have no `thought`; `error` says why, where the model failed.
+    Scores in `found` and `passages` are shares of their query's best score. `reply` is the model's answer, "" if it was not
+    asked. The last step may have no `thought`; if the model failed, `error` gives the reason.
     """
 
     number: int
     query: str
     found: tuple[Hit, ...]
     new: tuple[str, ...]
-    """Ids of found passages that no earlier step had found."""
+    """Ids of the hits that no earlier step had found."""
     passages: tuple[Hit, ...]
     thought: Thought | None = None
     note: str | None = None
@@ -65,7 +68,7 @@ class IterativeStep:
 
 @dataclass(frozen=True, slots=True)
 class IterativeResult:
-    """All steps, and why there are no more. `passages` are what the answer is to be read from."""
+    """All steps, and why they ended. The answer is written from `passages`."""
 
     question: str
     steps: tuple[IterativeStep, ...]
@@ -82,13 +85,13 @@ class IterativeResult:
 
 
 def scale_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The same passages with scores from 0 to 1: shares of the best one. Where none is above 0 all are equally good."""
+    """Return the passages with scores as shares of the best score. If no score is above 0, all become 1."""
     best = max((hit.score for hit in hits), default=0.0)
     return tuple(replace(hit, score=max(hit.score, 0.0) / best if best > 0 else 1.0) for hit in hits)
 
 
 def merge_hits(before: Sequence[Hit], found: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """The `k` best of both, each passage with its best score; among equals what was found earlier comes first."""
+    """Return the `k` best of both, each passage with its best score; among equal scores, passages found earlier come first."""
     best: dict[str, tuple[float, int, Hit]] = {}
     for order, hit in enumerate([*before, *found]):
         known = best.get(hit.id)
@@ -101,7 +104,7 @@ def merge_hits(before: Sequence[Hit], found: Sequence[Hit], k: int) -> tuple[Hit
 
 
 def retrieved_step(steps: Sequence[IterativeStep], query: str, found: RetrievalResult, k: int) -> IterativeStep:
-    """The next step, up to its thought."""
+    """Return the next step, without its thought."""
     hits = scale_scores(found.hits)
     known = {hit.id for step in steps for hit in step.found}
     return IterativeStep(

@@ -1,4 +1,4 @@
-"""The thought between two retrievals: what the model is asked for, and how its answer is read. Pure."""
+"""The thought between two retrievals: its prompt and the parser of the model's answer. Pure functions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from memory.llm.response_format import JsonSchema
 from memory.types import Hit
 
 THOUGHT_CHARS = 2_000
-"""A longer thought is cut: it becomes the next query, and of that an encoder reads a few hundred words."""
+"""A longer thought is cut, because it becomes the next query and encoders use only a few hundred words."""
 
 THOUGHT_SCHEMA = JsonSchema(
     "thought",
@@ -44,7 +44,7 @@ _FORM = (
 
 
 def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Thought]) -> list[ChatMessage]:
-    """The question, the passages numbered from 1, and the thoughts so far."""
+    """Return the prompt with the question, the passages numbered from 1, and the thoughts so far."""
     material = "\n\n".join(quote_passage(number, hit.title, hit.text) for number, hit in enumerate(passages, 1))
     earlier = "\n".join(f"{number}. {thought.text}" for number, thought in enumerate(thoughts, 1))
     asked = without_quote_marks(f"Question: {question}\nThoughts so far:\n{earlier or 'none'}")
@@ -55,7 +55,7 @@ def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Th
 
 
 def read_thought(value: Any, passages: Sequence[Hit]) -> Thought:
-    """The thought in the model's JSON; sources that were not shown are dropped. Raises BadAnswer."""
+    """Return the thought in the model's JSON, without sources that were not shown. Raises BadAnswer."""
     said = get_field(value, "thought")
     if not isinstance(said, str) or not (text := replace_surrogates(without_markers(said)).strip()[:THOUGHT_CHARS]):
         raise BadAnswer("wrong schema", 'the model\'s "thought" is no sentence')

@@ -1,7 +1,7 @@
-"""The settings of a deep question that are numbers: each is declared here once, with its default, bounds and meaning.
+"""Declares the numeric settings of a deep question, each with default, bounds and meaning.
 
 The section `[deep]` of the configuration, `deep_settings` of a request, and `hippoctl ask --deep --set` derive from this
-declaration. This module imports nothing heavy: clients read it too.
+declaration. This module imports nothing heavy, because clients import it too.
 """
 
 from collections.abc import Mapping

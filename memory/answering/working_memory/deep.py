@@ -1,4 +1,4 @@
-"""A deep question, from text to answer: HGMem's steps over one snapshot (arXiv 2512.23959, section 3)."""
+"""Answers a deep question with HGMem's steps on one snapshot (arXiv 2512.23959, section 3)."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,15 +30,16 @@ async def ask_deep(
     in_thread: RunInThread = asyncio.to_thread,
     form: AnswerForm = DEFAULT_FORM,
 ) -> DeepAnswer:
-    """Answers `question` from the memory as of `snapshot`. The result has the trace of all steps.
+    """Answer `question` from the memory as of `snapshot`. The result contains the trace of all steps.
 
-    `earlier` has the points of earlier questions. Points whose passages are gone from this commit are dropped, and the trace
-    names them. `on_event` is called on the event loop as things happen, and must return at once. `in_thread` runs work that
-    occupies the processor. `form` is that of the answer.
+    `earlier` contains the points of earlier questions. Points whose passages are not in this commit are dropped, and the trace
+    lists them. `on_event` is called on the event loop for each event, and must return immediately. `in_thread` runs work that
+    occupies the processor. `form` is the form of the answer.
 
-    If the model fails in a step, or a budget is reached, the answer is made from what there is, and `note` says so. If it
-    fails for the answer too, the points' descriptions are the answer. Raises `memory.llm.errors.ModelError` when there is
-    nothing to answer from, which happens only while the memory has no point; `ValueError` for settings out of range.
+    If the model fails in a step, or a budget is reached, the answer is made from the current points and passages, and `note`
+    says so. If the model also fails for the answer, the points' descriptions are the answer. Raises
+    `memory.llm.errors.ModelError` if there is nothing to answer from, which happens only without points; `ValueError` for
+    settings out of range.
     """
     settings = settings or DeepSettings()
     check_settings(settings)

@@ -1,4 +1,4 @@
-"""The answer to a deep question as plain data, the passages that it is written from, and answers made without the model."""
+"""Data classes of a deep answer, the selection of passages for it, and answers made without the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from store.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class CitedPassage:
-    """A passage that the answer cites as [rank]. `points` are the ids of the points that rest on it."""
+    """A passage that the answer cites as [rank]. `points` are the ids of the points that it supports."""
 
     rank: int
     id: str
@@ -34,11 +34,11 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class DeepAnswer:
-    """The answer. `text` has its citations in it as [n], each the `rank` of one of `citations`.
+    """The answer. `text` contains its citations as [n], each the `rank` of one of `citations`.
 
-    `short` is the bare answer, "" where the memory does not hold it (`found` is false). `note` is a sentence for the user
-    where something went wrong or a budget was reached. `written` is false where the model could not be had for the answer:
-    then `text` is the points' descriptions, or names the passages that were found.
+    `short` is the bare answer, "" if the memory does not contain it (`found` is false). `note` is a sentence for the user if
+    something failed or a budget was reached. `written` is false if the model was not available for the answer; `text` is then
+    the points' descriptions, or the titles of the passages that were found.
     """
 
     question: str
@@ -52,14 +52,14 @@ class DeepAnswer:
     note: str | None = None
     written: bool = True
     requests: int = 0
-    """How often the model was asked in all."""
+    """Number of all requests to the model."""
     seconds: float = 0.0
     own_seconds: float = 0.0
-    """Of those, what hippod itself spent: all but waiting for the model."""
+    """The part of `seconds` without waiting for the model."""
     reasoning: str = ""
-    """What the model wrote before the answer, where that was asked for."""
+    """What the model wrote before the answer, if reasoning was requested."""
     passages: tuple[FoundPassage, ...] = ()
-    """What the answer was written from."""
+    """Passages that the model read to write the answer."""
 
 
 def answer_passages(
@@ -69,11 +69,11 @@ def answer_passages(
     steps: Sequence[StepRecord],
     settings: DeepSettings,
 ) -> tuple[FoundPassage, ...]:
-    """At most `answer_passages` passages: first those that the points rest on, then those that contain their entities.
+    """Return at most `answer_passages` passages: first those that support the points, then those that contain their entities.
 
-    Of the first, each point in turn gives its passage nearest to the question; the second are those nearest to the
+    Among the first, the points take turns, each with its passage nearest to the question; the second are those nearest to the
     question. Without points, these are the passages that the steps found, then the nearest passages of all. `vector` is the
-    question's embedding. Where it is None (the encoder cannot be had) passages keep the order in which they were found.
+    question's embedding. If it is None (the encoder is unavailable), passages keep the order in which they were found.
     """
     k = settings.answer_passages
     chosen: dict[int, None] = {}
@@ -109,7 +109,7 @@ def _nearest(snapshot: Snapshot, vector: QueryVector | None, ids: Sequence[str],
 def cited(
     answer: qa_reader.Answer, memory: WorkingMemory, passages: Sequence[FoundPassage]
 ) -> tuple[CitedPassage, ...]:
-    """The passages that the answer cites, with the points that rest on each."""
+    """Return the passages that the answer cites, each with the points that it supports."""
     return tuple(_cited(rank, passages[rank - 1], memory) for rank in answer.cited)
 
 
@@ -119,7 +119,7 @@ def _cited(rank: int, passage: FoundPassage, memory: WorkingMemory) -> CitedPass
 
 
 def answer_from_points(memory: WorkingMemory, passages: Sequence[FoundPassage]) -> tuple[str, tuple[CitedPassage, ...]]:
-    """An answer without the model: the points' descriptions, each with the passages that it rests on."""
+    """Return an answer without the model: the points' descriptions, each with the passages that support it."""
     numbers = {passage.id: at for at, passage in enumerate(passages, 1)}
     sentences, used = [], set()
     for point in memory.points:
@@ -130,7 +130,7 @@ def answer_from_points(memory: WorkingMemory, passages: Sequence[FoundPassage]) 
 
 
 def answer_from_passages(passages: Sequence[FoundPassage]) -> tuple[str, tuple[CitedPassage, ...]]:
-    """An answer without the model and without a point: the titles of the passages that were found."""
+    """Return an answer without the model and without points: the titles of the passages that were found."""
     titles = "; ".join(f"{passage.title or passage.id} [{at}]" for at, passage in enumerate(passages, 1))
     cites = tuple(_cited(at, passage, WorkingMemory()) for at, passage in enumerate(passages, 1))
     return (f"{qa_reader.NO_ANSWER_WRITTEN} Found: {titles}." if titles else qa_reader.NO_ANSWER_WRITTEN), cites

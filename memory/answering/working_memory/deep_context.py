@@ -1,4 +1,4 @@
-"""What every part of one deep question works with."""
+"""The context that all parts of one deep question share."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from memory.types import Encoder
 from store.snapshot import Snapshot
 
 RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs a function that occupies the processor for some milliseconds beside the event loop; `asyncio.to_thread` does."""
+"""Runs a function that occupies the processor for some milliseconds outside the event loop, such as `asyncio.to_thread`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeepContext:
-    """One deep question on one snapshot. `on_event` is called on the event loop and returns at once."""
+    """One deep question on one snapshot. `on_event` is called on the event loop and returns immediately."""
 
     question: str
     snapshot: Snapshot
@@ -30,4 +30,4 @@ class DeepContext:
     in_thread: RunInThread
     form: AnswerForm = DEFAULT_FORM
     shown_passages: list[int] = field(default_factory=list)
-    """How many passages the model was shown after it had complained of more: later steps begin with so few."""
+    """Numbers of passages that the model was shown after it had refused more; later steps start with the smallest."""

@@ -1,7 +1,7 @@
-"""Descriptions of entities and relations: sentences of passages that tell of them. Pure.
+"""Descriptions of entities and relations, taken from sentences of passages. Pure functions.
 
-HGMem's graph has a description with every entity and relation, which a model wrote at indexing. hippod's graph has phrases and
-triples: what the passages nearest to the subquery say about them is their description.
+In HGMem's graph, a model wrote a description for every entity and relation during indexing. hippod's graph has phrases and
+triples; sentences about them in the passages nearest to the subquery are their descriptions.
 """
 
 import re
@@ -16,7 +16,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^\W\d_a-z])|(?<=[。！？])|\n
 
 
 class Descriptions:
-    """Looks sentences up in some passages, the first of which come first."""
+    """Finds sentences in passages; earlier passages take precedence."""
 
     def __init__(self, passages: Sequence[FoundPassage]) -> None:
         self._sentences = [
@@ -27,7 +27,7 @@ class Descriptions:
         ]
 
     def of(self, *phrases: str) -> tuple[str, str]:
-        """The first sentence that has all of the normalised `phrases`, and its passage's id; "" and "" where none has."""
+        """Return the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
         for passage, sentence, words in self._sentences:
             if all(f" {phrase} " in words for phrase in phrases):
                 return sentence[:MAX_DESCRIPTION_CHARS], passage

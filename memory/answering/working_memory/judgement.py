@@ -1,7 +1,7 @@
-"""Reads the judge's answer: whether the memory suffices, and what is missing where it does not. Pure.
+"""Parses the judge's answer: whether the memory suffices, and what is missing otherwise. Pure functions.
 
-`read_judgement` reads that of a quick step, which has the subqueries; `read_concerns` that of the paper's way, where each
-concern has its subquery written by a call of its own (`read_subquery`, `with_subqueries`).
+`read_judgement` parses the answer of a quick step, which includes the subqueries. `read_concerns` parses the answer of the
+paper's method, in which a separate call writes the subquery of each concern (`read_subquery`, `with_subqueries`).
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates, whole_number
 
 MAX_CONCERN_CHARS = 500
-"""Characters of a concern, and of a subquery."""
+"""Maximum number of characters of a concern, and of a subquery."""
 NO_SUBQUERY = "no subquery"
 NOT_LOCAL = "not about a point"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judge says. Not `enough` and no concern: there is nothing more to look for."""
+    """The judge's answer. Without `enough` and without concerns, there is nothing more to search for."""
 
     enough: bool
     concerns: tuple[Concern, ...] = ()
@@ -41,11 +41,11 @@ class Judgement:
 def read_judgement(
     value: Any, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
 ) -> Judgement:
-    """What the model's JSON says. `asked` are the subqueries of the steps before. Raises BadAnswer for another shape.
+    """Return the judgement in the model's JSON. `asked` are the subqueries of the earlier steps.
 
-    A concern about a point that is not there is refused, and so is a subquery that was asked before. With `only` local a
-    concern beyond the memory is refused; with `only` global every concern is taken as one beyond it. `cut`: the answer
-    ended at its length limit.
+    A concern about an unknown point is refused, and so is a subquery that was asked before. If `only` is local, a concern about
+    no point is refused; if it is global, every concern is treated as one about no point. `cut`: the answer reached its length
+    limit. Raises BadAnswer for JSON of another shape.
     """
     said = _said(value)
     if said.get("enough") is True and not settings.forced:
@@ -80,10 +80,11 @@ def read_judgement(
 
 
 def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """What the model's JSON says where concerns have no subquery yet (theirs is ""). Raises BadAnswer for another shape.
+    """Return the judgement in the model's JSON, with concerns whose subquery is still "".
 
-    All concerns are of one kind, which the model names, or else its first concern has; one of the other kind is refused. With
-    `only` it is that kind: a concern about no point is refused for local, and the point of one is passed over for global.
+    All concerns are of one kind: the kind that the model names, or that of its first concern. Concerns of the other kind are
+    refused. `only` sets the kind: for local, a concern about no point is refused; for global, a concern's point is ignored.
+    Raises BadAnswer for JSON of another shape.
     """
     said = _said(value)
     if said.get("enough") is True and not settings.forced:
@@ -114,7 +115,7 @@ def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut
 
 
 def read_subquery(value: Any) -> str:
-    """The subquery in the model's JSON. Raises BadAnswer where it has none."""
+    """Return the subquery in the model's JSON. Raises BadAnswer if it has none."""
     subquery = _text(get_field(value, "subquery", "question", "query"))
     if not subquery:
         raise BadAnswer("wrong schema", 'the model\'s "subquery" is no sentence')
@@ -124,7 +125,10 @@ def read_subquery(value: Any) -> str:
 def with_subqueries(
     concerns: Sequence[Concern], subqueries: Sequence[str | None], asked: Sequence[str]
 ) -> tuple[tuple[Concern, ...], tuple[Refusal, ...]]:
-    """The concerns with their subqueries, without those that have none (None: the call failed) or one that was asked before."""
+    """Return the concerns with their subqueries, and the refused ones.
+
+    A concern is refused if its subquery is None (the call failed) or was asked before.
+    """
     refusals = Refusals("subquery")
     before = {_key(subquery) for subquery in asked}
     kept = []
@@ -140,7 +144,7 @@ def with_subqueries(
 
 
 def _said(value: Any) -> dict[str, Any]:
-    """The object in the model's JSON that judges. Raises BadAnswer."""
+    """Return the object with the judgement in the model's JSON. Raises BadAnswer."""
     for each in [value, *(value if isinstance(value, list) else [])]:
         if isinstance(each, dict) and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list)):
             return each

@@ -1,7 +1,7 @@
-"""How points change: update, insertion, merging (HGMem, section 3.5). Pure functions from memory to memory.
+"""Changes of points: update, insertion, merging (HGMem, section 3.5). Pure functions from memory to memory.
 
-A model proposes changes as JSON, which may hold anything. Each proposal is taken or refused, and every refusal has one of a few
-fixed reasons. Nothing here raises for what a model wrote, except `BadAnswer` for JSON without the wanted lists.
+A model proposes changes as JSON, which may contain anything. Each proposal is accepted or refused, and every refusal has one of
+a few fixed reasons. No model output raises an error here, except `BadAnswer` for JSON without the expected lists.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,17 +32,17 @@ from memory.llm.json_answers import replace_surrogates, whole_number
 from memory.phrase_normalisation import normalise_phrase
 
 MAX_POINTS = 32
-"""Points of one working memory: every prompt holds all of them."""
+"""Maximum number of points of one working memory, because every prompt contains all of them."""
 MAX_POINT_ENTITIES = 40
-"""Entities of an inserted point. A merged point has the union, however large."""
+"""Maximum number of entities of an inserted point. A merged point has the union, whatever its size."""
 MAX_DESCRIPTION_CHARS = 2_000
-"""Characters of a description; the rest is cut off."""
+"""Maximum number of characters of a description; further ones are cut off."""
 MAX_NAME_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """The memory after some changes. `held`: names that the model gave, that the material lacks and that the graph has."""
+    """The memory after some changes. `held` are names in the model's answer that the graph has and the material lacks."""
 
     memory: WorkingMemory
     changes: tuple[PointChange, ...] = ()
@@ -51,9 +51,9 @@ class Evolution:
 
 
 def lists(value: Any, *names: str) -> dict[str, list[Any]]:
-    """The lists under `names` in a model's object, a missing one as empty. Raises BadAnswer where none of them is there.
+    """Return the lists under `names` in a model's object, in the order in which the model wrote them; missing ones are empty.
 
-    They stand in the order in which the model wrote them.
+    Raises BadAnswer if all of them are missing.
     """
     for candidate in [value, *(value if isinstance(value, list) else [])]:
         if isinstance(candidate, dict) and any(isinstance(candidate.get(name), list) for name in names):
@@ -70,11 +70,11 @@ def apply_evolution(
     in_graph: Callable[[str], bool],
     cut: bool = False,
 ) -> Evolution:
-    """Updates and insertions that the model proposes over what was retrieved.
+    """Apply the updates and insertions that the model proposes for the retrieved material.
 
-    `in_graph` says whether the graph has a phrase. A name that the material lacks and the graph has is refused: the model
-    cannot know it from what it was shown. A name that the graph lacks joins the point as absent. `cut` says that the answer
-    ended at its length limit.
+    `in_graph` says whether the graph has a phrase. A name that the graph has and the material lacks is refused, because the
+    model cannot know it from the material. A name that the graph lacks is added to the point as absent. `cut`: the answer
+    reached its length limit.
     """
     proposed = lists(value, "updates", "inserts")
     refusals = Refusals("evolve")
@@ -135,10 +135,10 @@ def apply_evolution(
 
 
 def apply_merges(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolution:
-    """Mergings that the model proposes: entities and passages are the unions, the description is the model's.
+    """Apply the mergers that the model proposes: entities and passages are unions, the description is the model's.
 
-    The merged point takes the place of the first of its points; a point is merged at most once a step. `cut` says that the
-    answer ended at its length limit.
+    The merged point takes the place of the first of its points. A point is merged at most once per step. `cut`: the answer
+    reached its length limit.
     """
     proposed = lists(value, "merges")["merges"]
     refusals = Refusals("merge")
@@ -177,7 +177,7 @@ def apply_merges(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolut
 
 
 class _EntityNames:
-    """Turns what the model says of a new point's entities into phrases of the graph and names that it lacks."""
+    """Converts the entities that the model names for a new point to phrases of the graph and names that the graph lacks."""
 
     def __init__(self, memory: WorkingMemory, material: Material, in_graph: Callable[[str], bool]) -> None:
         self._material = material
@@ -213,7 +213,7 @@ class _EntityNames:
 
 
 def _position(proposal: Any, points: int, refusals: Refusals) -> int | None:
-    """The index of the point that an update names, None (and refused) where there is no such point."""
+    """Return the index of the point that an update names; None, with a refusal, if there is no such point."""
     at = whole_number(proposal.get("point")) if isinstance(proposal, dict) else None
     if at is None:
         refusals.add(WRONG_FORM, proposal)
@@ -244,7 +244,7 @@ def _description(proposal: Any) -> str:
 
 
 def _passages(proposal: dict[str, Any], material: Material, refusals: Refusals) -> list[str]:
-    """Ids of the passages that the proposal rests on, each once; numbers that were not shown are refused."""
+    """Return the distinct ids of the proposal's passages. Numbers that were not shown are refused."""
     found: dict[str, None] = {}
     for each in _list(proposal, "passages", refusals):
         at = whole_number(each)
@@ -264,5 +264,5 @@ def _list(proposal: dict[str, Any], name: str, refusals: Refusals) -> list[Any]:
 
 
 def _union(*ids: Sequence[str]) -> tuple[str, ...]:
-    """Each once, in the order they come."""
+    """Return the distinct ids in their order."""
     return tuple(dict.fromkeys(id for each in ids for id in each))

@@ -1,4 +1,4 @@
-"""What is not taken of a model's answer, and why. The reasons are fixed words, for counting."""
+"""Refused parts of a model's answer, with fixed reasons for counting."""
 
 from collections import Counter
 from typing import Any
@@ -7,7 +7,7 @@ from memory.answering.working_memory.records.trace import Purpose, Refusal
 from memory.llm.json_answers import replace_surrogates
 
 MAX_LISTED_REFUSALS = 200
-"""Refusals of one call that are listed one by one; the others are only counted."""
+"""Maximum number of refusals of one call that are listed individually; further ones are only counted."""
 
 UNKNOWN_POINT = "no such point"
 UNKNOWN_ENTITY_NUMBER = "no such entity"
@@ -26,7 +26,7 @@ CUT_OFF = "cut off"
 
 
 class Refusals:
-    """Collects what is refused of one call's output: `MAX_LISTED_REFUSALS` one by one, the others as counts."""
+    """Collects the refusals of one call's output: the first `MAX_LISTED_REFUSALS` individually, further ones as counts."""
 
     def __init__(self, purpose: Purpose) -> None:
         self._purpose: Purpose = purpose
@@ -45,7 +45,7 @@ class Refusals:
 
 
 def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
-    """The last list of an answer that was cut off, without its last entry, which may be half a sentence."""
+    """Return the last list of a truncated answer without its last entry, which may be incomplete."""
     if proposed:
         refusals.add(CUT_OFF, proposed[-1])
     return proposed[:-1]

@@ -1,4 +1,4 @@
-"""A step again from its record: the same prompts, and from the same replies the same concerns, changes and memory."""
+"""Replays a step from its record: the same prompts and replies give the same concerns, changes and memory."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,10 +30,10 @@ def replay_step(
     settings: DeepSettings,
     retrieve: Callable[[WorkingMemory, Concern], Inquiry] | None = None,
 ) -> StepRecord:
-    """What the step comes to when it is worked out once more; equal to `record` where nothing is hidden.
+    """Compute the step again. The result equals `record` if the step depends only on recorded data.
 
-    The model's replies (and failures) are the recorded ones. `retrieve`, where given, retrieves again, on the same commit;
-    without it what was found is the recorded too. Raises BadAnswer where a recorded reply cannot be read.
+    The model's replies and failures are the recorded ones. `retrieve`, if given, retrieves again on the same commit; otherwise
+    the recorded results are used. Raises BadAnswer if a recorded reply is invalid.
     """
     again = StepRecord(
         record.number,
@@ -88,7 +88,7 @@ def replay_step(
 
 
 def _words_again(again: StepRecord, record: StepRecord, question: str) -> StepRecord:
-    """The subqueries of the step's concerns, from the recorded replies."""
+    """Return the step with its concerns' subqueries from the recorded replies."""
     calls = []
     subqueries: list[str | None] = []
     for concern, call in zip(again.concerns, record.worded, strict=False):

@@ -1,7 +1,7 @@
-"""One step of HGMem: judge, raise concerns, word subqueries, retrieve, update and insert, merge (sections 3.2, 3.4 and 3.5).
+"""One step of HGMem: judge, raise concerns, word subqueries, retrieve, update and insert, merge (sections 3.2, 3.4, 3.5).
 
-This file calls the model and retrieves. Pure functions turn the results into concerns and points, so that `replay_step`
-can repeat a step from its record.
+This file calls the model and retrieves. Pure functions convert the results to concerns and points, so that `replay_step` can
+repeat a step from its record.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot
 
 MAX_SHORTENINGS = 2
-"""How often in a step half of the passages are withheld from a model that finds the prompt too long."""
+"""Maximum number of times per step that half of the passages are withheld because the model refuses the prompt as too long."""
 CUT_JUDGEMENT = "the model's answer was cut off before it had named one thing that is missing"
 
 
 @dataclass(frozen=True, slots=True)
 class StepsEnd:
-    """Why the steps end with this one. `failure` is the failed call, where one ended them."""
+    """Why the steps end with this one. `failure` is the failed call, if one ended them."""
 
     stopped: DeepStopReason
     failure: CallFailure | None = None
@@ -47,7 +47,7 @@ class StepsEnd:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """A step that was made. `note` tells the user what went wrong where that did not end the steps."""
+    """The result of a step. `note` tells the user about a failure that did not end the steps."""
 
     record: StepRecord
     end: StepsEnd | None = None
@@ -55,7 +55,7 @@ class StepResult:
 
 
 async def run_step(context: DeepContext, number: int, memory: WorkingMemory, asked: Sequence[str]) -> StepResult:
-    """The step after `memory`; `asked` are the subqueries before it. Never raises for what the model does."""
+    """Run the step after `memory`; `asked` are the earlier subqueries. Does not raise for failures of the model."""
     began, waited = time.monotonic(), context.spending.model_seconds
     context.on_event(StepBegan(number, len(memory.points)))
     result = await _make_step(context, StepRecord(number, memory, memory, asked=tuple(asked)))
@@ -134,9 +134,10 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
 async def _word_subqueries(
     context: DeepContext, record: StepRecord
 ) -> tuple[StepRecord, CallFailure | None, str | None]:
-    """Asks for the subquery of each concern, one after the other: each is shown those before it.
+    """Ask for the subquery of each concern in order; each prompt shows the earlier subqueries.
 
-    The failure ends the steps: a budget that is reached, or the model where it wrote none. Where it wrote some, a note says so.
+    A failure is returned if it ends the steps: a reached budget, or a model that wrote no subquery. If the model wrote only
+    some of them, a note says so.
     """
     calls: list[ModelCall] = []
     subqueries: list[str | None] = []
@@ -165,7 +166,7 @@ async def _word_subqueries(
 
 
 async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[Any]]:
-    """Asks for updates and insertions; again with half of the passages where the model finds the prompt too long."""
+    """Ask for updates and insertions; again with half of the passages if the model refuses the prompt as too long."""
     if context.shown_passages:
         record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
     for tries_left in reversed(range(MAX_SHORTENINGS + 1)):
@@ -203,7 +204,7 @@ async def _ask_for_merges(context: DeepContext, record: StepRecord) -> StepResul
         ended = _end_of(called)
         if ended.stopped != "model":
             return StepResult(record, ended)
-        # Nothing is lost: the points stay apart. If the server is gone, the next call ends the steps.
+        # The points stay unmerged, so nothing is lost. If the server is unavailable, the next call ends the steps.
         return StepResult(
             record, note=f"merging failed in step {record.number} ({called.call.error}); the points stay apart"
         )
@@ -214,12 +215,12 @@ async def _ask_for_merges(context: DeepContext, record: StepRecord) -> StepResul
 
 
 def starts_empty(record: StepRecord) -> bool:
-    """Whether the step begins without a point: then there is nothing to judge, and the question itself is the subquery."""
+    """Whether the step begins without points: there is then nothing to judge, and the question itself is the subquery."""
     return record.number == 0 and not record.before.points
 
 
 def judgement_of_empty_memory(question: str) -> Judgement:
-    """The judgement of an empty memory: the question is a concern beyond it."""
+    """Return the judgement of an empty memory: the question itself is a global concern."""
     return Judgement(False, (Concern(question, question),))
 
 
@@ -230,7 +231,7 @@ def judge_messages(question: str, record: StepRecord, settings: DeepSettings) ->
 
 
 def judgement_of(value: Any, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """What the judge's JSON says."""
+    """Return the judgement in the judge's JSON."""
     if settings.quick:
         return read_judgement(value, record.before, record.asked, settings, cut)
     return read_concerns(value, record.before, settings, cut)
@@ -239,13 +240,16 @@ def judgement_of(value: Any, record: StepRecord, settings: DeepSettings, cut: bo
 def subquery_messages(
     question: str, record: StepRecord, concern: Concern, before: Sequence[str | None]
 ) -> tuple[ChatMessage, ...]:
-    """The prompt for a concern's subquery; `before` are those of the step's concerns before it, None where there is none."""
+    """Return the prompt for a concern's subquery.
+
+    `before` are the subqueries of the step's earlier concerns, None for a failed one.
+    """
     asked = (*record.asked, *(subquery for subquery in before if subquery is not None))
     return prompts.subquery_prompt(question, record.before, concern, asked)
 
 
 def with_worded_concerns(record: StepRecord, subqueries: Sequence[str | None]) -> StepRecord:
-    """The record with its concerns' subqueries, as far as there are any."""
+    """Return the record with the subqueries of its concerns, without concerns that have none."""
     named = [*subqueries, *[None] * (len(record.concerns) - len(subqueries))]
     concerns, refused = with_subqueries(record.concerns, named, record.asked)
     return replace(record, concerns=concerns, refused=(*record.refused, *refused))
@@ -257,7 +261,7 @@ def evolve_messages(question: str, record: StepRecord, settings: DeepSettings) -
 
 
 def wants_merging(record: StepRecord, settings: DeepSettings) -> bool:
-    """Whether a call for merging can bring anything new: the step changed something, and there are two points."""
+    """Whether a call for merging is useful: the step changed points, and there are at least two."""
     return settings.merge and len(record.after.points) > 1 and bool(record.changes)
 
 
@@ -271,7 +275,7 @@ def with_merging(record: StepRecord, evolution: Evolution) -> StepRecord:
 
 
 def _list_reader(*names: str) -> Callable[[Any], Any]:
-    """Accepts JSON with one of the lists; for any other the client asks again."""
+    """Return a function that accepts JSON with one of the lists; for other JSON the client asks again."""
 
     def read(value: Any) -> Any:
         lists(value, *names)
@@ -281,7 +285,7 @@ def _list_reader(*names: str) -> Callable[[Any], Any]:
 
 
 def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]:
-    """Accepts JSON that is a judgement; for any other the client asks again."""
+    """Return a function that accepts JSON with a judgement; for other JSON the client asks again."""
 
     def read(value: Any) -> Any:
         judgement_of(value, record, settings)

@@ -1,6 +1,6 @@
-"""What is retrieved for a subquery: entities among the candidates, then their triples and passages, all by cosine.
+"""Retrieves for a subquery: entities among the candidates, then their triples and passages, all by cosine.
 
-Where the encoder knows nothing of the subquery: by words (`_inquire_by_words`).
+If the encoder knows no word of the subquery, retrieval is by words (`_inquire_by_words`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,11 +27,11 @@ from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
 
 CANDIDATE_SHARE = 8
-"""Where fewer than one row in so many is a candidate, cosines are computed for the candidates alone."""
+"""If fewer than one row in this many is a candidate, cosines are computed for the candidates only."""
 DESCRIBING_PASSAGES = 40
-"""Passages, the nearest that hold a retrieved entity, from which entities and triples are described."""
+"""Number of nearest passages with a retrieved entity from which entities and triples are described."""
 MAX_FOUND_PHRASES = 400
-"""Phrases that are listed with a retrieved passage."""
+"""Maximum number of phrases that are listed with a retrieved passage."""
 
 QueryVector = NDArray[np.float32]
 
@@ -39,7 +39,7 @@ QueryVector = NDArray[np.float32]
 def inquire(
     snapshot: Snapshot, encoder: Encoder, memory: WorkingMemory, concern: Concern, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieves for the concern's subquery. A concern about a point that the memory lacks finds nothing."""
+    """Retrieve for the concern's subquery. A concern about a point that is not in the memory finds nothing."""
     if concern.point is None:
         among = global_candidates(snapshot, memory)
     else:
@@ -68,7 +68,7 @@ def inquire(
 
 
 def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
-    """The inquiry with a description of each entity and triple that `passages` tell of."""
+    """Return the inquiry with descriptions of its entities and triples, taken from `passages`."""
     descriptions = Descriptions(passages)
     entities = []
     for entity in inquiry.entities:
@@ -84,9 +84,9 @@ def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
 def _inquire_by_words(
     snapshot: Snapshot, encoder: Encoder, concern: Concern, candidates: Mask, settings: DeepSettings
 ) -> Inquiry:
-    """Entities that the subquery names, then those of the triples nearest to it by BM25; passages by BM25.
+    """Retrieve by words: entities that the subquery names, then those of its nearest triples by BM25; passages by BM25.
 
-    A passage's score is its share of the best one's.
+    A passage's score is a share of the best score.
     """
     context = QueryContext(
         snapshot, encoder, concern.subquery, RetrievalSettings(top_triples=max(settings.entities, settings.triples))
@@ -120,7 +120,7 @@ def _inquire_by_words(
 def _nearest_triples(
     snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
 ) -> tuple[FoundTriple, ...]:
-    """For each entity, the `k` living statements about it nearest to the subquery; all of them best first."""
+    """Return, for each entity, the `k` living statements about it nearest to the subquery; all of them best first."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)
@@ -147,25 +147,25 @@ def _nearest_triples(
 
 
 def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64]) -> Mask:
-    """The living passages that contain one of the phrases, a mask of shape (n_passages,)."""
+    """Return the living passages that contain one of the phrases, a mask of shape (n_passages,)."""
     chosen = np.zeros(snapshot.n_phrases)
     chosen[entities] = 1.0
     return (snapshot.context.matvec(chosen) > MIN_WEIGHT) & snapshot.passage_alive
 
 
 def passages_of(snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int) -> tuple[FoundPassage, ...]:
-    """The `k` passages nearest to `vector` among those that contain one of the entities."""
+    """Return the `k` passages nearest to `vector` among those that contain one of the entities."""
     rows, scores = best_passages(snapshot, vector, passages_with(snapshot, entities), k)
     return found_passages(snapshot, rows, scores)
 
 
 def best_passages(snapshot: Snapshot, vector: QueryVector, among: Mask, k: int) -> tuple[list[int], list[float]]:
-    """The `k` passages of `among` nearest to `vector`; equal ones by id."""
+    """Return the `k` passages of `among` nearest to `vector`, ties ordered by id."""
     return best_rows(snapshot.passage_vectors, vector, among, k, snapshot.passage_id)
 
 
 def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[float]) -> tuple[FoundPassage, ...]:
-    """Passages by row, with the phrases in them."""
+    """Return passages by row, with the phrases in them."""
     if not len(rows):
         return ()
     of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))
@@ -182,7 +182,7 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
 def best_rows(
     vectors: VectorsView, vector: QueryVector, among: Mask, k: int, name: Callable[[int], str]
 ) -> tuple[list[int], list[float]]:
-    """The `k` rows of `among` whose vectors are nearest to `vector`, best first, with their cosines; ties by `name`."""
+    """Return the `k` rows of `among` nearest to `vector`, best first, with their cosines; ties ordered by `name`."""
     candidates = np.flatnonzero(among)
     if k < 1 or not len(candidates):
         return [], []
@@ -199,10 +199,10 @@ def best_rows(
 
 
 def supported_points(memory: WorkingMemory, snapshot: Snapshot) -> tuple[WorkingMemory, tuple[str, ...]]:
-    """Earlier points as far as this snapshot supports them, and the ids of those that it no longer supports.
+    """Return the earlier points that this snapshot supports, and the ids of the other ones.
 
-    Passages that are gone are left out. Entities that the graph lacks now are marked absent. A point without a passage, or
-    without an entity of the graph, is dropped.
+    Removed passages are left out. Entities that the graph now lacks are marked absent. A point without passages, or without an
+    entity of the graph, is dropped.
     """
     kept = []
     for point in memory.points:

@@ -1,4 +1,4 @@
-"""Writes the answer to a deep question: by the model from points and passages, else from what is at hand without it."""
+"""Writes the answer to a deep question: by the model from points and passages, or from these alone if the model fails."""
 
 import asyncio
 import time
@@ -31,12 +31,12 @@ from memory.llm.errors import ModelDown
 from memory.llm.json_answers import replace_surrogates
 
 MAX_SHORTENINGS = 3
-"""How often half of the passages are left out for a model that finds the answer's prompt too long."""
+"""Maximum number of times that half of the passages are left out because the model refuses the prompt as too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """The answer, and the calls that were made for it. `written` is false where the model did not write it."""
+    """The answer, and the calls that were made for it. `written` is false if the model did not write it."""
 
     text: str
     citations: tuple[CitedPassage, ...]
@@ -53,7 +53,7 @@ class WrittenAnswer:
 async def write_answer(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord], end: StepsEnd
 ) -> WrittenAnswer:
-    """Asks the model, and once more where it fails. Raises ModelError where it fails and the memory has no point."""
+    """Ask the model, and ask again if it fails. Raises ModelError if it fails and the memory has no points."""
     found = await _passages(context, memory, steps)
     if not found and not memory.points:
         if end.failure is not None and end.stopped == "model":
@@ -96,9 +96,9 @@ async def write_answer(
 async def answer_after_step(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[StepAnswer | None, str | None]:
-    """The answer as it is after the last of `steps`, for curves; None and a note where it cannot be had.
+    """Return the answer after the last of `steps`, for plots; None and a note if the model fails.
 
-    It is asked for once, and leaves the answer at the end what is kept for that.
+    Asks once, and does not use the budget that is reserved for the final answer.
     """
     found = await _passages(context, memory, steps)
     if not found and not memory.points:
@@ -117,12 +117,12 @@ async def answer_after_step(
 async def _passages(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[FoundPassage, ...]:
-    """The passages for the answer; in the order they came where the encoder cannot be had in time."""
+    """Return the passages for the answer, in the order in which they were found if the encoder is unavailable."""
 
     def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
         known = (
             vector if vector is not None and vector.any() else None
-        )  # a zero vector: the encoder knows nothing of it
+        )  # a zero vector: the encoder knows no word of it
         return answer_passages(context.snapshot, known, memory, steps, context.settings)
 
     try:
@@ -138,7 +138,7 @@ async def _passages(
 async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
 ) -> CallResult[qa_reader.Answer]:
-    """Asks for the answer once and shows it as it is written."""
+    """Ask for the answer once and show it while it is written."""
     spending = context.spending
     messages = prompts.deep_answer_prompt(context.question, memory, passages, context.form)
     began = time.monotonic()
@@ -181,7 +181,7 @@ async def _streamed(
 async def _asked(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...], final: bool
 ) -> CallResult[qa_reader.Answer]:
-    """Asks for the answer without showing it before it is whole."""
+    """Ask for the answer without showing it before it is complete."""
     count = len(passages)
     again = await call_model(
         context.client,

@@ -1,1 +1,1 @@
-"""Linking: from a query to the triples, phrases and titles that it is about, and from these to the seeds of a walk."""
+"""Linking: finds the triples, phrases and titles that a query is about, and derives the seeds of the walk."""

@@ -1,4 +1,4 @@
-"""The named entities of a query as a model reads them (HippoRAG, section 2.2). `query_entities` finds them by rules."""
+"""Extracts the named entities of a query by a model (HippoRAG, section 2.2). `query_entities` does it by rules."""
 
 import asyncio
 from collections import OrderedDict
@@ -56,7 +56,7 @@ def _question(text: str) -> str:
 
 
 def read_names(value: Any) -> tuple[str, ...]:
-    """The names in the model's answer, each once, `MAX_NAMES` at most. Raises BadAnswer where it has no list."""
+    """Return at most `MAX_NAMES` distinct names from the model's answer. Raises BadAnswer if the answer has no list."""
     said = get_field(value, "query_entities", "named_entities", "entities")
     if not isinstance(said, list):
         raise BadAnswer("wrong schema", '"query_entities" is not a list')
@@ -68,7 +68,7 @@ def read_names(value: Any) -> tuple[str, ...]:
 
 
 class ModelEntities:
-    """Reads the entities of queries by one model. It runs on `loop`; each query uses it through a `QueryEntities`."""
+    """Extracts the entities of queries with one model. It runs on `loop`; each query uses it through a `QueryEntities`."""
 
     def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -76,8 +76,10 @@ class ModelEntities:
         self._cache: OrderedDict[tuple[str, str], tuple[tuple[str, ...], Reply]] = OrderedDict()
 
     async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
-        """The names, and the model's reply, and whether that was remembered from an equal query `within` the same scope. Raises
-        ModelError after one try."""
+        """Return the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
+
+        Raises ModelError after one try.
+        """
         key = (within, query)
         cached = self._cache.get(key)
         if cached is not None:
@@ -101,7 +103,7 @@ class ModelEntities:
 
 
 class QueryEntities(QueryModelCalls):
-    """`EntityReader` for one query."""
+    """The `EntityReader` of one query."""
 
     what = "the model that reads them"
     without = "names found by rules"
@@ -119,5 +121,5 @@ class QueryEntities(QueryModelCalls):
         self._entities = entities
 
     def read(self, query: str) -> Sequence[str] | None:
-        """The query's names; None where the model could not be had."""
+        """Return the query's names, or None if the model is unavailable."""
         return self.wait(self._entities.read(query, self._within), lambda: query_entities_prompt(query))

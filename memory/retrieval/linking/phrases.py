@@ -1,4 +1,4 @@
-"""Linking to phrases: those nearest to the query, and those that it names."""
+"""Links a query to phrases: the nearest ones, and those that it names."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from memory.types import Seed, phrase_query_vector
 
 
 def link_phrases(context: QueryContext) -> list[Seed]:
-    """The `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
+    """Return the `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
     snapshot = context.snapshot
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
     if not context.is_known or not alive.any():
@@ -32,7 +32,7 @@ def link_phrases(context: QueryContext) -> list[Seed]:
 
 
 def link_query_entities(context: QueryContext) -> list[Seed]:
-    """The phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
+    """Return the phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
     snapshot = context.snapshot
     names = named_entities(context, by_model=True)
     if not snapshot.living_phrases:
@@ -44,9 +44,10 @@ def link_query_entities(context: QueryContext) -> list[Seed]:
 
 
 def named_entities(context: QueryContext, by_model: bool) -> list[str]:
-    """The names in the query: as the model reads them where there is one and `by_model` or the settings say so, else by rules.
+    """Return the names in the query, extracted by the model or by rules.
 
-    The rules stand in for a model that cannot be had. Without a word that the encoder knows, they take every known phrase.
+    The model is used if there is one and `by_model` or the settings ask for it. The rules replace a model that is unavailable.
+    If the encoder knows no word of the query, the rules return every known phrase.
     """
     chosen = context.settings.entities
     if context.entity_reader is not None and (chosen == "llm" or (chosen == "auto" and by_model)):
@@ -60,7 +61,7 @@ def named_entities(context: QueryContext, by_model: bool) -> list[str]:
 
 
 def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:
-    """Seeds for those names that are phrases of passages that take part, weighted by `specificity`."""
+    """Return seeds for the names that are phrases of passages that take part, weighted by `specificity`."""
     snapshot = context.snapshot
     rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
     return heaviest_first(
@@ -73,10 +74,10 @@ def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[See
 
 
 def _nearest_phrase(context: QueryContext, name: str) -> int | None:
-    """The row of the phrase nearest to `name`. None if it is no phrase of the memory and unknown to the encoder."""
+    """Return the row of the phrase nearest to `name`; None if it is not a phrase of the memory and unknown to the encoder."""
     snapshot = context.snapshot
     phrase = normalise_phrase(name)
-    # A phrase is nearest to itself: no need to encode it.
+    # A known phrase is nearest to itself, so it need not be encoded.
     row = snapshot.phrase_row(phrase)
     if row is not None:
         return row
@@ -96,12 +97,12 @@ def _compared(context: QueryContext, vector: NDArray[np.float32], alive: NDArray
 
 
 def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:
-    """The seeds in order of weight; equal weights by phrase."""
+    """Return the seeds in descending order of weight, ties ordered by phrase."""
     return sorted(seeds, key=lambda seed: (-seed.weight, seed.phrase))
 
 
 def specificity(context: QueryContext, phrase: int) -> float:
-    """Node specificity: 1 / the number of passages that contain the phrase (HippoRAG, section 2.2); 1 without it."""
+    """Return the node specificity: 1 / the number of passages with the phrase (HippoRAG, section 2.2); 1 if it is disabled."""
     if not context.settings.node_specificity:
         return 1.0
     return 1.0 / max(context.passage_count(phrase), 1)

@@ -1,4 +1,4 @@
-"""The names in a query, found without a model: quoted text, capitalised words, else phrases that the memory knows."""
+"""Finds the names in a query without a model: quoted text, capitalised words, and phrases of the memory."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,17 +8,17 @@ from store.snapshot import Snapshot
 from store.text.language import detect_language
 
 MAX_NAMES = 16
-"""Names that are taken from one query; each may cost a call of the encoder."""
+"""Maximum number of names from one query; each may cost a call of the encoder."""
 MAX_QUERY_CHARS = 4_000
-"""Characters of a query that are searched for names: more than any encoder reads of it."""
+"""Number of a query's characters that are searched for names; no encoder processes more."""
 MAX_PHRASE_WORDS = 8
-"""Words of the longest phrase that is looked up; in scripts without spaces, twice as many characters."""
+"""Maximum number of words of a phrase that is looked up. In scripts without spaces, twice as many characters."""
 
 _QUOTED = re.compile(r"[\"“«「『《]([^\"“”«»「」『』《》\n]{2,100})[\"”»」』》]")
 _WORD = re.compile(r"[^\W_]+(?:[.'’&\-–][^\W_]+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$|\.$")
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
-# Between two capitalised words these belong to the name; "in" and "and" more often part two names.
+# These words between two capitalised words belong to the name; "in" and "and" usually separate two names.
 _JOINTS = frozenset(re.findall(r"\w+", "of the de la le du des del della di da von van der den zu al el bin ibn for"))
 OPENING_WORDS = frozenset(
     re.findall(
@@ -50,14 +50,14 @@ _OPENERS = {
         "bij aan is zijn was wordt kan moet leg",
     }.items()
 }
-"""With a capital only because they begin a question."""
+"""Words that are capitalised only because they begin a question, by language."""
 
 
 def query_entities(query: str, snapshot: Snapshot) -> list[str]:
-    """The names in order of appearance, each once, at most `MAX_NAMES`.
+    """Return the names in order of appearance, without duplicates, at most `MAX_NAMES`.
 
-    In a query without a quoted or capitalised name, the longest phrases that the memory knows are the names. In other languages
-    than English they are names too: Chinese has no capitals, and in "Debian 这个名字" one word with a capital is not all.
+    If no name is quoted or capitalised, the longest known phrases are the names. In languages other than English, known phrases
+    are always added: Chinese has no capitals, and in "Debian 这个名字" the capitalised word is not the only name.
     """
     text = query[:MAX_QUERY_CHARS]
     language = detect_language(text)
@@ -68,8 +68,7 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
-    """The names in the query, and the longest phrases that the memory knows in it, each once: all that can be said of a query
-    without an encoder."""
+    """Return the names in the query and the longest known phrases in it, for a query whose words the encoder does not know."""
     text = query[:MAX_QUERY_CHARS]
     language = detect_language(text)
     return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])
@@ -92,7 +91,7 @@ def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
 
 
 def _capitalised(text: str, openers: frozenset[str]) -> Iterator[str]:
-    """Runs of capitalised words and numbers between them; a question's opening word is no name."""
+    """Yield runs of capitalised words with the numbers between them. A question's opening word is not a name."""
     for sentence in re.split(r"[?!;,:()\[\]\n]+|\.\s", text):
         words = _WORD.findall(sentence)
         at = 0
@@ -120,7 +119,7 @@ def _is_name(word: str) -> bool:
 
 
 def _known(text: str, snapshot: Snapshot, openers: frozenset[str]) -> Iterator[str]:
-    """The longest living phrases in the text, from left to right, none overlapping another."""
+    """Yield the longest living phrases in the text from left to right, without overlaps."""
     words = normalise_phrase(text).split()
     at = 0
     while at < len(words):

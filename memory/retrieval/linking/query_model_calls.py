@@ -1,4 +1,4 @@
-"""A query's thread waits for the model, within a time limit, and notes what that cost."""
+"""Lets a query's thread wait for the model with a time limit, and records the cost."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -12,18 +12,18 @@ Value = TypeVar("Value")
 
 
 class QueryModelCalls:
-    """One call of one query to the model, for one purpose: it runs on `loop`, the query waits in a thread of its own.
+    """One model call of one query. It runs on `loop`, while the query waits in its own thread.
 
-    Afterwards `note` says what came of trouble, if there was any; `calls`, `prompt_tokens` and `completion_tokens` say what the
-    query cost (tokens of a failed call as far as the server counted them). `remembered_tokens` (prompt, completion) are those
-    of an answer that an equal query had paid for. `before_wait` and `after_wait` are called around waiting for the model: the
-    thread's share of the processor can serve other queries meanwhile.
+    Afterwards, `note` describes a failure, if there was one. `calls`, `prompt_tokens` and `completion_tokens` are the cost of
+    the query, with the tokens of a failed call if the server counted them. `remembered_tokens` (prompt, completion) are the
+    tokens of a cached answer, which an earlier equal query paid for. `before_wait` and `after_wait` are called around the wait,
+    so that other queries can use this thread's share of the processor.
     """
 
     what: str
-    """Which part of the query waits for the model, as the note names it."""
+    """The part of the query that waits for the model, as the note names it."""
     without: str
-    """What the answer is without it."""
+    """What the answer is without this call, as the note says it."""
 
     def __init__(
         self,
@@ -43,7 +43,11 @@ class QueryModelCalls:
     def wait(
         self, work: Coroutine[Any, Any, tuple[Value, Reply, bool]], messages: Callable[[], Sequence[ChatMessage]]
     ) -> Value | None:
-        """What `work` returns beside the model's reply and whether that was remembered; None after trouble or too long."""
+        """Wait for `work` and return its value; None after an error or a timeout.
+
+        `work` returns the value, the model's reply, and whether the reply was cached. `messages` returns the prompt, whose
+        tokens are counted.
+        """
         answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._before_wait()
         self.calls = 1

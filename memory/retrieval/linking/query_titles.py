@@ -1,7 +1,7 @@
-"""The titles and the names of documents that stand in a query, and the passages that bear them.
+"""Finds titles and document names that occur in a query, and the passages that have them.
 
-A title names what its passage is about, so a passage whose title the question spells out is where the question begins. Titles
-are read by words, without regard to what joins them in a sentence: "Love, Honor and Oh-Baby!" is no run of capitalised words.
+A title names the subject of its passage, so a passage whose title the question contains is a good start. Titles are matched by
+words and not by capitalisation: "Love, Honor and Oh-Baby!" is not a run of capitalised words.
 """
 
 import re
@@ -18,15 +18,17 @@ from memory.retrieval.query_context import QueryContext
 from store.links.names import own_names
 
 HEADING_SEPARATOR = " › "
-"""Between the headings above a passage, the nearest last."""
+"""Separates the headings above a passage in its title; the nearest heading is last."""
 
 _LAST_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTitle:
-    """A title or a document's name as it stands in the query, normalised, and the rows of the passages that bear it, at least
-    one. `of_document`: it is a document's, and these are all of its passages."""
+    """A normalised title or document name in the query, and the rows of the passages that have it, at least one.
+
+    `of_document`: the name is a document's, and `passages` are all of its passages.
+    """
 
     phrase: str
     passages: tuple[int, ...]
@@ -35,21 +37,21 @@ class NamedTitle:
 
 @lru_cache(maxsize=16_384)
 def title_phrases(title: str) -> tuple[str, ...]:
-    """What a passage with this title is called, normalised: its last heading, with and without what ends it in parentheses."""
+    """Return the normalised names of a passage with this title: its last heading, with and without parentheses at its end."""
     heading = title.rpartition(HEADING_SEPARATOR)[2]
     found = (normalise_phrase(heading), normalise_phrase(_LAST_PARENTHESES.sub("", heading)))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
 def named_titles(context: QueryContext) -> list[NamedTitle]:
-    """The titles in the query, the longest first; none lies within another. At most `MAX_NAMES`.
+    """Return at most `MAX_NAMES` titles in the query, the longest first, without overlaps.
 
-    A title counts where it has a capitalised word of the query, a number, or a word of a script without capitals; in a query
-    in small letters, where it has several words.
+    A title counts if it contains a capitalised word of the query, a number, or a word in a script without capitals. In a query
+    without capitals, a title counts if it has several words.
     """
     snapshot = context.snapshot
     bearers: dict[str, set[int]] = {}
-    # A passage that is named has its title's words.
+    # A passage whose title occurs in the query shares the title's words.
     for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage_title(row)):
             bearers.setdefault(phrase, set()).add(row)
@@ -68,7 +70,7 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
 
 
 def _documents_called(context: QueryContext, words: "_QueryWords") -> dict[str, set[int]]:
-    """The names of documents that stand in the query, with the passages of all documents that are called so."""
+    """Return the document names that occur in the query, each with the passages of all documents of that name."""
     snapshot = context.snapshot
     called: dict[str, list[int]] = {}
     for row in context.names.names.tolist():
@@ -85,8 +87,10 @@ def _documents_called(context: QueryContext, words: "_QueryWords") -> dict[str, 
 
 
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
-    """How much of the query the titles are: the cosine between the query's words, weighted by inverse document frequency, and
-    those among them that a title has. 0 without titles, 1 for a query that is nothing else."""
+    """Return which share of the query the titles make up, from 0 without titles to 1 for a query that contains only titles.
+
+    The share is the cosine between the query's words, weighted by inverse document frequency, and those of them in a title.
+    """
     if not titles:
         return 0.0
     rarities = context.words.rarities
@@ -96,7 +100,7 @@ def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float
 
 
 class _QueryWords:
-    """A query as normalised words, of which some may begin a name."""
+    """A query as normalised words, and which of them may begin a name."""
 
     def __init__(self, query: str) -> None:
         words: list[str] = []
@@ -110,7 +114,10 @@ class _QueryWords:
         self._is_small = not any(self._may_name)
 
     def find(self, phrase: str, of_document: bool = False) -> int | None:
-        """Where the phrase stands in the text as a name, or None. A document's name may be the whole text in small letters."""
+        """Return the position of the phrase in the text as a name, or None.
+
+        A document's name may also be the whole lower-case text.
+        """
         if UNSPACED.search(phrase):
             at = self.text.find(phrase)
             return at if at >= 0 and len(phrase) > 1 else None

@@ -1,7 +1,7 @@
-"""Recognition memory: a model says which of the linked triples matter to the query (HippoRAG 2, section 3.4).
+"""Recognition memory: a model selects the linked triples that are relevant to the query (HippoRAG 2, section 3.4).
 
-Only triples that were offered to the model can be kept, whatever it answers. After a time limit the query goes on with all
-triples, and its note says so.
+Only offered triples can be kept, whatever the model answers. After a time limit, the query continues with all triples and its
+note says so.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from memory.retrieval.linking.query_model_calls import QueryModelCalls, cut_off
 from store.types import Triple
 
 MAX_KEPT_TRIPLES = 4
-"""As in the paper's prompt, "up to 4 relevant facts"; what an answer names beyond them is dropped."""
+"""The paper's prompt asks for "up to 4 relevant facts"; further triples in an answer are dropped."""
 SIMILAR_RATIO = 0.85
-"""Ratio of equal letters (difflib) from which an answered triple counts as the offered triple that it resembles most."""
+"""Minimum ratio of equal letters (difflib) for an answered triple to count as the offered triple that it resembles most."""
 COMPARED_CHARS = 2_000
-"""Characters of a triple that are compared so; a longer answered triple is dropped."""
+"""Maximum length of a triple in this comparison; a longer answered triple is dropped."""
 CACHED_ANSWERS = 1024
 RECOGNITION_MAX_TOKENS = 1024
 
@@ -104,11 +104,10 @@ def _candidates(query: str, triples: Sequence[Triple]) -> str:
 
 
 def kept_indices(value: Any, triples: Sequence[Triple]) -> tuple[int, ...]:
-    """Indices of the offered triples that the model's answer names, ascending; triples that were not offered are dropped.
+    """Return the ascending indices of the offered triples in the model's answer; other triples are dropped.
 
-    At most `MAX_KEPT_TRIPLES`, the first that are named. None at all is an answer too: `hipporag2` then is dense retrieval,
-    as in the authors' code.
-    Raises BadAnswer where the answer has no list of triples.
+    Only the first `MAX_KEPT_TRIPLES` count. An empty list is a valid answer: `hipporag2` then falls back to dense retrieval, as
+    in the authors' code. Raises BadAnswer if the answer has no list of triples.
     """
     answered = get_field(value, "relevant", "fact", "facts", "triples")
     if not isinstance(answered, list):
@@ -134,9 +133,9 @@ def _offered_index(answer: Any, triples: Sequence[Triple]) -> int | None:
 
 
 class ModelFilter:
-    """Recognition memory by one model. It runs on `loop`; each query, in a thread of its own, uses it through a `QueryFilter`.
+    """Recognition memory with one model. It runs on `loop`; each query uses it from its own thread through a `QueryFilter`.
 
-    `count_outcome` is called with one word for each query: "kept", "emptied", "remembered" or "skipped".
+    `count_outcome` is called once per query with "kept", "emptied", "remembered" or "skipped".
     """
 
     def __init__(
@@ -153,11 +152,10 @@ class ModelFilter:
     async def keep(
         self, query: str, triples: tuple[Triple, ...], within: str = ""
     ) -> tuple[tuple[int, ...], Reply, bool]:
-        """Indices of the triples to keep, the model's reply, and whether that was remembered from an equal query `within` the
-        same scope.
+        """Return the indices of the triples to keep, the model's reply, and whether the reply is cached.
 
-        Raises ModelError after one try: a query does not wait for a second. An answer that was cut off at its length limit is
-        a failure too: what it names is no choice among all triples.
+        Replies are cached for equal queries `within` the same scope. Raises ModelError after one try, because a query does not
+        wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.
         """
         key = (within, query, triples)
         cached = self._cache.get(key)
@@ -183,7 +181,7 @@ class ModelFilter:
 
 
 class QueryFilter(QueryModelCalls):
-    """`RecognitionMemory` for one query. Afterwards `note` says why the triples went unfiltered, if they did."""
+    """The `RecognitionMemory` of one query. Afterwards, `note` says why the triples were not filtered, if they were not."""
 
     what = "recognition memory"
     without = "unfiltered"
@@ -196,7 +194,7 @@ class QueryFilter(QueryModelCalls):
         after_wait: Callable[[], object],
         within: str = "",
     ) -> None:
-        """`within`: the scope that is asked of; what is remembered of one is of no use in another."""
+        """`within` is the scope of the query; answers are cached per scope."""
         super().__init__(filter_.loop, limit_s, before_wait, after_wait)
         self._within = within
         self._filter = filter_

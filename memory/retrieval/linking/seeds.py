@@ -8,10 +8,10 @@ from memory.types import LinkedTriple, Seed
 
 
 def phrase_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
-    """The `seed_phrases` heaviest phrases of the kept triples.
+    """Return the `seed_phrases` heaviest phrases of the kept triples.
 
-    A phrase's weight is the mean score of the kept triples that it is in, as the paper says, times its node specificity, as
-    the authors' code has it (`graph_search_with_fact_entities`). Without the setting `node_specificity` it is the paper's.
+    A phrase's weight is the mean score of the kept triples that contain it, as in the paper, times its node specificity, as in
+    the authors' code (`graph_search_with_fact_entities`). Without the setting `node_specificity`, it is the paper's weight.
     """
     snapshot = context.snapshot
     sums: dict[int, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Linking to triples: those nearest to the query, and what recognition memory keeps of them."""
+"""Links a query to its nearest triples, which recognition memory filters."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -14,15 +14,15 @@ from memory.retrieval.top_k import cosines, top_k
 from memory.types import LinkedTriple
 
 BM25_PASSAGES = 50
-"""Compared by words, only the triples of this many passages (the best by BM25) count: a triple's words are its passage's."""
+"""Number of passages, the best by BM25, whose triples are compared by words. A triple's words also occur in its passage."""
 
 MENTION_FACTOR = 0.9
-"""A mention says less than a statement as near. 2Wiki's recall@5 is 0.961 with 0.9 and 1, 0.951 with 0.85, 0.931 with the mean
-of both ends; with 1, mentions displace statements that answer."""
+"""A mention says less than a statement of the same similarity. 2Wiki's recall@5 is 0.961 with 0.9 and 1, 0.951 with 0.85, and
+0.931 with the mean of both ends. With 1, mentions displace statements that answer the question."""
 
 
 class ComparedTriples:
-    """All statements beside the query: by cosine, or by BM25 where the encoder knows nothing of the query or of them."""
+    """All statements compared with the query: by cosine, or by BM25 if the encoder does not know the query or any statement."""
 
     def __init__(self, context: QueryContext) -> None:
         self._context = context
@@ -40,7 +40,10 @@ class ComparedTriples:
         return _triple_bm25(self._context)
 
     def nearest(self) -> tuple[list[int], NDArray[np.floating]]:
-        """The `top_triples` living statements nearest to the query, best first, and their scores. Ties are ordered by text."""
+        """Return the `top_triples` living statements nearest to the query, best first, and their scores.
+
+        Ties are ordered by text.
+        """
         snapshot, k = self._context.snapshot, self._context.settings.top_triples
 
         def name(row: int) -> str:
@@ -54,7 +57,7 @@ class ComparedTriples:
             return rows, scores[rows]
 
     def of(self, triples: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-        """The scores of some statements and mention edges, by row."""
+        """Return the scores of the given statements and mention edges, by row."""
         context, snapshot = self._context, self._context.snapshot
         if context.triples_by_words:
             by_words: NDArray[np.floating] = self._by_words[triples]
@@ -72,7 +75,7 @@ class ComparedTriples:
             return self._rows.min_max()
 
     def standard_score(self) -> StandardScore:
-        """Of the triples that share a word with the query, where they are compared by words."""
+        """Return the scale of all scores; by words, only of the triples that share a word with the query."""
         with self._context.stage("triples"):
             if self._context.triples_by_words:
                 return StandardScore.of(self._by_words, self._context.triples_compared & (self._by_words > 0))
@@ -80,8 +83,10 @@ class ComparedTriples:
 
 
 def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-    """The scores of mention edges, by row, on the scale of statements' cosines: `MENTION_FACTOR` times the larger of both ends'
-    cosines."""
+    """Return the scores of mention edges, by row, on the scale of statements' cosines.
+
+    A score is `MENTION_FACTOR` times the larger cosine of the two ends.
+    """
     snapshot = context.snapshot
     ends, places = np.unique(snapshot.triple_ends[mentions], return_inverse=True)
     found = cosines(snapshot.phrase_vectors, context.vector, ends)
@@ -90,7 +95,7 @@ def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) ->
 
 
 def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
-    """BM25 of the triples of the best `BM25_PASSAGES` passages, 0 for all other triples; shape (n_triples,)."""
+    """Return BM25 of the triples of the best `BM25_PASSAGES` passages, 0 for all other triples; shape (n_triples,)."""
     snapshot = context.snapshot
     out = np.zeros(snapshot.n_triples, np.float32)
     scores = snapshot.bm25(context.query)
@@ -102,13 +107,13 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
 
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
-    """The `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
+    """Return the `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
     compared = ComparedTriples(context)
     return filter_triples(context, nearest_triples(context, compared, compared.min_max()))
 
 
 def nearest_triples(context: QueryContext, compared: ComparedTriples, scale: Scale) -> list[LinkedTriple]:
-    """The `top_triples` living triples nearest to the query, with scaled scores."""
+    """Return the `top_triples` living triples nearest to the query, with scaled scores."""
     rows, scores = compared.nearest()
     return [
         LinkedTriple(row, *context.snapshot.triple(row), score=float(score), kept=True)
@@ -117,7 +122,7 @@ def nearest_triples(context: QueryContext, compared: ComparedTriples, scale: Sca
 
 
 def filter_triples(context: QueryContext, triples: list[LinkedTriple]) -> list[LinkedTriple]:
-    """The same triples; `kept` is false for those that recognition memory drops."""
+    """Return the triples, with `kept` false for those that recognition memory drops."""
     if context.recognition is None or not triples:
         return triples
     with context.stage("recognition"):

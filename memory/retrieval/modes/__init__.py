@@ -1,8 +1,8 @@
-"""The retrieval modes: each is registered here once, and has a file in this folder that ranks the passages.
+"""The registry of retrieval modes. Each mode has a file in this folder that ranks the passages.
 
-The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in
-`docs/explanation/retrieval.md` derive from this registry or are tested against it. A mode's file (and with it numpy) is
-imported when the mode is first used, because clients read the registry too.
+The configuration, the contract, `hippoctl --mode` and its completion, the page and the table in `docs/explanation/retrieval.md`
+derive from this registry or are tested against it. A mode's file (and numpy) is imported when the mode is first used, because
+clients import the registry too.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ DEFAULT_MODE = "fused"
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMode:
-    """A way to rank passages for a query. `module` is the file in this folder whose function `rank` does it."""
+    """A way to rank passages for a query, by the function `rank` of the file `module` in this folder."""
 
     name: str
     module: str
@@ -28,12 +28,12 @@ class RetrievalMode:
     needs_encoder: bool = True
     """Whether the query is embedded."""
     walks_graph: bool = True
-    """Whether passages are ranked by Personalized PageRank, as long as something in the query can be linked."""
+    """Whether passages are ranked by Personalized PageRank if the query can be linked to anything."""
     settings: tuple[str, ...] = ()
-    """The names of the settings that the mode reads (`memory.retrieval.settings`)."""
+    """Names of the settings that the mode uses (`memory.retrieval.settings`)."""
 
     def rank(self, context: "QueryContext") -> "Ranking":
-        """Scores every passage for the query. Works for every query, also on an empty memory."""
+        """Score every passage for the query. Supports every query, also on an empty memory."""
         ranking: Ranking = import_module(f"{__name__}.{self.module}").rank(context)
         return ranking
 
@@ -120,4 +120,4 @@ _REGISTERED = (
     ),
 )
 MODES: Mapping[str, RetrievalMode] = {mode.name: mode for mode in _REGISTERED}
-"""Every mode by its name, in the order in which lists show them."""
+"""Every mode by its name, in the order of lists."""

@@ -1,12 +1,11 @@
-"""HippoRAG 2 with starts that do not depend on the size of the memory, and that lie where the question's names and words are.
+"""HippoRAG 2 with starts that do not depend on the size of the memory, and with starts at the query's names and words.
 
-Min-max-scaled cosines are flat: their sum grows with the number of passages, so the larger the memory is, the less the linked
-phrases count. With 1,890 passages they have an eighth of the reset probability. This mode measures similarities in standard
-deviations and puts them through a softmax, for passages and for triples; passages and phrases each keep a fixed share of the
-reset. The embedding of a whole question leans towards one of the things it is about, and says little of rare words. So the
-walk starts too at phrases that the query names, at passages that it names by their titles or shares rare words with, and at
-the passages that these lead to. `docs/explanation/retrieval.md` describes it, and `docs/decisions/` has what was
-tried.
+The sum of min-max-scaled cosines grows with the number of passages, so linked phrases count less in a larger memory: with 1,890
+passages they have an eighth of the reset probability. This mode converts similarities to standard deviations and applies a
+softmax, for passages and for triples; passages and phrases each have a fixed share of the reset. The embedding of a whole
+question represents mainly one of its subjects, and hardly its rare words. The walk therefore also starts at phrases that the
+query names, at passages that it names by their titles or shares rare words with, and at the passages that these lead to.
+`docs/explanation/retrieval.md` describes the mode, and `docs/decisions/` describes what was tried.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +31,7 @@ from memory.types import LinkedTriple, Seed
 from store.index.graph.edge_entries import EdgeWeights
 
 OCCURRENCE_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, occurrence=1.0)
-"""A context edge weighs as much as the number of the passage's statements and mention edges with the phrase, as in HippoRAG 1.
-"""
+"""A context edge has the weight of the passage's statements and mention edges with the phrase, as in HippoRAG 1."""
 
 
 def rank(context: QueryContext) -> Ranking:
@@ -60,14 +58,14 @@ def rank(context: QueryContext) -> Ranking:
         graph = walked_graph(context, OCCURRENCE_WEIGHTS)
     with context.stage("hop"):
         hop = next_passages(context, starts, graph, compared, scale)
-    # Triples are linked by cosines, which say as much as the encoder knows of the query.
+    # Cosines select the triples, so the phrases' share is scaled by the share of the query that the encoder knows.
     share = 1.0 - (1.0 - settings.passage_share) * context.known_share if seeds else 1.0
     gone_on = settings.hop_share * hop.total
     passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - gone_on), starts))
     seeds = _scale_seeds(seeds, 1 - share)
     ranking = rank_by_pagerank(context, seeds, passage_reset, OCCURRENCE_WEIGHTS, triples, leaders)
     ranking = follow_links(context, ranking)
-    # Where links lead on, a place of each document is left to the documents that they lead to.
+    # If links are followed, one place fewer per document leaves room for the linked documents.
     most = fewer_passages(settings.document_passages) if ranking.links else settings.document_passages
     ranking = replace(ranking, document_passages=most)
     if seeds or ranking.note:
@@ -76,7 +74,7 @@ def rank(context: QueryContext) -> Ranking:
 
 
 def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
-    """What the query names: what the passages of its titles are called, and of its `names` those that lie in no title."""
+    """Return the phrases that the query names: those of its titles' passages, and its `names` outside the titles."""
     snapshot = context.snapshot
     called = [
         phrase
@@ -93,7 +91,7 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
 
 
 def _triple_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
-    """The phrases of the kept triples as seeds. A triple's two phrases share its softmax weight by node specificity."""
+    """Return the phrases of the kept triples as seeds. A triple's two phrases share its softmax weight by node specificity."""
     snapshot, kept = context.snapshot, [triple for triple in triples if triple.kept]
     if not kept:
         return []
@@ -107,7 +105,7 @@ def _triple_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> lis
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """One seed per phrase, weights summing to 1. If one of the two kinds is missing, the other gets all the weight."""
+    """Return one seed per phrase, with weights that sum to 1. If one kind of seeds is empty, the other gets all the weight."""
     share = name_share if linked and named else float(bool(named))
     sums: dict[int, Seed] = {}
     for seed in [*_scale_seeds(linked, 1 - share), *_scale_seeds(named, share)]:
@@ -117,6 +115,6 @@ def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: floa
 
 
 def _scale_seeds(seeds: Sequence[Seed], total: float) -> list[Seed]:
-    """The seeds with weights that sum to `total`."""
+    """Return the seeds with weights that sum to `total`."""
     before = sum(seed.weight for seed in seeds)
     return [replace(seed, weight=seed.weight * total / before) for seed in seeds] if before and total else []

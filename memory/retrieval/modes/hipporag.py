@@ -1,4 +1,4 @@
-"""HippoRAG 1 (section 2): links the query's names to phrases, walks over phrases alone, scores passages by their phrases."""
+"""HippoRAG 1 (section 2): links the query's names to phrases, walks over phrases only, scores passages by their phrases."""
 
 from memory.retrieval.linking.phrases import link_query_entities
 from memory.retrieval.mode_result import Ranking, dense_ranking

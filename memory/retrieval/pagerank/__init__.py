@@ -1,1 +1,1 @@
-"""Personalized PageRank: walks over the whole graph, pushes from a few starts, and the scores of passages."""
+"""Personalized PageRank: walks over the whole graph, forward push from few starts, and the scores of passages."""

@@ -1,24 +1,24 @@
 """Personalized PageRank on the undirected, weighted graph of phrases and passages.
 
-With A the symmetric weights, D its row sums, P = A D⁻¹ (a node without edges: a column of zeros), r the reset probabilities
-and d the damping, PageRank is the y of y = (1 - d) r + d P y, scaled to sum to 1. A node without edges passes nothing on;
-that its mass goes back to r, as igraph's prpack has it, only rescales y (Gleich, "PageRank beyond the Web" (2015),
+Let A be the symmetric weights, D their row sums, P = A D⁻¹ (a column of zeros for a node without edges), r the reset
+probabilities and d the damping. PageRank is the y of y = (1 - d) r + d P y, scaled to sum to 1. A node without edges passes
+nothing on. igraph's prpack returns its mass to r instead, which only rescales y (Gleich, "PageRank beyond the Web" (2015),
 section 2).
 
-Solved by Chebyshev's semi-iteration (Golub and Varga 1961; Varga, "Matrix Iterative Analysis", section 5.1). P is similar
-to the symmetric D^-½ A D^-½, so d P has real eigenvalues in [-d, d] and the recurrence
+The equation is solved by Chebyshev's semi-iteration (Golub and Varga 1961; Varga, "Matrix Iterative Analysis", section 5.1). P
+is similar to the symmetric D^-½ A D^-½, so d P has real eigenvalues in [-d, d] and the recurrence
 
     y₍ₖ₊₁₎ = ω₍ₖ₊₁₎ (g(yₖ) - y₍ₖ₋₁₎) + y₍ₖ₋₁₎,   g(y) = (1 - d) r + d P y,
     ω₁ = 1,  ω₂ = 2 / (2 - d²),  ω₍ₖ₊₁₎ = 1 / (1 - d² ωₖ / 4)
 
-shrinks the error by σ = d / (1 + √(1 - d²)) a step where plain iteration has d: 0.27 against 0.5.
+reduces the error by σ = d / (1 + √(1 - d²)) per step; plain iteration reduces it by d. For d = 0.5, these are 0.27 and 0.5.
 
-It stops on a proven bound. No column of P sums to more than 1, hence ‖P‖₁ ≤ 1, g is a contraction in the L1 norm with
-factor d, and with the residual ρ = g(y) - y and the solution y*:  ‖y - y*‖₁ ≤ ‖ρ‖₁ / (1 - d), and for g(y), which is at
-hand and what is returned,  ‖g(y) - y*‖₁ ≤ d ‖ρ‖₁ / (1 - d).
+The iteration stops at a proven bound. No column of P sums to more than 1, so ‖P‖₁ ≤ 1 and g is a contraction in the L1 norm
+with factor d. With the residual ρ = g(y) - y and the solution y*,  ‖y - y*‖₁ ≤ ‖ρ‖₁ / (1 - d). The result is g(y), which is
+already computed, and  ‖g(y) - y*‖₁ ≤ d ‖ρ‖₁ / (1 - d).
 
-The first steps are made in float32, which reads half the bytes. The bound holds for any y, however it came about, so long as
-ρ itself is exact: it is only ever drawn from steps in float64.
+The first steps use float32, which halves the memory traffic. The bound holds for any y, but requires an exact ρ, so it is only
+evaluated for steps in float64.
 """
 
 from collections.abc import Callable
@@ -29,57 +29,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 DEFAULT_TOLERANCE = 1e-10
-"""L1 distance from the exact PageRank that is good enough for any ranking."""
+"""Default bound on the L1 distance from the exact PageRank; precise enough for any ranking."""
 MIN_TOLERANCE = 1e-13
-"""Below this, the rounding of float64 sums could hide the bound."""
+"""With a smaller tolerance, the rounding of float64 sums could exceed the bound."""
 
 EARLY_STOP_ERROR = 5e-7
-"""L1 error from which on `stop_early` is asked whether the PageRank is precise enough for the caller."""
+"""L1 error from which `stop_early` is called, to ask whether the PageRank is precise enough for the caller."""
 
 FLOAT32_RESIDUAL = 3e-6
-"""L1 norm of the residual down to which steps are made in float32: about ten times their rounding."""
+"""L1 norm of the residual down to which steps use float32: about ten times their rounding error."""
 
 FLOAT32_STALL_RATIO = 0.97
-"""Share of the last residual; a float32 step that leaves more than this gains nothing more, and float64 takes over. With a
-damping near 1 the residual may never come down to `FLOAT32_RESIDUAL`."""
+"""If a float32 step leaves more than this share of the last residual, float64 takes over because float32 gains no more
+precision. With a damping near 1, the residual may never reach `FLOAT32_RESIDUAL`."""
 
 _SPARE_ITERATIONS = 20
 _LEAST_RATE = 1e-300
-"""Stands in for the rate of a damping whose half is no number above 0."""
+"""Replaces a rate that underflows to 0 for a very small damping."""
 
 Float64Vector = NDArray[np.float64]
 
 IsPreciseEnough = Callable[[Float64Vector, float], bool]
-"""Takes a PageRank and a bound on the L1 norm of its error, in the same scale; says whether the caller needs no better one."""
+"""Takes a PageRank and a bound on the L1 norm of its error, in the same scale. Returns whether it is precise enough."""
 
 
 class AdjacencyMatrix(Protocol):
-    """A symmetric matrix of edge weights, none negative."""
+    """A symmetric matrix of non-negative edge weights."""
 
     def matvec(self, x: NDArray[Any], /) -> NDArray[Any]:
-        """A @ x, in an array of its own; both of shape (nodes,). Where `x` is float32, so may be the answer's precision."""
+        """Return A @ x in a new array; both have shape (nodes,). For a float32 `x`, the result may have float32 precision."""
         ...
 
 
 class ReorderedAdjacencyMatrix(AdjacencyMatrix, Protocol):
-    """A matrix that numbers the nodes in an order of its own."""
+    """A matrix with its own numbering of the nodes."""
 
     @property
     def degrees(self) -> Float64Vector: ...
 
     def enter(self, x: NDArray[Any], /) -> NDArray[Any]:
-        """A vector over the nodes, put into the order of the matrix."""
+        """Convert a vector over the nodes to the order of the matrix."""
         ...
 
     def leave(self, y: NDArray[Any], /) -> NDArray[Any]:
-        """A vector in the order of the matrix, put back into the order of its users."""
+        """Convert a vector from the order of the matrix to the usual order."""
         ...
 
 
 def pagerank_reordered(
     graph: ReorderedAdjacencyMatrix, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
 ) -> Float64Vector:
-    """`pagerank` of a graph with an order of its own; `reset`, the result and the argument of `stop_early` have the usual."""
+    """Compute `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
 
     def stop_early_inside(image: Float64Vector, error: float) -> bool:
         return stop_early is not None and stop_early(graph.leave(image), error)
@@ -96,18 +96,18 @@ def pagerank(
     tolerance: float = DEFAULT_TOLERANCE,
     stop_early: IsPreciseEnough | None = None,
 ) -> Float64Vector:
-    """PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
+    """Return the PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
 
-    With `stop_early` the iteration ends as soon as that says so, with an error of at most `EARLY_STOP_ERROR`.
-    `degrees` are the row sums of `adjacency`, shape (nodes,). `reset` are weights, shape (nodes,), not all zero; they are
-    scaled to sum to 1. Raises `ValueError` for arguments out of range, `ArithmeticError` when the iteration does not reach
-    the bound in the steps that theory needs, which means that `adjacency` is not symmetric or `degrees` not its row sums.
+    The iteration ends early, with an error of at most `EARLY_STOP_ERROR`, once `stop_early` returns true. `degrees` are the row
+    sums of `adjacency`, shape (nodes,). `reset` are weights, shape (nodes,), not all zero; they are scaled to sum to 1. Raises
+    `ValueError` for arguments out of range, and `ArithmeticError` if the iteration does not reach the bound in the number of
+    steps that theory guarantees; `adjacency` is then not symmetric or `degrees` are not its row sums.
     """
     restart = _checked(degrees, reset, damping, tolerance)
     linked = degrees > 0
     if not damping or not linked.any():
         return restart
-    # The sum of the solution before it is scaled: nodes with edges pass all their mass on, the others only get the restart's.
+    # Sum of the unscaled solution: nodes with edges pass on all their mass, other nodes have only their restart mass.
     alone = float(restart[~linked].sum())
     total = 1.0 - damping * alone
     base = (1.0 - damping) * restart
@@ -124,7 +124,7 @@ def pagerank(
         step = image - now
         moved = float(np.abs(step, out=step).sum())
         if not in_float32 and (moved <= enough or _may_stop(stop_early, image, moved, total, damping)):
-            # The solution has no negative entry, so cutting those that rounding left only brings it nearer.
+            # The solution has no negative entries, so clipping negative rounding errors reduces the error.
             np.maximum(image, 0.0, out=image)
             image /= total
             return image
@@ -151,7 +151,7 @@ def _may_stop(
 
 
 def _checked(degrees: Float64Vector, reset: Float64Vector, damping: float, tolerance: float) -> Float64Vector:
-    """The reset probabilities; raises `ValueError` where an argument is out of range."""
+    """Return the reset probabilities. Raises `ValueError` if an argument is out of range."""
     if degrees.shape != reset.shape or degrees.ndim != 1:
         raise ValueError(
             f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry a node."
@@ -165,17 +165,18 @@ def _checked(degrees: Float64Vector, reset: Float64Vector, damping: float, toler
     largest = reset.max(initial=0.0)
     if largest == 0.0:
         raise ValueError("All reset weights are zero: the walk has nowhere to start.")
-    # Divided by the largest first, so that weights near the ends of float64's range keep their proportions.
+    # Dividing by the largest weight first keeps the proportions of weights near the limits of float64.
     scaled: Float64Vector = reset / largest
     scaled /= scaled.sum()
     return scaled
 
 
 def _max_iterations(degrees: Float64Vector, damping: float, tolerance: float) -> int:
-    """More steps than the iteration can need.
+    """Return an upper bound on the number of steps that the iteration needs.
 
-    In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the first one. Going to the
-    L1 norm and back costs at most √(ΣD / min D) (Cauchy-Schwarz), and the residual is at most 1 + d times the error.
+    In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the initial error.
+    Converting to the L1 norm and back costs a factor of at most √(ΣD / min D) (Cauchy-Schwarz), and the residual is at most 1 +
+    d times the error.
     """
     spread = sqrt(float(degrees.sum()) / float(degrees.min()))
     rate = max(damping / (1.0 + sqrt(1.0 - damping * damping)), _LEAST_RATE)

@@ -1,6 +1,6 @@
-"""Scores passages by Personalized PageRank from the seeds, with passages as nodes of the graph or without.
+"""Scores passages by Personalized PageRank from the seeds, with or without passages as nodes of the graph.
 
-`rank_without_walk` has what HippoRAG 1 compares PageRank with.
+`rank_without_walk` is the baseline that HippoRAG 1 compares PageRank with.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,29 +25,31 @@ from store.snapshot import Snapshot
 
 HIPPORAG2_WEIGHTS = EdgeWeights(relation=2.0, mention=2.0, synonym=2.0, context=1.0)
 """HippoRAG 2's code adds each edge between phrases twice (once per direction, to an undirected graph) and each context edge
-once. Its published recall rests on that."""
+once. Its published recall is measured with these weights."""
 PHRASE_GRAPH_WEIGHTS = EdgeWeights(relation=1.0, mention=1.0, synonym=1.0)
-"""The graph of HippoRAG 1 has no passages. Mention edges count as relation edges in every walk: a memory whose triples are all
-statements, as recorded ones are, has the graph of the papers."""
+"""The graph of HippoRAG 1 has no passages. Mention edges have the weight of relation edges in every walk: a memory whose
+triples are all statements, such as the papers' recorded ones, has the papers' graph."""
 PUSH_MIN_NODES = 131_072
-"""Living phrases and passages from which pushes are made. A whole walk over fewer takes some ten milliseconds."""
+"""Number of living phrases and passages from which forward push is used. A whole walk over fewer takes about ten milliseconds.
+"""
 PUSH_MAX_STARTS = 4_096
-"""Where the walk starts at more nodes, a whole one costs less."""
+"""Maximum number of starts for forward push; a whole walk costs less for more starts."""
 PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
-"""Residual, as a share of a node's degree, that is left where it is: the first, and finer ones until the answer is certain."""
+"""Residuals at which pushes stop, as shares of a node's degree. The finer ones are used until the ranking is certain."""
 PUSH_MOST_WORK = 0.5
-"""Times the degree of all nodes together; pushes that would cost more are given up for a whole walk."""
+"""Maximum work of pushes, as a multiple of the sum of all degrees. Beyond it, a whole walk is used."""
 NEIGHBOUR_SHARE = 0.5
-"""What a neighbour of a seed gets of the least seed's weight where nothing walks, once for each seed (HippoRAG 1's code)."""
+"""Weight of a seed's neighbour without a walk, as a share of the smallest seed weight, added for each seed (HippoRAG 1's code).
+"""
 
 
 def walked_graph(context: QueryContext, weights: EdgeWeights) -> Adjacency:
-    """The graph of the passages that take part, with the edges that the settings allow."""
+    """Return the graph of the passages that take part, with the edges that the settings allow."""
     return context.graph(walked_edges(context, weights))
 
 
 def walked_edges(context: QueryContext, weights: EdgeWeights) -> EdgeWeights:
-    """`weights`, without synonym edges where the settings say so."""
+    """Return `weights`, without synonym edges if the settings exclude them."""
     return weights if context.settings.synonym_edges else replace(weights, synonym=0.0)
 
 
@@ -59,10 +61,10 @@ def rank_by_pagerank(
     triples: Sequence[LinkedTriple] = (),
     leaders: Mapping[int, int] | None = None,
 ) -> Ranking:
-    """Ranks passages by PageRank from `seeds` and from `passage_reset`, reset weights of passages.
+    """Rank passages by PageRank from `seeds` and from `passage_reset`, the reset weights of passages.
 
-    With `leaders`, scores of hubs are damped, and each near-duplicate left out of `context` gets its score from its leader
-    (`memory.retrieval.score_damping`); passages have to be nodes of the graph.
+    With `leaders`, the scores of hubs are damped, and each near-duplicate left out of `context` gets its score from its leader
+    (`memory.retrieval.score_damping`); passages must be nodes of the graph.
 
     Without `passage_reset`, passages are not nodes of the graph. A passage's score is then the sum of its phrases' PageRank,
     each counted as often as it occurs in the passage's triples (HippoRAG, section 2.3). If all reset weights are zero, the
@@ -89,7 +91,7 @@ def rank_by_pagerank(
 def _starts(
     snapshot: Snapshot, seeds: Sequence[Seed], passage_reset: PassageWeights | None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """The nodes that have a reset weight, each once, and their weights."""
+    """Return the distinct nodes with a reset weight, and their weights."""
     weighted = {seed.row: seed.weight for seed in seeds}
     nodes, weights = np.array(list(weighted), np.int64), np.array(list(weighted.values()), np.float64)
     if passage_reset is not None:
@@ -127,7 +129,7 @@ def _walk(
     through_phrases: bool,
     damped: ScoreDamping | None,
 ) -> Floats | PushEstimate:
-    """The PageRank of all nodes, or in a large graph its estimate by pushes from few starts."""
+    """Return the PageRank of all nodes, or in a large graph with few starts its estimate by forward push."""
     snapshot = context.snapshot
     large = snapshot.living_phrases + snapshot.living_passages >= PUSH_MIN_NODES
     if large and len(starts) <= PUSH_MAX_STARTS and not context.settings.exact:
@@ -148,8 +150,10 @@ def _pushed(
     through_phrases: bool,
     damped: ScoreDamping | None,
 ) -> PushEstimate | None:
-    """The estimate, as precise as it takes to be certain of the best `context.ordered` passages and their order; None where
-    that costs more than a whole walk, or where pushes reach fewer passages."""
+    """Return an estimate precise enough that the best `context.ordered` passages and their order are certain.
+
+    Returns None if that costs more than a whole walk, or if the pushes reach fewer passages.
+    """
     inside = graph.inside
     with ForwardPush(inside, inside.inner(starts), weights, context.settings.damping) as push:
         return _refined(context, inside, push, through_phrases, damped)
@@ -177,7 +181,7 @@ def _refined(
         degrees = inside.degrees_of(numbers)
         bounds = estimate.ratio * degrees
         if damped is not None:
-            # A damped score is off by no more than the score.
+            # The error of a damped score is at most the error of the score.
             scores = damped.scores(rows, scores, degrees)
             copies = damped.duplicates(rows, scores)
             scores = np.concatenate([scores, copies.weights])
@@ -210,7 +214,7 @@ def _passage_scores(snapshot: Snapshot, result: PageRankResult) -> Floats:
 
 
 def _damped_scores(damped: ScoreDamping, ranks: Floats, degrees: Floats) -> Floats:
-    """The scores of all passages, shape (n_passages,), from their ranks and degrees."""
+    """Return the scores of all passages from their ranks and degrees, shape (n_passages,)."""
     rows = np.arange(len(ranks))
     scores = damped.scores(rows, ranks, degrees)
     copies = damped.duplicates(rows, scores)
@@ -219,8 +223,9 @@ def _damped_scores(damped: ScoreDamping, ranks: Floats, degrees: Floats) -> Floa
 
 
 def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:
-    """Ranks passages by PageRank from `seeds` and from every passage, whose reset weight is `passage_weight` times its
-    min-max-scaled cosine.
+    """Rank passages by PageRank from `seeds` and from every passage.
+
+    A passage's reset weight is `passage_weight` times its min-max-scaled cosine.
     """
     if not context.settings.passage_nodes:
         return rank_by_pagerank(context, seeds, None, triples=triples)
@@ -231,9 +236,9 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
 
 
 def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: bool) -> Ranking:
-    """Ranks passages by the weights of their phrases alone: the seeds, and with `neighbours` the phrases next to them.
+    """Rank passages by the weights of their phrases: the seeds, and with `neighbours` also the phrases next to them.
 
-    HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the second as in its code (`get_neighbors`).
+    These are HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the latter as in its code (`get_neighbors`).
     """
     snapshot = context.snapshot
     weights: Floats = np.zeros(snapshot.n_phrases + snapshot.n_passages)
@@ -251,7 +256,8 @@ def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: 
 def _until_top_passages_are_certain(
     context: QueryContext, graph: Adjacency, damped: ScoreDamping | None
 ) -> IsPreciseEnough:
-    """Says when the walk may stop: the best `ordered` passages and their order are certain, given the L1 error of the ranks."""
+    """Return a test whether the walk may stop: the best `ordered` passages and their order are certain, given the ranks' L1
+    error."""
     alive, first = np.flatnonzero(context.snapshot.passage_alive), context.snapshot.n_phrases
 
     def is_certain(ranks: Floats, error: float) -> bool:
@@ -264,8 +270,8 @@ def _until_top_passages_are_certain(
 
 
 def scores_by_phrases(snapshot: Snapshot, ranks: NDArray[np.float64]) -> Floats:
-    """For each passage the sum of its phrases' ranks, over its triples; shape (n_passages,)."""
+    """Return for each passage the sum of its phrases' ranks over its triples; shape (n_passages,)."""
     subjects, objects = snapshot.triple_ends.T
     per_triple = ranks[subjects] + np.where(subjects != objects, ranks[objects], 0.0)
-    # Rounding may leave a trace of the triples of a passage that was removed.
+    # Rounding may leave small values for the triples of a removed passage.
     return np.maximum(snapshot.incidence.matvec(per_triple), 0.0)

@@ -1,13 +1,12 @@
-"""Personalized PageRank from few starts, by forward push: it costs what it touches, not what the graph has.
+"""Personalized PageRank from few starts by forward push. Its cost depends on the nodes reached, not on the size of the graph.
 
-Andersen, Chung and Lang, "Local Graph Partitioning using PageRank Vectors" (2006), section 3. With M = (1 - d)(I - d P)⁻¹ (the
-names of `ppr`) the PageRank is M r. Two vectors are kept, estimate p and residual r', and M r = p + M r' at
-any time. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each neighbour v. Nodes
-are pushed in rounds, all at once whose residual is above ε D(u). So the result follows from the graph, not from how its nodes
-are numbered.
+Andersen, Chung and Lang, "Local Graph Partitioning using PageRank Vectors" (2006), section 3. With M = (1 - d)(I - d P)⁻¹
+(notation of `ppr`), PageRank is M r. Two vectors are maintained, the estimate p and the residual r', so that M r = p + M r' at
+all times. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each neighbour v. Each
+round pushes all nodes with a residual above ε D(u) at once, so the result does not depend on the numbering of the nodes.
 
-The bound is one for each node. A is symmetric, so P D = D and M D = D; with ρ the largest r'(u) / D(u), r' ≤ ρ D and hence
-0 ≤ M r' ≤ ρ D. What is returned is p + (1 - d) r', which lacks d P M r', and so
+Each node has its own error bound. A is symmetric, so P D = D and M D = D. With ρ the largest r'(u) / D(u), r' ≤ ρ D and hence 0
+≤ M r' ≤ ρ D. The result is p + (1 - d) r', which lacks d P M r', and so
 
     0 ≤ PageRank(u) - estimate(u) ≤ d ρ D(u).
 
@@ -26,27 +25,27 @@ Float64Vector = NDArray[np.float64]
 
 
 class PushedGraph(Protocol):
-    """A symmetric matrix of edge weights that tells the edges of some nodes."""
+    """A symmetric matrix of edge weights that returns the edges of given nodes."""
 
     @property
     def size(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         ...
 
     def degrees_of(self, nodes: Nodes, /) -> Float64Vector:
-        """Weighted degree of each of `nodes`."""
+        """Return the weighted degree of each of `nodes`."""
         ...
 
     def spread(self, nodes: Nodes, amounts: Float64Vector, /) -> tuple[Nodes, Float64Vector]:
-        """A[:, nodes] @ amounts: nodes, some of them more than once, and what each gets."""
+        """Return A[:, nodes] @ amounts as nodes, possibly with repetitions, and the amount that each receives."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PushEstimate:
-    """`nodes` were reached, each once; `ranks` are their estimates, shape (len(nodes),). All other nodes' are 0.
+    """Estimates of PageRank: distinct `nodes` that were reached, and their `ranks`, shape (len(nodes),). Other ranks are 0.
 
-    The exact rank of any node is its estimate or more, by at most `ratio` times the node's degree.
+    The exact rank of a node is at least its estimate, and at most `ratio` times the node's degree more.
     """
 
     nodes: Nodes
@@ -55,25 +54,29 @@ class PushEstimate:
 
 
 class ForwardPush:
-    """The pushes of one reset. `refine` makes the estimate as precise as is asked for, and goes on where it left off."""
+    """The pushes of one reset vector.
+
+    `refine` continues with the previous state until the estimate has the requested precision.
+    """
 
     def __init__(self, graph: PushedGraph, starts: Nodes, weights: Float64Vector, damping: float) -> None:
-        """`starts` (none twice) and their reset weights, both of shape (k,), none negative and not all zero."""
+        """`starts` are distinct nodes and `weights` their reset weights, both of shape (k,), none negative and not all zero."""
         self._graph = graph
         self._damping = damping
         self._reached = ReachedNodes(graph.size)
-        # Of each node that was reached.
+        # One value per node that was reached.
         self._residual: Float64Vector = np.empty(0)
         self._rank: Float64Vector = np.empty(0)
         self._degree: Float64Vector = np.empty(0)
         weights = weights / weights.sum()
         numbers = self._reach(starts)
         self._residual[numbers] = weights
-        # Nodes with edges pass all their mass on, the others only get the restart's: `memory.retrieval.pagerank.ppr`.
+        # Nodes with edges pass on all their mass, other nodes have only their restart mass: see
+        # `memory.retrieval.pagerank.ppr`.
         alone = float(weights[self._degree[numbers] == 0].sum())
         self._total = 1.0 - damping * alone
         self.work = 0.0
-        """Sum of the degrees of all nodes that were pushed, as often as they were: what the pushes cost."""
+        """Cost of the pushes: the sum of the degrees of all pushed nodes, counted once per push."""
 
     def __enter__(self) -> "ForwardPush":
         return self
@@ -82,7 +85,10 @@ class ForwardPush:
         self._reached.close()
 
     def refine(self, epsilon: float, most_work: float) -> PushEstimate | None:
-        """Pushes until no node's residual is above `epsilon` times its degree; None where that takes more than `most_work`."""
+        """Push until no node's residual exceeds `epsilon` times its degree.
+
+        Returns None if that costs more than `most_work`.
+        """
         seen = np.arange(len(self._residual))
         while True:
             hot = seen[self._residual[seen] > epsilon * self._degree[seen]]
@@ -102,7 +108,7 @@ class ForwardPush:
             np.add.at(self._residual, seen, amounts)
 
     def _reach(self, nodes: Nodes) -> Nodes:
-        """The numbers of nodes, some of which may have been reached before."""
+        """Return the numbers of nodes, and number those that are reached for the first time."""
         before = len(self._residual)
         numbers = self._reached.numbers_of(nodes)
         new = self._reached.nodes[before:]
@@ -112,7 +118,7 @@ class ForwardPush:
         return numbers
 
     def _estimate(self) -> PushEstimate:
-        # A weight that was taken away again leaves a trace of rounding, which may be below zero.
+        # Rounding may leave small negative values where weights were subtracted.
         ranks = np.maximum(self._rank + (1.0 - self._damping) * self._residual, 0.0) / self._total
         ratios = np.divide(self._residual, self._degree, out=np.zeros(len(ranks)), where=self._degree > 0)
         ratio = float(ratios.max(initial=0.0))

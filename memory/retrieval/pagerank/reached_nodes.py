@@ -1,7 +1,7 @@
-"""The nodes that a push has reached, numbered in the order in which it reached them.
+"""Numbers the nodes that a push has reached, in the order of arrival.
 
-What a push keeps for each of them then lies side by side, however many nodes the graph has. Only the numbers themselves lie in
-an array over all nodes. It is one that was used before: new pages would cost more than all else.
+The push's values of these nodes are then contiguous, whatever the size of the graph. Only the numbers themselves are in an
+array over all nodes. This array is reused, because allocating its pages would cost more than the push.
 """
 
 import threading
@@ -13,42 +13,42 @@ from numpy.typing import NDArray
 Nodes = NDArray[np.int64]
 
 SPARE_SHARE = 8
-"""An array for numbers is made longer by this part, as the next query may be after the next commit."""
+"""An array is allocated longer by 1 / `SPARE_SHARE`, so that the next query can reuse it after a commit."""
 KEPT_ARRAYS = 2
-"""Arrays that are kept for the next queries: 38 MB each at ten million nodes."""
+"""Number of arrays that are kept for the next queries; each takes 38 MB for ten million nodes."""
 
 
 class ReachedNodes:
-    """For one push at a time; `close` it, or its array is made anew for the next."""
+    """The numbers for one push at a time. `close` returns the array for reuse."""
 
     def __init__(self, size: int) -> None:
-        """`size`: how many nodes there are."""
+        """`size` is the number of nodes of the graph."""
         self._places = _spare.take(size)
-        """Of each node one more than its number; 0 of those that were not reached."""
+        """One plus the number of each reached node, 0 for all other nodes."""
         self.nodes: Nodes = np.empty(0, np.int64)
-        """The nodes that were reached, by their number."""
+        """The reached nodes, in order of their numbers."""
 
     def numbers_of(self, nodes: Nodes) -> Nodes:
-        """The numbers of `nodes`, some of which may stand there twice. Those that had none get the next ones."""
+        """Return the numbers of `nodes`, which may contain repetitions. Nodes without a number get the next ones."""
         places = self._places[nodes]
         new = places == 0
         if new.any():
             fresh = each_once(nodes[new])
             first = len(self.nodes) + 1
-            # First what `close` clears, then what it clears.
+            # `nodes` is extended first, so that `close` clears every entry even if the next line fails.
             self.nodes = np.concatenate([self.nodes, fresh])
             self._places[fresh] = np.arange(first, first + len(fresh))
             places[new] = self._places[nodes[new]]
         return places.astype(np.int64) - 1
 
     def close(self) -> None:
-        """Nothing is asked of it any more."""
+        """Clear the array and return it for reuse. The object must not be used afterwards."""
         self._places[self.nodes] = 0
         _spare.give(self._places)
 
 
 class _SpareArrays:
-    """Arrays of zeros that nobody uses."""
+    """Unused arrays of zeros."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ _spare = _SpareArrays()
 
 
 def each_once(numbers: NDArray[Any]) -> NDArray[Any]:
-    """The `numbers` in order, each once."""
+    """Return the distinct `numbers` in ascending order."""
     ordered = np.sort(numbers)
     if len(ordered) < 2:
         return ordered

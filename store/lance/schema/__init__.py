@@ -1,7 +1,7 @@
-"""One file a table: its columns, how values become rows, and how rows become values again.
+"""One module per table: its columns, and the conversions between values and rows.
 
-A new column goes to the end of the table's file here and, as stores without it exist, into a step in `store.log.migrations`,
-which puts it in the same place.
+Add a new column at the end of the table's schema. Existing stores lack it, so also add a step to `store.log.migrations`
+that appends the column in the same position.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ import pyarrow as pa
 from store.lance.schema import commits, documents, extractions, passages, phrases, synonyms, triples
 
 FORMAT = 4
-"""The store format that this version writes; a store with a larger one is refused."""
+"""The store format of this version. A store with a higher format is refused."""
 
 TABLES = ("passages", "phrases", "triples", "extractions", "synonyms", "documents", "commits")
 
 
 def schemas(dim: int) -> Mapping[str, pa.Schema]:
-    """Every table's columns, by the table's name. `dim`: how many numbers a vector has.
+    """Returns the schema of every table, by name. `dim` is the dimension of the vectors.
 
-    `row` is the internal number: the position in the table's order of first appearance. `commit` says which of several rows
-    for one key is the last: Lance keeps no order of rows through a compaction.
+    `row` is the internal number: the position in the table's order of first appearance. `commit` decides which of several
+    rows with one key is the last, because Lance does not preserve the order of rows in a compaction.
     """
     return {
         "passages": passages.schema(dim),

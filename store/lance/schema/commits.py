@@ -1,7 +1,7 @@
-"""The table `commits`, the log. It keeps its columns for ever, as it is read before a store is migrated.
+"""The table `commits`, the log. Its columns never change, because it is read before a store is migrated.
 
-`versions` names the version of every other table that belongs to the commit; `positions` holds the sources' positions that
-the commit changed, None for one that is forgotten; what is new in a later format goes into `facts`.
+`versions` maps every other table to its version at the commit. `positions` holds the positions of sources that the commit
+changed; None removes a position. Additions of later formats go into `facts`.
 """
 
 import json
@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """One commit as the log has it. `time` is in Unix seconds."""
+    """One row of the log. `time` is in Unix seconds."""
 
     seq: int
     time: float
@@ -49,7 +49,7 @@ def to_columns(row: LogRow) -> Columns:
 
 
 def from_table(table: pa.Table) -> list[LogRow]:
-    """Every row, in the order of the commits."""
+    """Returns all rows, in commit order."""
     return [
         LogRow(
             row["seq"],

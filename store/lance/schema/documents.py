@@ -1,4 +1,5 @@
-"""The table `documents`: a row is a document as of a commit. A later row of the URI replaces it; state `removed` ends it."""
+"""The table `documents`: a row is a document's state at a commit. A later row with the same URI replaces it; state
+`removed` deletes the document."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,10 +31,10 @@ SCHEMA = pa.schema(
 
 
 SHELL_COLUMNS = tuple(name for name in SCHEMA.names if name not in ("passages", "commit"))
-"""What a checkpoint keeps of a document beside its passages."""
+"""Columns of a document that a checkpoint stores separately from its passages."""
 LEFT_OUT = "left_out"
-"""The key in the column `metadata` under which a row keeps the account of omissions. Documents cannot state this key, and a
-hippod that does not know it shows it as metadata, so it needs no other format of the store."""
+"""Key in the column `metadata` that holds the account of omissions. Documents cannot state this key. A hippod that does not
+know the key shows it as metadata, so the key needs no new store format."""
 
 
 def to_columns(documents: Sequence[Document], commit: int) -> Columns:
@@ -45,7 +46,7 @@ def to_columns(documents: Sequence[Document], commit: int) -> Columns:
 
 
 def shell_columns(documents: Sequence[Document]) -> Columns:
-    """`SHELL_COLUMNS` of documents."""
+    """Returns the columns `SHELL_COLUMNS` of documents."""
     return {
         "uri": [d.uri for d in documents],
         "source": [d.source for d in documents],
@@ -73,12 +74,12 @@ def _metadata_text(document: Document) -> str:
 
 
 def passages_text(refs: Iterable[PassageRef]) -> str:
-    """The column `passages` of a row."""
+    """Returns the value of the column `passages`."""
     return json.dumps([_ref_columns(ref) for ref in refs])
 
 
 def _ref_columns(ref: PassageRef) -> list[Any]:
-    """Three values; then the extractor and the links, as far as there are any: most rows have neither."""
+    """Returns three values, followed by the extractor and the links if there are any; most rows have neither."""
     values = [ref.passage, dict(ref.location), ref.triples]
     if ref.links:
         return [*values, ref.extractor, [[link.target, link.heading, link.text] for link in ref.links]]
@@ -86,12 +87,12 @@ def _ref_columns(ref: PassageRef) -> list[Any]:
 
 
 def removes(row: Mapping[str, Any]) -> bool:
-    """Whether the row says that the document is gone."""
+    """Whether the row marks the document as removed."""
     return bool(row["state"] == State.REMOVED.value)
 
 
 def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[PassageRef, ...]:
-    """The column `passages` of a row. `intern` gives the copy of a text that is in memory already (`LiveIndex.interner`)."""
+    """Parses the column `passages`. `intern` returns the copy of a text that is already in memory (`LiveIndex.interner`)."""
     return tuple(
         PassageRef(
             intern(passage),
@@ -105,12 +106,12 @@ def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[Pas
 
 
 def from_row(row: Mapping[str, Any], intern: Callable[[str], str] = str) -> Document:
-    """A row as it was committed. `intern`: as of `passage_refs`."""
+    """Returns the document of a row. For `intern` see `passage_refs`."""
     return from_shell([row[name] for name in SHELL_COLUMNS], passage_refs(row["passages"], intern))
 
 
 def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Document:
-    """The document of `SHELL_COLUMNS`, in their order, and its passages."""
+    """Returns the document with the given values of `SHELL_COLUMNS`, in their order, and passages."""
     uri, source, state, title, error, attempts, next_try, modified_at, committed_at, metadata, payload, code = values
     stated = {} if metadata == "{}" else json.loads(metadata)
     left_out = _take_account(stated)
@@ -133,8 +134,8 @@ def from_shell(values: Sequence[Any], passages: Sequence[PassageRef]) -> Documen
 
 
 def _take_account(metadata: dict[str, Any]) -> tuple[Omission, ...]:
-    """Takes the account of omissions out of a row's metadata. Another value of that key stays: a document stated it before
-    the key was taken."""
+    """Removes the account of omissions from a row's metadata and returns it. A value of another form is kept: a document
+    stated it before the key was reserved."""
     found = metadata.get(LEFT_OUT)
     if not isinstance(found, list) or not all(isinstance(each, list) and len(each) == 3 for each in found):
         return ()

@@ -1,6 +1,8 @@
-"""The table `extractions`: a row is what the local extractor found in a passage. A later row of the passage replaces it.
+"""The table `extractions`: a row is the local extractor's result for a passage. A later row with the same passage replaces
+it.
 
-What a document brought is in the document's row: here it would serve every document that holds the passage.
+Extractions that a document supplies are stored in the document's row. In this table they would apply to every document that
+contains the passage.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +48,7 @@ def to_columns(extractions: Sequence[Extraction], commit: int) -> Columns:
 
 
 def from_row(row: Mapping[str, Any]) -> Extraction:
-    """A row as it was committed."""
+    """Returns the extraction of a row."""
     return Extraction(
         row["passage"],
         row["extractor"],
@@ -62,7 +64,7 @@ def from_row(row: Mapping[str, Any]) -> Extraction:
 
 
 def states_and_triples(batch: pa.RecordBatch) -> Iterator[tuple[str, ExtractionState, Sequence[Triple]]]:
-    """Of each row: the passage's id, its state and the triples. Loading a store needs no more of it."""
+    """Yields each row's passage id, state and triples. Loading a store needs only these."""
     names = ("passage", "triples", "extractor", "status", "attempts", "error")
     for passage, triples, *state in zip(*(batch[name].to_pylist() for name in names), strict=True):
         yield passage, extraction_state(*state), triples

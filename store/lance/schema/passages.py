@@ -9,7 +9,7 @@ from store.lance.schema.vectors import Columns, Rows, vector_columns, vector_fie
 from store.types import PassageText
 
 TEXT_COLUMNS = ("row", "id", "title", "text")
-"""All columns but the vector."""
+"""All columns except the vector."""
 
 
 def schema(dim: int) -> pa.Schema:
@@ -34,6 +34,6 @@ def to_columns(rows: Rows, passages: Sequence[PassageText], vectors: Fixed) -> C
 
 
 def from_table(table: pa.Table) -> list[PassageText]:
-    """The passages of a table with `TEXT_COLUMNS`, in its order."""
+    """Returns the passages of a table with `TEXT_COLUMNS`, in the order of its rows."""
     columns = zip(*(table[name].to_pylist() for name in ("id", "title", "text")), strict=True)
     return [PassageText(*column) for column in columns]

@@ -8,7 +8,7 @@ from store.fixed_point import Fixed
 from store.lance.schema.vectors import Columns, Rows, vector_columns, vector_fields
 
 TEXT_COLUMNS = ("row", "text")
-"""All columns but the vector."""
+"""All columns except the vector."""
 
 
 def schema(dim: int) -> pa.Schema:
@@ -20,6 +20,6 @@ def to_columns(rows: Rows, phrases: Sequence[str], vectors: Fixed) -> Columns:
 
 
 def from_table(table: pa.Table) -> list[str]:
-    """The phrases of a table with `TEXT_COLUMNS`, in its order."""
+    """Returns the phrases of a table with `TEXT_COLUMNS`, in the order of its rows."""
     phrases: list[str] = table["text"].to_pylist()
     return phrases

@@ -1,4 +1,5 @@
-"""The table `synonyms`: a row is an edge between two phrases, a < b. A later row of the pair wins; score 0 removes it."""
+"""The table `synonyms`: a row is an edge between two phrases, a < b. A later row with the same pair replaces it; score 0
+removes the edge."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +11,14 @@ SCHEMA = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("score", pa.float32()
 
 
 def to_columns(a: NDArray[np.int32], b: NDArray[np.int32], scores: NDArray[np.floating], commit: int) -> Columns:
-    """The edges between `a` and `b`, which are numbers of the column `row` of the table `phrases`."""
+    """Returns the columns for edges. `a` and `b` are values of the column `row` of the table `phrases`."""
     return {"a": a, "b": b, "score": scores.astype(np.float32), "commit": np.full(len(a), commit)}
 
 
 def from_table(
     table: pa.Table, phrase_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Both ends of each row and its score, in the table's order.
+    """Returns the two ends and the score of each row, in the order of the rows.
 
     The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
     """

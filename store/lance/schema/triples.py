@@ -1,4 +1,4 @@
-"""The table `triples`: a row is a triple, its ends as numbers of phrases, and its vector. A row is never replaced."""
+"""The table `triples`: a row is a triple, with phrase numbers as its ends, and its vector. A row is never replaced."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from store.fixed_point import Fixed
 from store.lance.schema.vectors import Columns, Rows, vector_columns, vector_fields
 
 TEXT_COLUMNS = ("row", "subject", "predicate", "object")
-"""All columns but the vector."""
+"""All columns except the vector."""
 
 
 def schema(dim: int) -> pa.Schema:
@@ -26,7 +26,8 @@ def schema(dim: int) -> pa.Schema:
 
 
 def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fixed) -> Columns:
-    """`triples` are (subject, predicate, object), the ends as the column `row` of the table `phrases` has them."""
+    """Returns the columns for `triples`, (subject, predicate, object). The ends are values of the column `row` of the table
+    `phrases`."""
     return {
         "row": rows,
         "subject": [subject for subject, _, _ in triples],
@@ -36,7 +37,8 @@ def to_columns(rows: Rows, triples: Sequence[tuple[int, str, int]], vectors: Fix
 
 
 def from_table(table: pa.Table, phrase_ids: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[str]]:
-    """Of a table with `TEXT_COLUMNS`, in its order: both ends, shape (rows, 2), and the predicates, one object a text.
+    """Returns the ends, shape (rows, 2), and the predicates of a table with `TEXT_COLUMNS`. Equal predicates share one
+    string object.
 
     The ends are indices into `phrase_ids`, the sorted column `row` of the table `phrases`.
     """

@@ -1,4 +1,4 @@
-"""The columns `vector` and `scale` of passages, phrases and triples: whole numbers, and what they are multiplied by."""
+"""The columns `vector` and `scale` of passages, phrases and triples: quantised integers and their factor."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from store.fixed_point import Fixed, scales
 
 Columns = dict[str, object]
-"""Rows by column, as `Tables.append` takes them."""
+"""Rows in columnar form, as `Tables.append` takes them."""
 
 Rows = NDArray[np.int32]
 
@@ -27,9 +27,9 @@ def vector_columns(vectors: Fixed) -> Columns:
 
 
 def vectors_of(batch: pa.RecordBatch) -> Fixed:
-    """The vectors of a record batch."""
+    """Returns the vectors of a record batch."""
     column = batch["vector"]
     whole = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
-    # A power of two is half of the next one.
+    # `frexp` returns 0.5 · 2ᵉ for a power of two, so its exponent is one too high.
     exponents = np.frexp(batch["scale"].to_numpy(zero_copy_only=False))[1] - 1
     return np.column_stack([whole, exponents.astype(np.int16)])

@@ -1,6 +1,8 @@
 """`doctor` as it is run: by a member of hippod's group, to whom hippod's directories are shut; and one that goes on."""
 
+import grp
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +77,27 @@ def test_a_socket_in_a_directory_that_is_shut(hippoctl: Shell, shut: Path) -> No
     ended = as_another(hippoctl, "--json", "--socket", str(shut / "s"), "doctor")
     found = by_name(ended)["socket"]
     assert (ended.code, "sudo hippoctl doctor" in found["hint"]) == (3, True)
+
+
+@pytest.mark.process
+def test_a_socket_of_another_group_names_the_group_and_the_command_that_joins_it(
+    hippoctl: Shell, shut: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place))
+        listening.listen()
+        os.chown(place, 65534, grp.getgrnam("nogroup").gr_gid)
+        place.chmod(0o660)
+        ended = as_another(hippoctl, "--socket", str(place), "status")
+        assert ended.code == 3
+        assert "Join the group nogroup: `sudo usermod -aG nogroup root`, then log out and in again" in ended.err
+        doctor = by_name(as_another(hippoctl, "--json", "--socket", str(place), "doctor"))
+        assert "sudo usermod -aG nogroup root" in doctor["socket"]["hint"]
+        place.chmod(0o600)
+        ended = as_another(hippoctl, "--socket", str(place), "status")
+        assert "usermod" not in ended.err, "the group may not use the socket"
+        assert "with sudo" in ended.err
 
 
 @pytest.mark.daemon

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.config import Config, ConfigError, load_config, render, unsupported
 from daemon.config_types.path_validators import read_token
-from daemon.config_types.values import _seconds, _size, seconds_text, size_text
+from daemon.config_types.values import _seconds, _size, size_text
+from daemon.contract.durations import duration_text
+from daemon.main import main
 from daemon.runtime.reload import diff_reload
 
 
@@ -360,7 +363,7 @@ def test_what_cannot_be_followed_on_this_machine_is_said_not_ignored(write, text
 
 @given(st.floats(0, 3e9, allow_nan=False))
 def test_any_duration_reads_back_as_written(seconds):
-    assert _seconds(seconds_text(seconds)) == pytest.approx(seconds, rel=1e-9, abs=1e-9)
+    assert _seconds(duration_text(seconds)) == pytest.approx(seconds, rel=1e-9, abs=1e-9)
 
 
 @given(st.integers(1, 2**62))
@@ -415,3 +418,22 @@ def test_a_value_cannot_break_or_steer_a_message(write):
     [problem] = problems(write('[[folder]]\npath = "a\\nb\\u001b[2J"\n'))
     assert problem.isprintable()
     assert "a\\nb" in problem
+
+
+def test_a_check_without_secrets_needs_no_credentials_and_still_finds_mistakes(tmp_path, monkeypatch):
+    """As `systemctl reload` runs it: systemd shows the credentials to hippod itself only."""
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[api]\ntcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
+        '[llm]\nbase_url = "http://127.0.0.1:8000/v1"\nmodel = "m"\napi_key_file = "$CREDENTIALS_DIRECTORY/llm-key"\n'
+        '[[client]]\ntoken_file = "$CREDENTIALS_DIRECTORY/other"\nname = "other"\n'
+    )
+    check = ["--check", "--config", str(file)]
+    assert CliRunner().invoke(main, check).exit_code == 2
+    passed = CliRunner().invoke(main, [*check, "--no-secrets"])
+    assert passed.exit_code == 0, passed.output
+    file.write_text(file.read_text() + "nonsense = 1\n")
+    refused = CliRunner().invoke(main, [*check, "--no-secrets"])
+    assert (refused.exit_code, "nonsense" in refused.output) == (2, True)
+    assert CliRunner().invoke(main, ["--no-secrets", "--config", str(file)]).exit_code == 2

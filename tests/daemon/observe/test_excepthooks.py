@@ -88,4 +88,6 @@ def test_why_it_does_not_start_is_found_among_the_journals_errors(tmp_path: Path
         assert code == 2
         assert "synonym_max" in said and "pth" in said
         lines = said.splitlines()
-        assert (len(lines) == 1 and lines[0].startswith('<3>{"time"')) if journal else len(lines) > 1, said
+        assert (len(lines) == 1 and lines[0].startswith("<3>configuration_refused: ")) if journal else len(lines) > 1, (
+            said
+        )

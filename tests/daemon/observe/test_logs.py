@@ -6,11 +6,14 @@ import logging
 import os
 import pty
 import re
+import socket
 import warnings
+from pathlib import Path
 
 import pytest
 import structlog
 
+from daemon.observe import journal as journal_module
 from daemon.observe import logs
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown
@@ -257,20 +260,99 @@ def test_a_terminal_gets_a_readable_line_that_cannot_steer_it():
     assert text.count("\n") == 1
 
 
-def test_the_journal_gets_each_lines_priority(tmp_path):
-    with (tmp_path / "journal").open("w+") as stream:
+@pytest.fixture
+def journal(tmp_path, monkeypatch):
+    """`journal()`: the entries that systemd's journal has got, by name of field; stderr is the journal's."""
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiving,
+        (tmp_path / "stderr").open("w+") as stream,
+    ):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(journal_module, "SOCKET", Path("journal"))
+        receiving.bind("journal")
+        receiving.settimeout(10)
         status = os.fstat(stream.fileno())
         logs.setup("debug", stream, {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
-        log = structlog.get_logger("daemon")
-        log.debug("a")
-        log.info("b")
-        log.warning("c")
-        log.error("d")
-        logging.getLogger("x").critical("e")
-        stream.seek(0)
-        written = stream.read().splitlines()
-    assert [line[:3] for line in written] == ["<7>", "<6>", "<4>", "<3>", "<2>"]
-    assert [json.loads(line[3:])["event"] for line in written] == ["a", "b", "c", "d", "e"]
+        yield lambda: entry(receiving)
+        assert (tmp_path / "stderr").read_text() == ""
+
+
+def entry(receiving):
+    """The next entry of the native protocol."""
+    data, files, _, _ = socket.recv_fds(receiving, 1 << 20, 1)
+    if files:
+        with os.fdopen(files[0], "rb") as file:
+            file.seek(0)
+            data = file.read()
+    found = {}
+    while data:
+        head, _, data = data.partition(b"\n")
+        name, equals, value = head.partition(b"=")
+        if not equals:
+            length = int.from_bytes(data[:8], "little")
+            value, data = data[8 : 8 + length], data[9 + length :]
+        found[name.decode()] = value.decode()
+    return found
+
+
+def test_the_journal_gets_the_message_first_and_each_field(journal):
+    log = structlog.get_logger("daemon.x")
+    log.warning("commit_failed", error="No space left on device", documents=3, uri="file:///a b", hint="make room")
+    found = journal()
+    assert found.pop("MESSAGE") == (
+        'commit_failed: No space left on device (documents=3, uri="file:///a b"); make room'
+    )
+    assert found == {
+        "PRIORITY": "4",
+        "SYSLOG_IDENTIFIER": "hippod",
+        "HIPPOD_EVENT": "commit_failed",
+        "HIPPOD_LEVEL": "warning",
+        "HIPPOD_LOGGER": "daemon.x",
+        "HIPPOD_ERROR": "No space left on device",
+        "HIPPOD_DOCUMENTS": "3",
+        "HIPPOD_URI": "file:///a b",
+        "HIPPOD_HINT": "make room",
+    }
+
+
+def test_the_journal_gets_no_secret_and_no_content_and_a_value_cannot_add_a_field(journal):
+    logs.mask("tok-12345")
+    log = structlog.get_logger("daemon")
+    log.info("x", line="a tok-12345\nPRIORITY=0", text=logs.Content("secret text"))
+    found = journal()
+    assert "tok-12345" not in str(found)
+    assert "secret text" not in str(found)
+    assert found["PRIORITY"] == "6"
+    assert found["HIPPOD_LINE"] == "a ***\nPRIORITY=0"
+
+
+def test_an_exception_follows_the_message_and_a_large_entry_arrives_whole(journal):
+    log = structlog.get_logger("daemon")
+    try:
+        raise ValueError("a title")
+    except ValueError:
+        log.exception("request_failed")
+    first, _, rest = journal()["MESSAGE"].partition("\n")
+    assert first == "request_failed"
+    assert rest.startswith("Traceback")
+    log.error("aborted_before", stacks=["x" * 100] * 5000)
+    assert journal()["HIPPOD_STACKS"].count("x") == 500_000
+
+
+def test_without_a_journal_to_send_to_and_as_last_words_lines_with_a_priority_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_module, "SOCKET", tmp_path / "absent")
+    for last_words in (False, True):
+        with (tmp_path / "journal").open("w+") as stream:
+            status = os.fstat(stream.fileno())
+            environ = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
+            logs.setup("debug", stream, environ, last_words=last_words)
+            log = structlog.get_logger("daemon")
+            log.debug("a")
+            log.info("b", count=1)
+            log.error("d", error="two\nlines")
+            logging.getLogger("x").critical("e")
+            stream.seek(0)
+            assert stream.read().splitlines() == ["<7>a", "<6>b (count=1)", "<3>d: two | lines", "<2>e"]
 
 
 def test_another_stream_than_the_journals_gets_no_priority(tmp_path):

@@ -1,8 +1,9 @@
 """What is told of memory: what cannot be dropped, bytes a passage, and when it will be full."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.observe.memory_use import COUNTED_PASSAGES, SAMPLE_S, WINDOW_S, MemoryForecast, anonymous_bytes
+from daemon.observe.memory_use import MemoryForecast, MemoryUse, anonymous_bytes
 
 MIB = 1 << 20
 
@@ -15,21 +16,42 @@ def test_only_memory_without_a_file_behind_it_counts_in_swap_too(tmp_path: Path)
     assert anonymous_bytes(tmp_path / "nowhere") == 0
 
 
+def grow(forecast: MemoryForecast, passages: int, each: int, noise: Sequence[int] = (0,)) -> MemoryUse:
+    """The forecast after so many passages, which came 25 a second and took `each` bytes."""
+    use = MemoryUse(0)
+    for count in range(0, passages + 1, 250):
+        extra = noise[count // 250 % len(noise)]
+        use = forecast.use(100 * MIB + count * each + extra, 400 * MIB, count, now=count / 25)
+    return use
+
+
 def test_a_growing_memory_is_full_when_its_room_is_used_up_at_the_present_rate() -> None:
-    forecast = MemoryForecast(100 * MIB)
-    assert forecast.use(110 * MIB, 400 * MIB, 1024, now=0.0).full_in_s is None  # no rate yet
-    use = forecast.use(120 * MIB, 400 * MIB, 2048, now=100.0)
-    assert use.bytes_per_passage == 20 * MIB // 2048
-    assert use.room_passages == 280 * MIB // use.bytes_per_passage
-    assert use.full_in_s == use.room_passages / 10.24
-    # Ten minutes without anything new: it is never full.
-    forecast.use(120 * MIB, 400 * MIB, 2048, now=100.0 + SAMPLE_S)
-    assert forecast.use(120 * MIB, 400 * MIB, 2048, now=101.0 + SAMPLE_S + WINDOW_S).full_in_s is None
+    forecast = MemoryForecast()
+    use = grow(forecast, 5_000, 10_000)
+    assert use.bytes_per_passage == 10_000
+    assert use.room_passages == (300 * MIB - 5_000 * 10_000) // 10_000
+    assert use.full_in_s == use.room_passages / 25
 
 
-def test_a_small_memory_or_one_without_a_limit_has_no_forecast() -> None:
-    forecast = MemoryForecast(0)
-    assert forecast.use(MIB, 2 * MIB, COUNTED_PASSAGES - 1, now=0.0).bytes_per_passage is None
-    unbounded = forecast.use(MIB, None, COUNTED_PASSAGES, now=20.0)
-    assert unbounded.bytes_per_passage == MIB // COUNTED_PASSAGES
-    assert unbounded.room_passages is None
+def test_a_memory_that_grows_no_more_is_never_full() -> None:
+    forecast = MemoryForecast()
+    used = grow(forecast, 5_000, 10_000).used
+    idle = [forecast.use(used, 400 * MIB, 5_000, now=200 + second) for second in range(0, 120, 10)]
+    assert idle[-1].full_in_s is None, "no passage came for a minute, though many came in the last ten minutes"
+    assert idle[-1].room_passages is not None
+
+
+def test_memory_that_does_not_grow_in_step_with_passages_is_no_trend() -> None:
+    assert grow(MemoryForecast(), 5_000, 1_000, noise=(0, 90 * MIB, 20 * MIB)).bytes_per_passage is None
+    # A store that was opened with many passages, and idles: what it holds says nothing about the next passage.
+    forecast = MemoryForecast()
+    opened = [forecast.use(300 * MIB, 400 * MIB, 8_000, now=10.0 * at) for at in range(100)]
+    assert (opened[-1].bytes_per_passage, opened[-1].room_passages, opened[-1].full_in_s) == (None, None, None)
+
+
+def test_a_memory_without_a_limit_or_one_that_shrank_has_no_forecast() -> None:
+    forecast = MemoryForecast()
+    grow(forecast, 5_000, 10_000)
+    unbounded = forecast.use(150 * MIB, None, 5_000, now=201.0)
+    assert (unbounded.bytes_per_passage, unbounded.room_passages) == (10_000, None)
+    assert forecast.use(150 * MIB, 400 * MIB, 2_000, now=202.0).bytes_per_passage is None

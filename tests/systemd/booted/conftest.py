@@ -18,7 +18,7 @@ from tests.systemd.booted.service import CONFIGURATION, Service
 
 PACKAGE = os.environ.get("HIPPOD_TEST_PACKAGE", "")
 FOLDER = Path(__file__).parents[3] / "build" / "booted"
-NEWER = "0.1.0+newer"
+NEWER = "0.2.0+newer"
 OWN_SCRIPTS = ("hippod", "hippod-backfill", "hippod-worker", "hippoctl")
 
 

@@ -76,16 +76,26 @@ class Service:
         entered = f"nsenter -t {self.pid} -m -- setpriv --reuid {user} --regid {user} --clear-groups"
         return self.sh(f"{entered} sh -c '{script}'", None)
 
-    def lines(self, since: float = 0.0) -> list[str]:
-        """What hippod itself wrote to the journal."""
-        wanted = f"-u {self.unit} --since @{since:.0f} -o json --all --output-fields=MESSAGE,_TRANSPORT"
-        found = self.sh(f"journalctl {wanted} --no-pager")
+    def entries(self, since: float = 0.0) -> list[dict[str, str]]:
+        """The journal's entries that hippod itself made, with all their fields."""
+        found = self.sh(f"journalctl -u {self.unit} --since @{since:.0f} -o json --all --no-pager")
         entries = [json.loads(line) for line in found.splitlines()]
-        return [str(each["MESSAGE"]) for each in entries if each.get("_TRANSPORT") == "stdout"]
+        return [each for each in entries if each.get("_TRANSPORT") in ("stdout", "journal")]
+
+    def lines(self, since: float = 0.0) -> list[str]:
+        """What an administrator reads of them."""
+        return [str(each["MESSAGE"]) for each in self.entries(since)]
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in self.lines() if line.startswith("{")]
-        return [each for each in found if each["event"] == name]
+        """The fields of the events of one name. An event before an exit is a line, of which `error` is all."""
+        found = []
+        for entry in self.entries():
+            if entry.get("HIPPOD_EVENT") == name:
+                fields = {key.removeprefix("HIPPOD_").lower(): value for key, value in entry.items()}
+                found.append({key: _parsed(value) for key, value in fields.items()})
+            elif entry["MESSAGE"].startswith(f"{name}: "):
+                found.append({"event": name, "error": entry["MESSAGE"].partition(": ")[2]})
+        return found
 
     def load(self, per_s: float, seconds: float = 600.0) -> "Load":
         return Load(self, per_s, seconds)
@@ -95,6 +105,13 @@ class Service:
         while not reached():
             assert time.monotonic() < deadline, f"it never came to: {what}\n" + "\n".join(self.lines()[-20:])
             time.sleep(0.3)
+
+
+def _parsed(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
 
 
 class Load:

@@ -1,1 +1,1 @@
-"""What the model is asked at each step, from what material, and how the call is made."""
+"""The prompts of each step, their material, and the model call."""

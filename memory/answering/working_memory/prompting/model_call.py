@@ -1,4 +1,4 @@
-"""One call to the model within the budget: what it said, the record of it, or why there is nothing."""
+"""Makes one model call within the budget, and returns its value, its record, or the reason for its failure."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from memory.llm.response_format import JsonSchema
 from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
 
 DEEP_CALL_RETRIES = 1
-"""How often trouble, or an answer of no use, is tried again in a deep question."""
+"""Number of repetitions after a failure or an unusable answer in a deep question."""
 CALL_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048, "answer": 4096}
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """Why a call came to nothing."""
+    """The reason for a failed call."""
 
     stopped: DeepStopReason
     message: str
@@ -37,7 +37,7 @@ def failure_of(error: ModelError) -> CallFailure:
 
 @dataclass(frozen=True, slots=True)
 class CallResult(Generic[T]):
-    """Either `value` or `failure` is set."""
+    """The result of a call; either `value` or `failure` is set."""
 
     call: ModelCall
     value: T | None = None
@@ -54,8 +54,10 @@ async def call_model(
     retries: int = DEEP_CALL_RETRIES,
     final: bool = False,
 ) -> CallResult[T]:
-    """Asks, with a time limit; never raises for what the model or the budget does. `final`: it may use what is kept for the
-    answer."""
+    """Ask the model with a time limit. Does not raise for failures of the model or a reached budget.
+
+    `final`: the call may use the budget that is reserved for the answer.
+    """
     began, asked_before = time.monotonic(), spending.calls
 
     def record(
@@ -82,7 +84,7 @@ async def call_model(
                 max_tokens=CALL_MAX_TOKENS[purpose],
                 before_try=lambda: spending.take_request(final),
             )
-    # Answers of no use were paid for, and the client does not say how much: every try counts, but not one that hangs.
+    # Unusable answers were charged, but the client does not report how much: every try counts, except one that hangs.
     except BudgetReached as reached:
         spent = prompt_tokens(messages) * (spending.calls - asked_before)
         return CallResult(record(None, str(reached), spent), failure=CallFailure(reached.limit, str(reached)))

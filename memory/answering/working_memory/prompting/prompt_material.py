@@ -1,4 +1,4 @@
-"""What a step's inquiries found, put together and numbered from 1 for the model. Pure."""
+"""Combines the results of a step's inquiries and numbers them from 1 for the model. Pure functions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,22 +10,22 @@ Facts = tuple[tuple[str, str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Entities, triples and passages of all inquiries, each once, in the order in which they were found."""
+    """Distinct entities, triples and passages of all inquiries, in the order in which they were found."""
 
     entities: tuple[str, ...]
     triples: Facts
     passages: tuple[FoundPassage, ...]
     descriptions: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Of an entity (a tuple of one) or a triple: the sentence that tells of it, unless the passages have it already."""
+    """Sentences about an entity (a tuple of one phrase) or a triple, unless the passages already contain them."""
 
     @property
     def phrases(self) -> frozenset[str]:
-        """All phrases of the graph that stand in the passages."""
+        """All phrases of the graph that occur in the passages."""
         return frozenset(phrase for passage in self.passages for phrase in passage.phrases)
 
 
 def material_of(inquiries: Sequence[Inquiry]) -> Material:
-    """What the model is shown of the inquiries: all but what was withheld."""
+    """Return the material of the inquiries that the model is shown, without withheld passages."""
     entities: dict[str, None] = {}
     triples: dict[tuple[str, str, str], None] = {}
     passages: dict[str, FoundPassage] = {}
@@ -35,7 +35,7 @@ def material_of(inquiries: Sequence[Inquiry]) -> Material:
         for passage in inquiry.passages:
             if passage.id not in inquiry.withheld:
                 passages.setdefault(passage.id, passage)
-    # What was withheld for its length does not come back in pieces.
+    # Sentences of a passage that was withheld for its length must not reappear as descriptions.
     known = {*passages, *(id for inquiry in inquiries for id in inquiry.withheld)}
     descriptions: dict[tuple[str, ...], str] = {}
     for inquiry in inquiries:
@@ -49,7 +49,7 @@ def material_of(inquiries: Sequence[Inquiry]) -> Material:
 
 
 def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
-    """The inquiries with the worse half of each one's shown passages withheld; None where that changes nothing."""
+    """Withhold the worse half of each inquiry's shown passages; returns None if that changes nothing."""
     out = []
     for inquiry in inquiries:
         shown = [passage.id for passage in inquiry.passages if passage.id not in inquiry.withheld]
@@ -59,7 +59,7 @@ def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
 
 
 def at_most(inquiries: Sequence[Inquiry], passages: int) -> tuple[Inquiry, ...]:
-    """The inquiries shortened until no more than so many passages are shown, or each shows one."""
+    """Shorten the inquiries until at most `passages` passages are shown in total, or each inquiry shows one."""
     while len(material_of(inquiries).passages) > passages and (shorter := shortened(inquiries)) is not None:
         inquiries = shorter
     return tuple(inquiries)

@@ -1,6 +1,6 @@
-"""What the model is asked at each call of a deep question, and the JSON that is wanted. Pure.
+"""The prompts of a deep question and the JSON that they request. Pure functions.
 
-Passages and points are quoted material between marks that the quoted text cannot contain.
+Passages and points are quoted between marks that the quoted text cannot contain.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JsonSchema
 
 MAX_EVIDENCE_CHARS = 3_000
-"""Of a passage that is read in a step."""
+"""Maximum number of characters shown of a passage in a step."""
 
 _INTEGER = {"type": "integer"}
 _TEXT = {"type": "string"}
@@ -86,7 +86,10 @@ def _sufficiency(settings: DeepSettings) -> str:
 def judge_prompt(
     question: str, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Of a quick step: does the memory suffice, what is missing, and what shall be searched for? `asked`: subqueries before."""
+    """Return the judge's prompt of a quick step: does the memory suffice, what is missing, and what to search for?
+
+    `asked` are the earlier subqueries.
+    """
     if settings.only == "local":
         where = 'Each concern is about one of the points: "point" is its number.'
     elif settings.only == "global":
@@ -110,7 +113,7 @@ def judge_prompt(
 
 
 def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
-    """Does the memory suffice, and if not, what is missing: more about some points, or something that none covers?"""
+    """Return the judge's prompt: does the memory suffice? If not, is more needed about some points, or about something new?"""
     if settings.only == "local":
         which = 'Each concern is about one of the points: "about" is "points", and "point" is that point\'s number.'
     elif settings.only == "global":
@@ -133,7 +136,7 @@ def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings
 def subquery_prompt(
     question: str, memory: WorkingMemory, concern: Concern, asked: Sequence[str]
 ) -> tuple[ChatMessage, ...]:
-    """What shall be searched for, to meet this concern? `asked` are the subqueries before it."""
+    """Return the prompt for a subquery that addresses this concern. `asked` are the earlier subqueries."""
     task = prompt_text(
         "subquery",
         f"{_ROLE}The points are not enough yet, for the concern that is given last. Write one short question to search the "
@@ -154,7 +157,7 @@ def subquery_prompt(
 def evolve_prompt(
     question: str, subqueries: Sequence[str], memory: WorkingMemory, material: Material, settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Which points change, and which are new, now that this was found?"""
+    """Return the prompt for changed and new points, given the retrieved material."""
     update = (
         '"updates" rewrites the description of a point that the passages correct or add to: the whole new description, '
         "keeping what still holds, and the numbers of the passages it now rests on as well. "
@@ -192,7 +195,7 @@ def evolve_prompt(
 
 
 def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...]:
-    """Which points say more as one?"""
+    """Return the prompt for points that say more when merged."""
     task = prompt_text(
         "merge",
         f"{_ROLE}Some points may say more together than each for itself: they tell of one thing from several sides, or a "
@@ -208,7 +211,7 @@ def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...
 def deep_answer_prompt(
     question: str, memory: WorkingMemory, passages: Sequence[FoundPassage], form: AnswerForm = DEFAULT_FORM
 ) -> tuple[ChatMessage, ...]:
-    """The prompt of `memory.answering.qa_reader`, with the points before the passages as notes that rest on passages."""
+    """Return the prompt of `memory.answering.qa_reader`, with the points as notes before the passages that support them."""
     asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages], form)
     system, user = asked[0]["content"], asked[-1]["content"]
     if not memory.points:
@@ -226,7 +229,7 @@ def deep_answer_prompt(
 
 
 def numbered_points(memory: WorkingMemory) -> str:
-    """The points, numbered from 1 in the order in which they stand."""
+    """Return the points in their order, numbered from 1."""
     numbered = []
     for at, point in enumerate(memory.points, 1):
         numbered.append(quoted("point", f"Entities: {', '.join(point.entities)}\n{point.description}", at))
@@ -234,7 +237,7 @@ def numbered_points(memory: WorkingMemory) -> str:
 
 
 def _told(description: str | None) -> str:
-    """A description on the line below what it describes, "" where there is none."""
+    """Return a description on a new line, or "" without one."""
     return f"\n   {' '.join(description.split())}" if description else ""
 
 
@@ -243,7 +246,7 @@ def _searched_before(subqueries: Sequence[str]) -> str:
 
 
 def _quoted_lines(heading: str, name: str, lines: Sequence[str]) -> str:
-    """The lines as quoted material below a heading of ours."""
+    """Return the lines as quoted material below an unquoted heading."""
     return f"{heading}:\n{quoted(name, chr(10).join(lines)) if lines else 'none'}"
 
 

@@ -1,4 +1,4 @@
-"""A deep question as plain data: memory points, inquiries, events, and the trace of all steps, which JSON can hold.
+"""Data classes of a deep question, serialisable as JSON: memory points, inquiries, events, and the trace of all steps.
 
-Everything here is immutable and names texts and passage ids, never rows of a snapshot: a point outlives its commit.
+They are immutable and contain texts and passage ids, never rows of a snapshot, so a point stays valid after its commit.
 """

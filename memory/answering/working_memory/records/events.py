@@ -1,4 +1,4 @@
-"""What happens while a deep question is worked on, as it happens. `kind` is the name in the JSON."""
+"""Events while a deep question is answered. `kind` is the event's name in JSON."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from memory.answering.working_memory.records.trace import DeepStopReason, PointC
 
 @dataclass(frozen=True, slots=True)
 class StepBegan:
-    """A step begins with so many points."""
+    """A step begins with this number of points."""
 
     step: int
     points: int
@@ -18,7 +18,7 @@ class StepBegan:
 
 @dataclass(frozen=True, slots=True)
 class MemoryJudged:
-    """Whether the memory suffices, else what is asked for."""
+    """Whether the memory suffices, and the concerns if it does not."""
 
     step: int
     enough: bool
@@ -28,7 +28,7 @@ class MemoryJudged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFound:
-    """What was found for one concern."""
+    """The results for one concern."""
 
     step: int
     inquiry: Inquiry
@@ -37,7 +37,7 @@ class EvidenceFound:
 
 @dataclass(frozen=True, slots=True)
 class PointsChanged:
-    """Points that changed, as they do: once after updating and inserting, once after merging."""
+    """Changed points: one event after updating and inserting, one after merging."""
 
     step: int
     changes: tuple[PointChange, ...]
@@ -47,7 +47,7 @@ class PointsChanged:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBegan:
-    """The steps are over; the answer is being written."""
+    """The steps have ended; the answer is being written."""
 
     stopped: DeepStopReason
     points: int
@@ -57,11 +57,11 @@ class AnswerBegan:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrew:
-    """What of the answer there is so far; the next one replaces it."""
+    """The text of the answer so far, which replaces that of the previous event."""
 
     text: str
     kind: Literal["writing"] = "writing"
 
 
 DeepEvent = StepBegan | MemoryJudged | EvidenceFound | PointsChanged | AnswerBegan | AnswerGrew
-"""In this order for each step."""
+"""Events of a deep question, in their order in each step."""

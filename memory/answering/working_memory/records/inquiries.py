@@ -1,17 +1,17 @@
-"""What a step looks for, and what it finds: concerns, and the inquiry that retrieves for each."""
+"""What a step searches for and finds: concerns, and one inquiry with the results for each."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 InvestigationKind = Literal["local", "global"]
-"""Local investigation is about a point of the memory, global exploration about anything beyond the memory."""
+"""Local investigation is about a point of the memory, global exploration about anything outside the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """What the memory lacks, and the one subquery that is asked for it.
+    """Something that the memory lacks, and the subquery for it.
 
-    `point` is the id of the point that it is about (local investigation), None beyond the memory (global exploration).
+    `point` is the id of the point that it is about (local investigation), None for global exploration.
     """
 
     text: str
@@ -27,7 +27,7 @@ class Concern:
 class FoundEntity:
     """A phrase of the graph and its cosine with the subquery.
 
-    `description` is a sentence that tells of it, from the passage `source`; both are "" where none was found.
+    `description` is a sentence about the phrase from the passage `source`; both are "" if none was found.
     """
 
     phrase: str
@@ -38,7 +38,7 @@ class FoundEntity:
 
 @dataclass(frozen=True, slots=True)
 class FoundTriple:
-    """A triple about a retrieved entity and its cosine with the subquery; `description` and `source` as of an entity."""
+    """A triple about a retrieved entity and its cosine with the subquery; `description` and `source` as in `FoundEntity`."""
 
     subject: str
     predicate: str
@@ -61,10 +61,10 @@ class FoundPassage:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """One concern and what was retrieved for it, best first.
+    """One concern and the results retrieved for it, best first.
 
-    `candidates`: how many phrases could be retrieved (the size of the set of formula 6 or 7). `withheld`: ids of retrieved
-    passages that the model was not shown because the prompt was too long for it.
+    `candidates` is the number of phrases that could be retrieved (the size of the set of formula 6 or 7). `withheld` are ids of
+    retrieved passages that the model was not shown because the prompt was too long.
     """
 
     concern: Concern

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemoryPoint:
-    """A memory point: a hyperedge that says what is known about several entities together.
+    """A memory point: a hyperedge that describes how several entities are related.
 
-    `entities` are normalised phrases, each once, sorted; the graph has at least one of them. `absent` are those that the
-    model named and the graph lacks. `passages` are ids of the passages that the description rests on, at least one, each
-    once, in the order in which they were found.
+    `entities` are distinct, sorted, normalised phrases; the graph has at least one of them. `absent` are those that the model
+    named and the graph lacks. `passages` are the distinct ids of the passages that support the description, at least one, in
+    the order in which they were found.
     """
 
     id: str
@@ -24,7 +24,7 @@ class MemoryPoint:
 class WorkingMemory:
     """The working memory: a hypergraph whose hyperedges are `points` and whose vertices are their entities.
 
-    `made` counts the points that were ever made in it: the next one gets the id `p<made + 1>`, so no id comes twice.
+    `made` counts all points that were created in it: the next one gets the id `p<made + 1>`, so ids are never reused.
     """
 
     points: tuple[MemoryPoint, ...] = ()
@@ -32,12 +32,12 @@ class WorkingMemory:
 
     @property
     def vertices(self) -> tuple[str, ...]:
-        """Every entity of every point, once, sorted."""
+        """The distinct entities of all points, sorted."""
         return tuple(sorted({entity for point in self.points for entity in point.entities}))
 
     @property
     def incidence(self) -> Mapping[str, tuple[str, ...]]:
-        """For each vertex, the ids of the points that it is in."""
+        """For each vertex, the ids of the points that contain it."""
         found: dict[str, list[str]] = {vertex: [] for vertex in self.vertices}
         for point in self.points:
             for entity in point.entities:
@@ -45,7 +45,7 @@ class WorkingMemory:
         return {vertex: tuple(ids) for vertex, ids in found.items()}
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
-        """Vertices that share a point with one of `entities`; each of those too where another of them shares its point."""
+        """Return the vertices that share a point with one of `entities`, which may include others of `entities`."""
         wanted = set(entities)
         found: set[str] = set()
         for point in self.points:
@@ -61,5 +61,5 @@ class WorkingMemory:
 
     @property
     def entities_a_point(self) -> float:
-        """The paper's measure of complex relations: the average number of entities a point, 0.0 without points."""
+        """The paper's measure of complex relations: the average number of entities per point, 0.0 without points."""
         return sum(len(point.entities) for point in self.points) / len(self.points) if self.points else 0.0

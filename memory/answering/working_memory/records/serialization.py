@@ -1,6 +1,6 @@
-"""Traces and memories as JSON and back.
+"""Converts traces and working memories to JSON and back.
 
-A file of another version is refused with a sentence; keys that a later hippod adds to this version are passed over.
+JSON of another version is refused with an error message; unknown keys, which a later hippod may add, are ignored.
 """
 
 from typing import Any
@@ -18,20 +18,23 @@ _EVENT: TypeAdapter[DeepEvent] = TypeAdapter(DeepEvent)
 
 
 class BadTrace(ValueError):
-    """What was given is no trace or memory of this version. The message is one line and says what is wrong where."""
+    """The JSON is not a trace or working memory of a supported version.
+
+    The message is one line with the position of the error.
+    """
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """The trace as a JSON object with its `version`."""
+    """Return the trace as a JSON object with its `version`."""
     value: dict[str, Any] = _TRACE.dump_python(trace, mode="json")
     return value
 
 
 def trace_from_json(value: Any) -> Trace:
-    """Raises BadTrace."""
+    """Return the trace of a JSON object. Raises BadTrace."""
     _check(value, "a trace", 1, TRACE_VERSION)
     if value["version"] == 1 and isinstance(value.get("settings"), dict):
-        # Steps were counted from 1 then, so the last of N is 1 less; and there was the quick way alone.
+        # In version 1, steps were counted from 1, so the last of N is N - 1 now, and all steps were quick.
         settings = {"quick": True, **value["settings"]}
         if isinstance(settings.get("steps"), int):
             settings["steps"] -= 1
@@ -43,13 +46,13 @@ def trace_from_json(value: Any) -> Trace:
 
 
 def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
-    """The memory as a JSON object with a `version`: what a session keeps."""
+    """Return the working memory as a JSON object with a `version`, as sessions store it."""
     value: dict[str, Any] = _MEMORY.dump_python(memory, mode="json")
     return {"version": MEMORY_VERSION, **value}
 
 
 def memory_from_json(value: Any) -> WorkingMemory:
-    """Raises BadTrace."""
+    """Return the working memory of a JSON object. Raises BadTrace."""
     _check(value, "a working memory", MEMORY_VERSION)
     try:
         return _MEMORY.validate_python(value)
@@ -58,7 +61,7 @@ def memory_from_json(value: Any) -> WorkingMemory:
 
 
 def event_to_json(event: DeepEvent) -> dict[str, Any]:
-    """One event as a JSON object; its `kind` says which."""
+    """Return an event as a JSON object with its `kind`."""
     value: dict[str, Any] = _EVENT.dump_python(event, mode="json")
     return value
 

@@ -1,7 +1,7 @@
-"""A deep question from beginning to end, as plain data: its settings, each step whole, every call to the model.
+"""Data classes of a whole deep question: its settings, every step, every model call.
 
-Everything here is immutable and names texts and passage ids, never rows of a snapshot: a trace outlives its commit.
-`memory.answering.working_memory.records.serialization` turns these types into JSON and back.
+They are immutable and contain texts and passage ids, never rows of a snapshot, so a trace stays valid after its commit.
+`memory.answering.working_memory.records.serialization` converts them to JSON and back.
 """
 
 from dataclasses import dataclass, field
@@ -13,53 +13,56 @@ from memory.answering.working_memory.records.points import MemoryPoint, WorkingM
 from memory.llm.client import ChatMessage
 
 TRACE_VERSION = 2
-"""Version of the JSON of traces. In version 1 steps were counted from 1, and each judgement had its subqueries with it."""
+"""Version of the JSON of traces. In version 1, steps were counted from 1, and each judgement included its subqueries."""
 MEMORY_VERSION = 1
 """Version of the JSON of working memories."""
 
 DEEP_CALLS_PER_STEP = 7
-"""Requests allowed a step: the judge, three subqueries, update and insertion, merging, and one that is repeated."""
+"""Requests allowed per step: the judge, three subqueries, update and insertion, merging, and one repetition."""
 DEEP_TOKENS = 200_000
 
 Purpose = Literal["judge", "subquery", "evolve", "merge", "answer"]
 DeepStopReason = Literal["enough", "steps", "nothing new", "calls", "tokens", "seconds", "model"]
-"""Why no further step was made: the judge had enough; all steps were made; no concern, or nothing found for any; a budget
+"""Reason for the end of the steps: the judge had enough; all steps were made; no concern, or nothing found for any; a budget
 was reached (three kinds); a model call failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeepSettings:
-    """How a deep question is worked on. `only`, `update` and `merge` are the paper's ablations. Defaults are the paper's
-    (sections 4.2 and 5.2, appendix B.1 of its third version) where it has them."""
+    """Settings of a deep question. `only`, `update` and `merge` are the paper's ablations.
+
+    Defaults are the paper's (sections 4.2 and 5.2, appendix B.1 of its third version) if it gives them.
+    """
 
     steps: int = 3
-    """The last step, counted from 0, at which the question itself is retrieved for: 3 are four retrievals."""
+    """Number of the last step, counted from 0, in which the question itself is retrieved for; 3 allows four retrievals."""
     quick: bool = False
-    """Judgement, concerns of both kinds and subqueries in one call, instead of concerns of one kind and a call for each."""
+    """Whether one call returns judgement, concerns of both kinds and subqueries. Otherwise, concerns are of one kind, and each
+    has a call for its subquery."""
     each_step: bool = False
-    """Whether an answer is written after every step, for curves."""
+    """Whether an answer is written after every step, for plots."""
     forced: bool = False
-    """Whether all steps are made, also if the points are judged to be enough."""
+    """Whether all steps run even if the points are judged sufficient."""
     only: InvestigationKind | None = None
     update: bool = True
     merge: bool = True
     budget: Budget = field(default_factory=lambda: Budget(calls=DEEP_CALLS_PER_STEP * 4, tokens=DEEP_TOKENS))
     concerns: int = 3
-    """Most concerns of one step."""
+    """Maximum number of concerns per step."""
     entities: int = 20
-    """Most entities retrieved for a concern: the paper's n_v."""
+    """Maximum number of entities retrieved for a concern: the paper's n_v."""
     triples: int = 5
-    """Most triples of each of those entities: the paper's n_e."""
+    """Maximum number of triples of each of these entities: the paper's n_e."""
     passages: int = 10
-    """Most passages of those entities: the paper's n_d."""
+    """Maximum number of passages of these entities: the paper's n_d."""
     answer_passages: int = 50
-    """Most passages that the answer is written from."""
+    """Maximum number of passages from which the answer is written."""
     temperature: float | None = None
-    """Of the model's calls, None for that of `[llm]`; the paper's is 0.8."""
+    """Temperature of the model's calls, None for that of `[llm]`; the paper's is 0.8."""
 
 
 def check_settings(settings: DeepSettings) -> None:
-    """Raises ValueError, with a sentence for the user, for settings out of range."""
+    """Raise ValueError, with a sentence for the user, for settings out of range."""
     least = {"steps": 0, "concerns": 1, "entities": 1, "triples": 0, "passages": 1, "answer_passages": 1}
     for name, lowest in least.items():
         if (value := getattr(settings, name)) < lowest:
@@ -75,10 +78,10 @@ def check_settings(settings: DeepSettings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call to the model: its prompt and its reply. Either `reply` or `error` is set.
+    """One model call: its prompt and its reply. Either `reply` or `error` is set.
 
-    `requests` counts the requests that were sent (repeated after trouble or an answer of no use). Tokens are the server's
-    own count, else estimated. `cut` says that the reply ran into its length limit: its last entry may be half.
+    `requests` is the number of requests sent, including repetitions after failures or unusable answers. Tokens are the server's
+    count, or estimates. `cut`: the reply reached its length limit, so its last entry may be incomplete.
     """
 
     purpose: Purpose
@@ -94,7 +97,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something in a model's output that was refused. `why` is one of a few fixed reasons, for counting."""
+    """A refused part of a model's output. `why` is one of a few fixed reasons, for counting."""
 
     purpose: Purpose
     why: str
@@ -112,7 +115,7 @@ class PointChange:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """An answer that was written after a step, where that was asked for, from `passages`. `short` is the bare answer."""
+    """An answer that was written after a step, if requested, from `passages`. `short` is the bare answer."""
 
     text: str
     short: str
@@ -123,12 +126,12 @@ class StepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step, whole: `memory.answering.working_memory.replay.replay_step` makes the same `concerns`, `changes`,
-    `refused` and `after` of it.
+    """The record of one step.
 
-    `enough` says that the judge found the memory sufficient; then nothing was retrieved. `held` are names that the model gave
-    and that the graph has outside of what was retrieved (looked up in the snapshot, so part of the record). A call that was
-    not made is None: the first step of an empty memory needs no judge, a memory of one point no merging.
+    `memory.answering.working_memory.replay.replay_step` computes the same `concerns`, `changes`, `refused` and `after` from it.
+    `enough`: the judge found the memory sufficient, and nothing was retrieved. `held` are names in the model's answer that the
+    graph has but the retrieved material lacks; they are recorded because they were looked up in the snapshot. A call that was
+    not made is None: the first step of an empty memory needs no judge, and a memory of one point no merging.
     """
 
     number: int
@@ -141,22 +144,22 @@ class StepRecord:
     refused: tuple[Refusal, ...] = ()
     held: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    """Subqueries of the steps before, which the judge is shown."""
+    """Subqueries of the earlier steps, which the judge is shown."""
     judged: ModelCall | None = None
     worded: tuple[ModelCall, ...] = ()
-    """The calls for the subqueries, one for each concern in order; none in a quick step."""
+    """The calls for the subqueries, one per concern in order; none in a quick step."""
     evolved: ModelCall | None = None
     merged: ModelCall | None = None
     answer: StepAnswer | None = None
     own_seconds: float = 0.0
-    """Seconds of the step without those spent waiting for the model."""
+    """Seconds of the step without waiting for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A deep question from beginning to end, all on one commit.
+    """A whole deep question, all on one commit.
 
-    `earlier` is the memory that it began with; `forgotten` are the ids of earlier points that this commit no longer supports.
+    `earlier` is the memory at its beginning; `forgotten` are the ids of earlier points that this commit does not support.
     """
 
     question: str
@@ -166,17 +169,17 @@ class Trace:
     forgotten: tuple[str, ...] = ()
     steps: tuple[StepRecord, ...] = ()
     answered: tuple[ModelCall, ...] = ()
-    """The call for the answer; two where the first failed."""
+    """The call for the answer, and further ones if it failed."""
     version: int = TRACE_VERSION
 
     @property
     def memory(self) -> WorkingMemory:
-        """The memory at the end."""
+        """The memory after the last step."""
         return self.steps[-1].after if self.steps else self.earlier
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
-        """Every call, in order."""
+        """Every model call, in order."""
         of_steps = [
             call
             for step in self.steps

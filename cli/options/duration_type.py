@@ -1,0 +1,34 @@
+"""Lengths of time as options take them."""
+
+from typing import Any
+
+import click
+
+from cli.terminal_text import duration
+from daemon.contract.durations import ALLOWED, parse_duration
+
+
+class Duration(click.ParamType["float"]):
+    """60, 60s, 90m or 1h30m: a length of time, in seconds if it has no unit."""
+
+    name = "duration"
+
+    def __init__(self, most: float, *, zero: bool = True) -> None:
+        """`most`: the longest, in seconds. `zero`: whether no time at all is allowed."""
+        self._most = most
+        self._zero = zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            try:
+                seconds = parse_duration(str(value))
+            except ValueError:
+                self.fail(f"{value!r} is not {ALLOWED}", param, ctx)
+        # "nan" is not between any two numbers.
+        if not 0 <= seconds <= self._most or (seconds == 0 and not self._zero):
+            self.fail(
+                f"{value!r} is not between {0 if self._zero else 'more than 0'} and {duration(self._most)}", param, ctx
+            )
+        return seconds

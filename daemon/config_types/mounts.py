@@ -1,0 +1,49 @@
+"""Where a path is mounted, as the kernel lists it, and whether that place is a temporary directory of this service alone."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+MOUNTS = Path("/proc/self/mountinfo")
+PRIVATE_TMP = "systemd-private-"
+"""Begins the name of the directory that systemd mounts on /tmp and on /var/tmp for a unit with `PrivateTmp=yes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """`at`: the mount point. `root`: the directory of the file system that is mounted there. All "" if unknown."""
+
+    at: str = ""
+    root: str = ""
+    type: str = ""
+
+
+def mount_of(path: Path, mounts: Path | None = None) -> Mount:
+    """The mount that `path` is on."""
+    best = Mount()
+    try:
+        lines = (mounts or MOUNTS).read_text().splitlines()
+    except OSError:
+        return best
+    where = os.fspath(path.resolve())
+    for line in lines:
+        head, _, tail = line.partition(" - ")
+        fields = head.split()
+        if len(fields) < 5 or not tail:
+            continue
+        root, at = (each.encode().decode("unicode_escape") for each in fields[3:5])
+        inside = where == at or where.startswith(at.rstrip("/") + "/")
+        if inside and len(at) >= len(best.at):  # a later mount covers an earlier one
+            best = Mount(at, root, tail.split()[0])
+    return best
+
+
+def private_tmp_problem(path: Path) -> str | None:
+    """Why nothing may be written to, or read from, `path`: the service has a /tmp of its own. None if that is not so."""
+    found = mount_of(path)
+    if not any(part.startswith(PRIVATE_TMP) for part in found.root.split("/")):
+        return None
+    return (
+        f"{path} is in the {found.at} of hippod's unit (PrivateTmp=yes), which no other process sees and systemd deletes at "
+        "the stop; name a directory elsewhere, such as one in /var/lib/hippod"
+    )

@@ -1,0 +1,65 @@
+"""Under `PrivateTmp=yes`, hippod refuses what it would write where nobody sees it and where it does not last."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from daemon.config import ConfigError, load_config
+from daemon.config_types import mounts
+from daemon.config_types.mounts import mount_of, private_tmp_problem
+from daemon.errors import Conflict
+from daemon.services.transfer import TransferService
+
+PRIVATE = "systemd-private-6c1f-hippod.service-x8Jq2T/tmp"
+ON_DISK = f"""25 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+300 25 254:0 /tmp/{PRIVATE} /tmp rw,relatime - ext4 /dev/vda rw
+301 25 254:0 /var/tmp/{PRIVATE} /var/tmp rw,relatime - ext4 /dev/vda rw
+"""
+IN_MEMORY = f"""25 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+26 25 0:30 / /tmp rw - tmpfs tmpfs rw
+300 26 0:30 /{PRIVATE} /tmp rw - tmpfs tmpfs rw
+"""
+
+
+@pytest.fixture(params=[ON_DISK, IN_MEMORY], ids=["/tmp on disk", "/tmp in memory"])
+def unit(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process seems to run in the mounts of the unit."""
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mountinfo")
+    (tmp_path / "mountinfo").write_text(request.param)
+
+
+def test_only_the_unit_s_own_tmp_is_private(unit: None) -> None:
+    assert "PrivateTmp" in str(private_tmp_problem(Path("/tmp/backup")))
+    assert private_tmp_problem(Path("/var/lib/hippod/backups")) is None
+    assert private_tmp_problem(Path("/srv/systemd-private-notes")) is None
+
+
+def test_outside_of_a_unit_tmp_is_usable(tmp_path: Path) -> None:
+    (tmp_path / "mountinfo").write_text("25 1 254:0 / / rw - ext4 /dev/vda rw\n26 25 0:30 / /tmp rw - tmpfs tmpfs rw\n")
+    assert mount_of(Path("/tmp/x"), tmp_path / "mountinfo") == mounts.Mount("/tmp", "/", "tmpfs")
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("store", "path", "/tmp/store"),
+        ("api", "socket", "/tmp/hippod.sock"),
+        ("schedule", "backup_to", "file:///tmp/backups"),
+        ("[folder]", "path", "/tmp/no-such-folder-of-the-test"),
+    ],
+)
+def test_a_setting_in_the_unit_s_tmp_is_refused(unit: None, tmp_path: Path, section: str, key: str, value: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'[{section}]\n{key} = "{value}"\n')
+    with pytest.raises(ConfigError, match=rf"{key}.*PrivateTmp=yes.*name a directory elsewhere"):
+        load_config(file, {"HOME": "/nowhere"})
+
+
+@pytest.mark.parametrize("directory", ["/tmp/backup", "file:///tmp/backup"])
+def test_a_backup_into_the_unit_s_tmp_is_refused_before_anything_is_written(unit: None, directory: str) -> None:
+    nothing = cast("Any", None)
+    service = TransferService(nothing, nothing, nothing, nothing)
+    with pytest.raises(Conflict, match="PrivateTmp=yes"):
+        asyncio.run(service.backup(directory))
