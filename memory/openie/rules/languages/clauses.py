@@ -170,8 +170,7 @@ def _clauses(items: list[_Item], style: Style) -> Iterator[_Clause]:
                 clause.full = clause.full or (item.kind != w.AUXILIARY and item.kind != w.PARTICLE)
             else:
                 clause.after.append(item)
-        while clause.before and clause.before[-1].kind == w.PARTICLE:
-            clause.verb.insert(0, clause.before.pop().text)
+        clause.verb[:0] = [item.text for item in clause.before if item.kind == w.PARTICLE]
         yield clause
         start = end
 
