@@ -117,7 +117,7 @@ def test_half_a_surrogate_pair_is_read_in_every_language(prose: str, as_title: b
     json.dumps([found.entities, found.triples], ensure_ascii=False).encode()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.text(max_size=60),
     st.lists(st.one_of(st.sampled_from(sorted(_UNITS.values())), st.text(max_size=8)), max_size=60).map("".join),
