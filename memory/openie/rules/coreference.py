@@ -6,7 +6,7 @@ from memory.openie.rules.grammar.tokenizer import tokenize, word_set
 from memory.openie.rules.titles import LISTS, plain_title
 from memory.phrase_normalisation import normalise_phrase
 
-_PRONOUNS = word_set("he she it they him her them his hers its their theirs i we me us my our this these that")
+_PRONOUNS = word_set("he she it they him her them his hers its their theirs this these that")
 _DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", "his", "her", "our", "my"})
 _GENERIC_HEADINGS = word_set(
     "introduction overview summary notes note background contents content details description abstract conclusion "
@@ -18,7 +18,9 @@ _GENERIC_HEADINGS = word_set(
 )
 _REFLEXIVE = word_set("himself herself itself themselves myself ourselves other others such")
 _NUMBERS = frozenset({"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "many", "several"})
-_FIRST_PERSON = word_set("i we me us my our")
+_NAME_JOINTS = word_set(
+    "of the and in on for to a an at by with from de la le du von van der den des di del della do da dos y el los las d l s"
+)
 _THIS_ITSELF = word_set(
     "module package program library page document manual book guide utility tool article report note paper"
 )
@@ -58,7 +60,7 @@ def subject_of(title: str, text: str) -> tuple[str, str]:
 
 def _is_name(heading: str, opening: str) -> bool:
     """Whether a heading names a thing: a word is capitalised that need not be, or the text speaks of it by that name."""
-    words = [word for word in tokenize(heading) if word[0].isalpha()]
+    words = _words(heading)
     phrase = normalise_phrase(heading)
     if phrase in _GENERIC_HEADINGS or phrase in LISTS or not words:
         return False
@@ -73,6 +75,25 @@ def _is_name(heading: str, opening: str) -> bool:
     )
 
 
+def _words(title: str) -> list[str]:
+    return [word for word in tokenize(title) if word[0].isalpha()]
+
+
+def names_topic(title: str, text: str) -> bool:
+    """Whether the title is the name of what the text is about, as in an encyclopaedia. A section's or a task's title is not."""
+    name = subject_of(title, text)[0]
+    words = _words(name)
+    if not words or normalise_phrase(name) in _GENERIC_HEADINGS:
+        return False
+    if opens_with(text, name):
+        return True
+    first = words[0].lower()
+    task = tagger().lexicon.get(first, "")[:2] == "VB" if len(words) > 1 else _common(first)
+    if task or _JOIN in title:
+        return False
+    return _is_name(name, "") or all(word in _NAME_JOINTS or any(map(str.isupper, word)) for word in words)
+
+
 def _common(word: str) -> bool:
     """Whether English has the word in lower case: then it does not stand for a name by itself."""
     return tagger().is_common(word)
@@ -80,17 +101,18 @@ def _common(word: str) -> bool:
 
 def opens_with(text: str, name: str) -> bool:
     """Whether the text's first words are the name, an article aside."""
-    opening = normalise_phrase(text[: len(name) + 40])
+    opening, phrase = normalise_phrase(text[: len(name) + 40]), normalise_phrase(name)
     for article in ("the ", "a ", "an "):
         opening = opening.removeprefix(article)
-    return opening.startswith(normalise_phrase(name) + " ")
+    # Scripts without capitals mostly have no space either.
+    return opening.startswith(f"{phrase} ") or (opening.startswith(phrase) and phrase.upper() == phrase != "")
 
 
 class Coreference:
     """The subject of one passage, and the names met so far. Made afresh for each passage: nothing carries over."""
 
-    def __init__(self, title: str, text: str, technical: bool = False) -> None:
-        self.technical = technical
+    def __init__(self, title: str, text: str, strict: bool = False) -> None:
+        self.strict = strict
         self.name, self.qualifier = subject_of(title, text)
         full = _last_named(title, text)
         if self.qualifier and opens_with(text, full):
@@ -104,7 +126,9 @@ class Coreference:
         self.document_title = normalise_phrase(document) if _JOIN in title else ""
         self.kind = (normalise_phrase(document), normalise_phrase(kind))
         """What the document's title says that the document is about, or "" for either."""
-        self.title_words = [token.lower() for token in tokenize(self.name)]
+        words = [token.lower() for token in tokenize(self.name)]
+        # The heading "Search" is not meant by every "search".
+        self.title_words = words if len(words) > 1 or not strict else []
         parts = self.title.split()
         self._title_word_set = frozenset(parts)
         self._first = parts[0] if parts else ""
@@ -114,7 +138,10 @@ class Coreference:
         self._names: dict[str, str] = {}
         # "Solomon" is not the Song of Solomon, nor "Texas" the Austin in it: only names in one piece are shortened.
         self._plain = (
-            2 <= len(self.title_words) <= 3 and all(word[0].isalpha() for word in self.title_words) and self._capitals()
+            not strict
+            and 2 <= len(self.title_words) <= 3
+            and all(word[0].isalpha() for word in self.title_words)
+            and self._capitals()
         )
         self.last_subject = self.title
         self.last_named_subject = ""
@@ -142,11 +169,11 @@ class Coreference:
     def resolve_pronoun(self, pronoun: str = "it") -> str:
         """What a pronoun means: the title once it has been a subject here, the last subject otherwise.
 
-        "she" is nobody's meter or mountain: unless the title can be a person's name, it is the last named subject. In technical
-        text "it" is mostly neither: "".
+        "she" is nobody's meter or mountain: unless the title can be a person's name, it is the last named subject. Where the
+        title names no topic, a pronoun is mostly neither: "".
         """
-        if self.technical:
-            return ""
+        if self.strict:
+            return self.last_named_subject if pronoun in _PERSONAL else ""
         if pronoun in _PERSONAL and not self._personal and self.last_named_subject:
             return self.last_named_subject
         if pronoun in _NEUTRAL and not self._personal and self.title_mentioned:
@@ -178,17 +205,21 @@ class Coreference:
             return ""
         if chunk.pronoun:
             word = chunk.words[0].lower()
-            if word in _FIRST_PERSON:
-                return "" if self.technical else self.title
             return self.resolve_pronoun(word) if word in _PRONOUNS else ""
         phrase = normalise_phrase(chunk.text)
         if not phrase or phrase in _NUMBERS:
             return ""
         words = phrase.split()
-        if words[-1] in _THIS_ITSELF and len(words) < 3 and chunk.det == "this" and not chunk.owner:
+        if (
+            not self.document_title
+            and words[-1] in _THIS_ITSELF
+            and len(words) < 3
+            and chunk.det == "this"
+            and not chunk.owner
+        ):
             return self.title
         definite = chunk.det in _DEFINITE and not chunk.owner and not chunk.name
-        if definite and words[-1] in self.kinds and self.kinds.issuperset(words):
+        if definite and not self.strict and words[-1] in self.kinds and self.kinds.issuperset(words):
             return self.title
         if chunk.name:
             return self._named(phrase, words)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from unicodedata import normalize
 
 from memory.llm.json_answers import replace_surrogates
-from memory.openie.rules.coreference import Coreference
+from memory.openie.rules.coreference import Coreference, names_topic
 from memory.openie.rules.grammar.clause_parser import parse_sentences
+from memory.openie.rules.grammar.instructions import instructs
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
-from memory.openie.rules.languages.reader import LANGUAGES, read_language
+from memory.openie.rules.languages.reader import LANGUAGES, paragraph_language, read_language
 from memory.openie.rules.line_classifier import line_blocks
 from memory.openie.rules.names_and_keywords import is_english, names_and_keywords, names_together
 from memory.openie.rules.table_records import read_record
@@ -20,7 +21,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 6
+VERSION = 7
 MAX_CHARS = 40_000
 """Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
 MAX_TRIPLES = 400
@@ -43,11 +44,12 @@ class RulesExtractor:
         title = replace_surrogates(normalize("NFC", passage.title[:1000]))
         technical = is_technical(title, text)
         language = detect_language(f"{title}\n{text}")
-        found = TripleCollector(Coreference(title, text, technical), technical)
-        for block in () if is_contents(title) else line_blocks(text):
+        found = TripleCollector(Coreference(title, text, strict=technical or not names_topic(title, text)), technical)
+        for place, block in enumerate(() if is_contents(title) else line_blocks(text)):
             if block.kind in ("record", "row", "table row"):
-                read_record(block.fields, found, of_first=block.kind == "row", is_row=block.kind != "record")
-            else:
+                of_first, is_row = block.kind == "row", block.kind != "record"
+                read_record(block.fields, found, of_first, is_row, about_document=place == 0)
+            elif block.kind == "prose":
                 found.coref.begin_paragraph()
                 _read_prose(block.text, language, found)
         found.link_names_to_title()
@@ -62,7 +64,8 @@ class RulesExtractor:
 
 def _read_prose(text: str, language: str, found: TripleCollector) -> None:
     """`language` is that of the passage, of which a paragraph may be in English."""
-    if language in LANGUAGES and detect_language(text) != "en":
+    language = paragraph_language(text, language)
+    if language in LANGUAGES:
         read_language(text, language, found)
         return
     read = split_sentences(text)
@@ -71,7 +74,8 @@ def _read_prose(text: str, language: str, found: TripleCollector) -> None:
     if is_english([word for words in read for word in words if word.lower() not in title], tagger().lexicon):
         parse_sentences(read, found)
     else:
-        for name in names_and_keywords(text, read):
+        read = [words for words in read if not instructs(words, tagger().tag(words))]
+        for name in names_and_keywords(text, read, language):
             found.add_name(normalise_phrase(name))
         if language not in ("", "en") and not found.technical:
             for name, other in names_together(read):

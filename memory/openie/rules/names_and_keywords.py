@@ -1,25 +1,28 @@
-"""Names and keywords of prose that the English rules cannot read: other languages, other scripts, lists of words."""
+"""Names and key phrases of prose that no grammar here reads: other languages, other scripts, lists of words."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 
-from memory.openie.rules.grammar.tokenizer import word_set
+import yake_rust
+
+from memory.openie.rules.grammar.tokenizer import join_tokens, word_set
 
 MAX_NAMES = 24
 """Mentions of one passage; the most frequent stay."""
+MAX_KEY_PHRASES = 6
+"""Of a paragraph without names."""
 _ENGLISH = word_set(
     "the of and to for with by that from at are were has had have his her its it which an be this not as on he she they who "
     "when their been also but or into after before would can will you we"
 )
 _JOINTS = word_set("de la le du des del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
-_RUNS = re.compile(r"[\u30a0-\u30ff]{2,}|[\u3400-\u9fff\uf900-\ufaff々〆]{2,}")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-QUOTED_NAME = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
-# The commonest grammatical characters of Chinese; what stands between two of them is mostly one word or name.
-_CUTS = re.compile("[的是在了於于與与及被把從从由為为也都而或之其这這那]+")
 _WORD_CHARS = 40
+_STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
+"""Languages that yake has function words of, by the detector's codes."""
+_MARKS = str.maketrans("।॥۔؟؛،", "...?;,")
+"""Marks that yake takes for letters."""
 
 
 def is_english(words: Sequence[str], lexicon: dict[str, str]) -> bool:
@@ -34,20 +37,12 @@ def is_english(words: Sequence[str], lexicon: dict[str, str]) -> bool:
     return sum(word in lexicon for word in lower) * 4 >= len(lower) * 3 > 0
 
 
-def names_and_keywords(text: str, sentences: Sequence[Sequence[str]]) -> list[str]:
-    """What the text mentions, most frequent first and then in order; at most `MAX_NAMES`."""
-    counts: Counter[str] = Counter()
-    if _WIDE.search(text):
-        counts.update(QUOTED_NAME.findall(text))
-        for run in _RUNS.findall(text):
-            counts.update(piece for piece in _CUTS.split(run) if 2 <= len(piece) <= 10)
-    for words in sentences:
-        counts.update(_capitalised(words))
-    if not counts:
-        # A script without capitals: longer words stand for what the text is about.
-        found = [word for words in sentences for word in words if word[0].isalpha() and 3 <= len(word) <= _WORD_CHARS]
-        counts.update(word for word in found if not word.isascii() and len(word) > 3)
-    return [word for word, _ in counts.most_common(MAX_NAMES)]
+def names_and_keywords(text: str, sentences: Sequence[Sequence[str]], language: str) -> list[str]:
+    """The names in the text, most frequent first and then in order, at most `MAX_NAMES`; its key phrases if it has no name."""
+    counts = Counter(name for words in sentences for name in _capitalised(words))
+    if not counts and sentences:
+        return _key_phrases(text, language)
+    return [name for name, _ in counts.most_common(MAX_NAMES)]
 
 
 def names_together(sentences: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
@@ -56,6 +51,27 @@ def names_together(sentences: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     for words in sentences:
         found.update(dict.fromkeys(pairwise(_capitalised(words))))
     return list(found)[:MAX_NAMES]
+
+
+def _key_phrases(text: str, language: str) -> list[str]:
+    """The paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
+    ranking = _key_phrase_ranking(language if language in _STOPWORDS else "")
+    ranked = ranking.get_n_best(text.translate(_MARKS), n=4 * MAX_KEY_PHRASES)
+    found: list[str] = []
+    taken: set[str] = set()
+    for phrase, _ in ranked:
+        words = phrase.casefold().split()
+        if len(words) == 2 and len(phrase) <= 2 * _WORD_CHARS and not taken.issuperset(words):
+            found.append(phrase)
+            taken.update(words)
+    return found[:MAX_KEY_PHRASES]
+
+
+@cache
+def _key_phrase_ranking(language: str) -> yake_rust.Yake:
+    if language:
+        return yake_rust.Yake(language=language, ngrams=2)
+    return yake_rust.Yake(stopwords=set(), ngrams=2)
 
 
 def _capitalised(words: Sequence[str]) -> list[str]:
@@ -68,14 +84,14 @@ def _capitalised(words: Sequence[str]) -> list[str]:
             continue
         end = i + 1
         while end < len(words) and end - i < 7:
-            if _is_capital(words[end]) or words[end].isdigit():
+            if _is_capital(words[end]) or words[end].isdigit() or words[end] == "n't":
                 end += 1
             elif words[end].lower() in _JOINTS and end + 1 < len(words) and _is_capital(words[end + 1]):
                 end += 2
             else:
                 break
         if i > 0 or end > 1:
-            found.append(" ".join(words[i:end]))
+            found.append(join_tokens(words[i:end]))
         i = end
     return found
 

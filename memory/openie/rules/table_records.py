@@ -18,12 +18,17 @@ _MAX_VALUE = 10
 
 
 def read_record(
-    fields: Sequence[tuple[str, str]], found: TripleCollector, of_first: bool = False, is_row: bool = False
+    fields: Sequence[tuple[str, str]],
+    found: TripleCollector,
+    of_first: bool = False,
+    is_row: bool = False,
+    about_document: bool = False,
 ) -> None:
     """(subject, column, value) for each field; a mention edge where the column has no name.
 
     The subject is the first value (always if `of_first`, else if its key says that it is a name), or the title. The title only
-    mentions the subject of a row (`is_row`): its column's name says nothing of the two.
+    mentions the subject of a row (`is_row`): its column's name says nothing of the two. A title that names no topic is the
+    subject of a record only if that opens the document (`about_document`), as a mail's header does.
     """
     coref = found.coref
     subject = coref.title
@@ -35,10 +40,12 @@ def read_record(
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
-            if first_key and keys & _NAMING and not is_row and not found.technical:
+            if first_key and keys & _NAMING and not is_row and not coref.strict:
                 found.add_triple(coref.title, first_key, subject)
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # "key: value" is as likely a setting or code as a fact about the title.
+        return
+    if coref.strict and subject == coref.title and not about_document:
         return
     for key, value in rest:
         words = tokenize(value[:2000])
@@ -49,11 +56,20 @@ def read_record(
             phrase = normalise_phrase(part)
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
-            if not found.technical or (says(phrase) and (says(column := normalise_phrase(key)) or column in _TELLING)):
+            if _is_value(phrase, found) or (
+                says(phrase) and (says(column := normalise_phrase(key)) or column in _TELLING)
+            ):
                 if key:
-                    found.add_triple(subject, key, phrase)
+                    found.add_triple(subject, key, phrase, is_column=True)
                 else:
                     found.add_mention(subject, phrase)
+
+
+def _is_value(phrase: str, found: TripleCollector) -> bool:
+    """Whether a value is a fact whatever its column is: if the title names no topic, only what has words or is a number."""
+    words = phrase.split()
+    told = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
+    return not found.technical and (told or not found.coref.strict)
 
 
 def _parts(value: str) -> list[str]:

@@ -1,7 +1,14 @@
 """The triples and names of one passage, as they are found."""
 
 from memory.openie.rules.coreference import Coreference
-from memory.openie.rules.triple_filter import is_malformed, is_relation, is_short_for, is_vague, states_outright
+from memory.openie.rules.triple_filter import (
+    is_malformed,
+    is_preposition,
+    is_relation,
+    is_short_for,
+    is_vague,
+    states_outright,
+)
 from memory.phrase_normalisation import normalise_phrase
 from store.types import MENTION, Triple
 
@@ -20,10 +27,19 @@ class TripleCollector:
         self.names: dict[str, None] = {}
         self._near: dict[Triple, bool | None] = {}
 
-    def add_triple(self, subject: str, predicate: str, object_: str, near: bool | None = None) -> None:
-        """Take a statement. `near`: whether a verb relates its parts that stand beside one another; None where no verb does."""
+    def add_triple(
+        self, subject: str, predicate: str, object_: str, near: bool | None = None, is_column: bool = False
+    ) -> None:
+        """Take a statement, or a mention if neither a verb nor a column's name (`is_column`) relates its parts.
+
+        `near`: whether the verb relates its parts that stand beside one another; None where no verb does.
+        """
         if predicate := normalise_phrase(predicate):
-            self._add(subject, predicate, object_, near)
+            if is_preposition(predicate) and not is_column:
+                # "The Bank of Norway in Oslo": a statement has a verb.
+                self.add_mention(subject, object_)
+            else:
+                self._add(subject, predicate, object_, near)
 
     def add_mention(self, subject: str, object_: str) -> None:
         """Take two names that stand together where nothing is known of what the text says of them."""
@@ -65,10 +81,11 @@ class TripleCollector:
             if not self.triples:
                 self.add_mention(title, coref.document_title)
             return
-        if coref.qualifier:
-            self.add_triple(title, "is", normalise_phrase(coref.qualifier))
-        # Other passages may be about another Midway; the title in full is this one's alone.
-        self.add_triple(title, "also known as", coref.full_title)
+        if not coref.strict:
+            if coref.qualifier:
+                self.add_triple(title, "is", normalise_phrase(coref.qualifier))
+            # Other passages may be about another Midway; the title in full is this one's alone.
+            self.add_triple(title, "also known as", coref.full_title)
         self.add_mention(title, coref.document_title)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
         for name in self.names:
@@ -91,7 +108,7 @@ class TripleCollector:
         near = self._near.get(triple)
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
-        if self.technical:
+        if self.coref.strict:
             return self._is_outright(triple, near)
         if len(unnamed) < 2:
             return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))

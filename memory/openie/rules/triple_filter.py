@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from memory.openie.rules.grammar.dates import CALENDAR
+from memory.openie.rules.grammar.modality import REPORTS
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import word_set
 
@@ -41,7 +42,10 @@ _EMPTY = word_set(
 _MALFORMED_END = frozenset(
     {"IN", "DT", "PRP", "PRP$", "WDT", "WP", "WP$", "WRB", "CC", "TO", "MD", "RB", "EX", "RBR", "VBZ", "VBD", "JJR"}
 )
-_PREPOSITIONS = word_set("in of at from near on for to with by as than under over about through between into within")
+_PREPOSITIONS = word_set(
+    "in of at from near on for to with by as than under over about through between into within including after before during "
+    "since until against among via per"
+)
 _ORDERS = word_set("see note add use return returns")
 _JOINS = word_set("what why then and or but which who whose if when while because whether")
 LONGEST = 7
@@ -82,16 +86,12 @@ def is_vague(phrase: str) -> bool:
 
 _OUTRIGHT = 5
 """Words of such a predicate."""
-_MARKS = word_set("not never no hardly rarely reportedly possibly also only")
+_MARKS = word_set("not never no longer hardly rarely reportedly possibly also only")
 _BE = word_set("is are was were")
 _CONDITIONS = word_set("when whenever where once until whether")
 _WHERE = word_set("in on at with as by")
 _PLURAL = word_set("are were have do")
 _SINGULAR = word_set("is was has does")
-_THIRD = word_set(
-    "uses supports names lists sets calls needs works starts stops runs reads writes prints points stores returns holds stands "
-    "acts controls handles displays shows offers keeps matches maps marks lets tests types sorts wraps forces signals"
-)
 
 
 def names_nothing(word: str) -> bool:
@@ -113,11 +113,16 @@ def says(value: str) -> bool:
     )
 
 
+def is_preposition(predicate: str) -> bool:
+    """Whether a predicate is nothing but prepositions: "in", "as of"."""
+    return all(word in _PREPOSITIONS for word in predicate.split())
+
+
 def is_relation(predicate: str, of_names: bool = False) -> bool:
-    """Whether a predicate can be one relation: neither an order ("see"), nor two clauses in one. Between names (`of_names`) a
-    preposition is one too."""
+    """Whether a predicate can be one relation: neither an order ("see"), nor two clauses in one, nor (but between names,
+    `of_names`) begun by a preposition."""
     words = predicate.split()
-    if words[0] in _ORDERS:
+    if words[0] in _ORDERS or words[0] in ("to", "using"):
         return False
     return of_names or not (words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
 
@@ -136,12 +141,15 @@ def states_outright(subject: str, predicate: str) -> bool:
         return False
     first = next((word for word in words if word not in _MARKS), "")
     tag = lexicon.get(first, "")
+    if first in REPORTS:
+        # "claims" may have a clause behind it that begins as an object does.
+        return False
     if first in _BE and words[-1] in _WHERE and lexicon.get(words[-2], "NN")[:2] == "NN":
         # "the file is required information in": what it is, and then where something else is.
         return False
     if first in _PLURAL or (first not in _SINGULAR and tag in ("VB", "VBP")):
         return plural
-    if first in _SINGULAR or tag == "VBZ" or first in _THIRD:
+    if first in _SINGULAR or tag == "VBZ" or (tag == "NNS" and tagger().is_base_verb(first.removesuffix("s"))):
         return not plural
     # What is left is a modal, a past or a passive; a noun is no verb.
     return tag in ("MD", "VBD", "VBN")

@@ -51,13 +51,15 @@ def test_verbs_that_share_a_preposition_are_each_a_relation() -> None:
 
 
 def test_apposition_says_what_a_name_is() -> None:
-    found = _triples("", "Paris, the capital of France, hosted Marie Curie.")
+    found = _triples("Marie Curie", "Paris, the capital of France, hosted Marie Curie.")
     assert ("paris", "is capital of", "france") in found
     assert ("paris", "hosted", "marie curie") in found
 
 
 def test_a_description_before_a_name_says_what_it_is() -> None:
-    assert ("carl rogers", "is", "psychologist") in _triples("Therapy", "It was founded by psychologist Carl Rogers.")
+    assert ("carl rogers", "is", "psychologist") in _triples(
+        "Therapy", "Therapy was founded by psychologist Carl Rogers."
+    )
 
 
 def test_a_role_before_a_comma_says_what_the_name_after_it_is() -> None:
@@ -81,7 +83,7 @@ def test_a_pronoun_means_the_title() -> None:
 
 
 def test_a_sentence_that_opens_with_a_pronoun_is_about_the_title() -> None:
-    assert ("heron gauge", "was built by", "casimir dorn") in _triples("Heron gauge", "It was built by Casimir Dorn.")
+    assert ("heron gauge", "was built by", "casimir dorn") in _triples("Heron Gauge", "It was built by Casimir Dorn.")
 
 
 def test_she_is_no_instrument() -> None:
@@ -89,9 +91,9 @@ def test_she_is_no_instrument() -> None:
     assert ("sabine rell", "lives in", "tollmin") in found
 
 
-def test_we_are_what_the_title_names() -> None:
-    found = _triples("Nordlys Press", "Eva Holm is the editor. We moved to Bergen.")
-    assert ("nordlys press", "moved to", "bergen") in found
+def test_nobody_is_named_by_we() -> None:
+    found = _triples("Nordlys Press", "Eva Holm is the editor. We moved to Bergen. I sold it to Bo Ek.")
+    assert {subject for subject, predicate, _ in found if predicate != MENTION} == {"eva holm"}
 
 
 def test_the_journal_means_the_title_once_it_is_called_one() -> None:
@@ -120,9 +122,9 @@ def test_a_surname_alone_means_the_name_met_before() -> None:
 
 
 def test_possession_is_a_relation_of_the_owner() -> None:
-    found = _triples("", "Hugh married Guy's widow, Marozia. His father was Lothar Holm.")
+    found = _triples("Hugh Holm", "Hugh married Guy's widow, Marozia. His father was Lothar Holm.")
     assert any(o == "marozia" and "widow" in p for s, p, o in found if s == "guy")
-    assert ("hugh", "father was", "lothar holm") in found
+    assert ("hugh holm", "father was", "lothar holm") in found
 
 
 def test_a_name_after_a_possession_takes_the_verb() -> None:
@@ -136,7 +138,7 @@ def test_a_name_after_a_possession_takes_the_verb() -> None:
 
 
 def test_what_is_said_of_the_capital_of_france_is_said_of_france() -> None:
-    assert ("france", "capital is", "paris") in _triples("", "The capital of France is Paris.")
+    assert ("france", "capital is", "paris") in _triples("France", "The capital of France is Paris.")
 
 
 def test_a_relative_clause_speaks_of_the_noun_before_it() -> None:
@@ -164,7 +166,7 @@ def test_a_name_in_brackets_is_another_name() -> None:
 
 
 def test_dates_and_numbers_are_objects() -> None:
-    found = _triples("Heron gauge", "Casimir Dorn built the Heron gauge in 1971. It weighs 12 kilograms.")
+    found = _triples("Heron Gauge", "Casimir Dorn built the Heron gauge in 1971. It weighs 12 kilograms.")
     assert ("casimir dorn", "built heron gauge in", "1971") in found
     assert ("casimir dorn", "built", "heron gauge") in found
     assert ("heron gauge", "weighs", "12 kilograms") in found
@@ -204,9 +206,9 @@ def test_the_last_heading_is_the_subject_and_part_of_its_document() -> None:
     assert ("heron gauge", MENTION, "annual report") in found
 
 
-def test_a_heading_that_says_nothing_leaves_the_document_as_subject() -> None:
+def test_a_pronoun_under_a_heading_means_no_title() -> None:
     found = _triples("Saint Ursa Cavern › The tour", "It was opened by Tobias Wenlock.")
-    assert ("saint ursa cavern", "was opened by", "tobias wenlock") in found
+    assert found == {("saint ursa cavern", MENTION, "tobias wenlock")}
 
 
 def test_a_reply_is_about_what_it_replies_to() -> None:

@@ -8,7 +8,7 @@ from memory.openie.rules.extractor import RulesExtractor
 from store.types import MENTION, PassageText, Triple
 
 
-def _triples(text: str, title: str = "") -> set[Triple]:
+def _triples(text: str, title: str = "Nordlys Press") -> set[Triple]:
     return set(RulesExtractor().extract([PassageText("p", title, text)])[0].triples)
 
 

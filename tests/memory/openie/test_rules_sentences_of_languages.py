@@ -207,3 +207,18 @@ def test_letters_and_their_marks_may_stand_apart(title):
     apart = read(normalize("NFD", title), normalize("NFD", text))
     assert len(apart.triples) > 2
     assert apart.triples == read(title, text).triples
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("Redbird rendert keine Syntax. Das Archiv liegt in der Stadt.", ("redbird", "rendert keine", "syntax")),
+        ("Keine Firma kaufte Redbird. Das Archiv liegt in der Stadt.", ("firma", "keine kaufte", "redbird")),
+        ("Redbird ne possède aucun terrain dans la ville.", ("redbird", "ne possède aucun", "terrain")),
+        ("Redbird heeft geen archief in de stad.", ("redbird", "heeft geen", "archief")),
+    ],
+)
+def test_a_determiner_that_denies_stays_in_the_predicate(text, denied):
+    found = read("Redbird", text).triples
+    assert denied in found
+    assert {predicate for subject, predicate, object_ in found if (subject, object_) == denied[::2]} == {denied[1]}

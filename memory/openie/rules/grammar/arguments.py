@@ -85,7 +85,7 @@ def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
     clause.whose = ""
     if owner:
         clause.subjects, clause.lead = [owner], c.text
-    elif clause.coref.technical:
+    elif clause.coref.strict:
         return
     elif c.det == "the" and not c.name and not c.date and clause.coref.title and phrase != clause.coref.title:
         clause.subjects, clause.lead = [clause.coref.resolve_pronoun()], c.text
@@ -149,7 +149,7 @@ def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
 
 def _loose(clause: ClauseState, c: Chunk) -> bool:
     """Whether "is" and a bare noun leave open what is said: "is server side", "are file system dependent"."""
-    return clause.copula and clause.coref.technical and not c.det and not c.name and c.tag != "NNS"
+    return clause.copula and clause.coref.strict and not c.det and not c.name and c.tag != "NNS"
 
 
 def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from memory.openie.rules.grammar.tokenizer import join_tokens
+
 NOUN, VERB, PREP, COMMA, AND, WHICH, OPEN, CLOSE, BREAK, ADVERB = "N", "V", "P", ",", "C", "W", "(", ")", ";", "R"
 
 
@@ -27,4 +29,4 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        return " ".join(self.words)
+        return join_tokens(self.words)

@@ -16,6 +16,7 @@ from memory.openie.rules.grammar.embedded_clauses import (
     subject_of_participle,
     without_cleft,
 )
+from memory.openie.rules.grammar.instructions import instructs
 from memory.openie.rules.grammar.modality import asks, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.time_phrases import without_time_phrases
@@ -41,9 +42,12 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
             words = without_time_phrases(words) if words else []
         if not words:
             continue
+        tags = tag(words)
+        if instructs(words, tags):
+            continue
         before = len(found.triples)
-        chunks = without_cleft(chunk_sentence(words, tag(words), found.coref.title_words))
-        clause = ClauseState(found, mark_clauses(chunks, words, found.technical), "respectively" in words)
+        chunks = without_cleft(chunk_sentence(words, tags, found.coref.title_words))
+        clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
         if words[-1] == "?" or asks(words) or supposed(words):
             _mention_names(clause)
         else:

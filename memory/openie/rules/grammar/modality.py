@@ -112,7 +112,8 @@ def _negate(chunks: list[Chunk], words: Sequence[str], i: int, lower: str) -> No
         _invert(chunks, inside, "not")
         _share(chunks, inside)
         return
-    if inside is not None and inside.title:
+    if inside is not None and (inside.title or (inside.name and lower == "n't")):
+        # "Don't Stop Now": a name denies nothing.
         return
     if inside is not None and inside.kind == NOUN and not _after_verb(chunks, inside):
         # "No man who loved X founded Y": what is said of nobody is said of nobody to the end.

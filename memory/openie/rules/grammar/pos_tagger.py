@@ -121,6 +121,17 @@ class Tagger:
             self.lexicon.get(word) in _NAMES and self.lexicon.get(lower) not in ("NN", "NNS")
         )
 
+    def is_base_verb(self, word: str) -> bool:
+        """Whether a lower-case word can be the base form of a verb: it is one, or its past or its third person is a verb's."""
+        tag = self.lexicon.get(word, "")
+        if tag in ("VB", "VBP"):
+            return True
+        if tag[:2] not in ("NN", "JJ", "VB", "RB") or not word.isalpha():
+            return False
+        stem = word.removesuffix("e")
+        forms = (f"{stem}ed", f"{word}{word[-1]}ed", f"{stem}ing", f"{word}{word[-1]}ing")
+        return any(self.lexicon.get(form, "")[:2] == "VB" for form in forms)
+
     def tag(self, words: Sequence[str]) -> list[str]:
         """Penn Treebank tags of one sentence's tokens, one a token."""
         lexicon = self.lexicon

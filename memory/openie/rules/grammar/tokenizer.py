@@ -1,6 +1,7 @@
 """Words and sentences. Every pattern here has one way to match, so time is linear in the text."""
 
 import re
+from collections.abc import Sequence
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -21,6 +22,7 @@ _TOKEN = re.compile(
 _POSSESSIVE = ("'s", "’s", "'S")
 _CONTRACTED = ("'re", "'ve", "'ll", "'d", "'m", "’re", "’ve", "’ll", "’d", "’m", "n't", "n’t")
 _SHORTENED = {"wo": "will", "ca": "can", "sha": "shall", "ai": "is"}
+_APART = re.compile(r" (?=(?:n['’]t|['’](?:s|re|ve|ll|d|m))(?: |$))", re.IGNORECASE)
 _LOOSE_HYPHEN = re.compile(r"(?<=[^\W\d])(?:- | -)(?=\w)")
 _SPACED_HYPHEN = re.compile(r"(?<=\w) - (?=\w)")
 _ENDS = frozenset(".!?…。！？।؟۔")
@@ -54,6 +56,12 @@ def tokenize(text: str) -> list[str]:
         else:
             found.append(token)
     return found
+
+
+def join_tokens(words: Sequence[str]) -> str:
+    """The tokens as one text, in which "do" "n't" is one word again, as is a name and its possessive ending."""
+    text = " ".join(words)
+    return _APART.sub("", text) if "'" in text or "’" in text else text
 
 
 def split_sentences(text: str) -> list[list[str]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.openie.rules.languages import words as w
-from memory.openie.rules.languages.words import Phrase, Statement, Word
+from memory.openie.rules.languages.words import Phrase, Statement, Word, joined
 
 MAX_OBJECTS = 4
 """Of one verb."""
@@ -138,20 +138,12 @@ def _noun_phrase(sentence: Sequence[Word], i: int, style: Style) -> tuple[Phrase
         parts.pop()
     if not parts:
         return None, i
-    text = style.joint.join(part.text for part in parts) if style.joint else _joined(parts)
+    text = style.joint.join(part.text for part in parts) if style.joint else joined(parts)
     content = sum(part.tag in _WITHIN for part in parts)
     if not heads:
         number = any(part.tag == w.NUMBER for part in parts)
         return (Phrase(text, False, content, number=True), i) if number else (None, i)
     return Phrase(text, any(part.tag == w.NAME for part in parts), content), i
-
-
-def _joined(parts: Sequence[Word]) -> str:
-    """Chinese words without spaces, two Latin ones with."""
-    text = ""
-    for part in parts:
-        text += " " + part.text if text and text[-1].isascii() and part.text[0].isascii() else part.text
-    return text
 
 
 def _clauses(items: list[_Item], style: Style) -> Iterator[_Clause]:
@@ -178,8 +170,7 @@ def _clauses(items: list[_Item], style: Style) -> Iterator[_Clause]:
                 clause.full = clause.full or (item.kind != w.AUXILIARY and item.kind != w.PARTICLE)
             else:
                 clause.after.append(item)
-        while clause.before and clause.before[-1].kind == w.PARTICLE:
-            clause.verb.insert(0, clause.before.pop().text)
+        clause.verb[:0] = [item.text for item in clause.before if item.kind == w.PARTICLE]
         yield clause
         start = end
 

@@ -6,14 +6,14 @@ _DE = "d' de du des"
 CLOSED: dict[str, dict[str, str]] = {
     "fr": {
         w.DETERMINER: "le la les l' un une ce cet cette ces son sa ses leur leurs mon ma mes notre nos votre vos chaque "
-        "plusieurs quelques aucun aucune tout toute tous toutes certains certaines quel quelle",
+        "plusieurs quelques tout toute tous toutes certains certaines quel quelle",
         w.OF: _DE,
         w.PREPOSITION: "à au aux en dans par pour sur sous avec sans chez vers entre depuis pendant après avant contre "
         "comme selon jusque jusqu' dès parmi via lors hors",
         w.AUXILIARY: "est sont était étaient fut furent sera seront serait seraient soit a ont avait avaient eut aura auront "
         "aurait peut peuvent pouvait pourra doit doivent devait devra va vont reste devient devint",
         w.NONFINITE: "être avoir été eu étant ayant pouvoir devoir",
-        w.PARTICLE: "ne n' pas jamais plus se s' rien",
+        w.PARTICLE: "aucun aucune ne n' pas jamais plus se s' rien",
         w.PRONOUN: "il elle ils elles on celui-ci celle-ci ceux-ci cela ça c' je j' nous vous tu y lui eux",
         w.CONJUNCTION: "et ou ni puis ainsi",
         w.SUBORDINATOR: "qui que qu' dont où quand lorsque lorsqu' si car puisque parce quoique bien-que afin comment pourquoi "
@@ -23,14 +23,14 @@ CLOSED: dict[str, dict[str, str]] = {
     },
     "es": {
         w.DETERMINER: "el la los las un una unos unas este esta estos estas ese esa esos esas su sus mi mis nuestro nuestra "
-        "cada varios varias algunos algunas ningún ninguna todo toda todos todas otro otra otros otras lo",
+        "cada varios varias algunos algunas todo toda todos todas otro otra otros otras lo",
         w.OF: "de del",
         w.PREPOSITION: "a al en por para con sin sobre entre desde hasta hacia contra según durante tras ante bajo como "
         "mediante",
         w.AUXILIARY: "es son era eran fue fueron será serán sería sea está están estaba estaban estuvo ha han había habían "
         "puede pueden podía podrá debe deben debería va van hay",
         w.NONFINITE: "ser estar haber sido estado habido siendo estando poder deber",
-        w.PARTICLE: "no nunca se jamás ya",
+        w.PARTICLE: "ningún ninguna no nunca se jamás ya",
         w.PRONOUN: "él ella ellos ellas ello esto eso yo nosotros usted ustedes le les me te nos",
         w.CONJUNCTION: "y e o u ni",
         w.SUBORDINATOR: "que quien quienes cual cuales donde cuando si porque aunque pues mientras cuyo cuya cómo pero sino",
@@ -55,7 +55,7 @@ CLOSED: dict[str, dict[str, str]] = {
     },
     "pt": {
         w.DETERMINER: "o a os as um uma uns umas este esta estes estas esse essa esses essas aquele aquela seu sua seus suas "
-        "meu minha nosso nossa cada vários várias alguns algumas nenhum nenhuma todo toda todos todas outro outra outros "
+        "meu minha nosso nossa cada vários várias alguns algumas todo toda todos todas outro outra outros "
         "outras",
         w.OF: "de do da dos das d'",
         w.PREPOSITION: "ao à aos às em no na nos nas num numa por pelo pela pelos pelas para com sem sobre entre desde até "
@@ -63,14 +63,14 @@ CLOSED: dict[str, dict[str, str]] = {
         w.AUXILIARY: "é são era eram foi foram será serão seria seja está estão estava estavam esteve tem têm tinha tinham "
         "teve há havia pode podem podia poderá deve devem deveria vai vão fica ficou",
         w.NONFINITE: "ser estar ter haver sido estado tido sendo estando poder dever",
-        w.PARTICLE: "não nunca se jamais",
+        w.PARTICLE: "nenhum nenhuma não nunca se jamais",
         w.PRONOUN: "ele ela eles elas isto isso aquilo eu nós você vocês lhe lhes me te",
         w.CONJUNCTION: "e ou nem",
         w.SUBORDINATOR: "que quem qual quais onde quando se-bem porque embora pois enquanto cujo cuja caso mas porém",
         w.ADVERB: "muito também ainda já sempre aqui ali assim então além só mais menos quase depois antes hoje bem apenas",
     },
     "nl": {
-        w.DETERMINER: "de het een dit dat deze die zijn haar hun mijn ons onze elk elke ieder iedere enkele sommige alle geen "
+        w.DETERMINER: "de het een dit dat deze die zijn haar hun mijn ons onze elk elke ieder iedere enkele sommige alle "
         "andere",
         w.OF: "van",
         w.PREPOSITION: "in op met voor door naar uit bij aan over onder tussen tegen tijdens na vanaf sinds tot zonder als via "
@@ -78,7 +78,7 @@ CLOSED: dict[str, dict[str, str]] = {
         w.AUXILIARY: "is was waren wordt worden werd werden heeft hebben had hadden kan kunnen kon konden moet moeten mag "
         "mogen zal zullen zou zouden wil",
         w.NONFINITE: "geweest gehad geworden",
-        w.PARTICLE: "niet nooit zich",
+        w.PARTICLE: "geen niet nooit zich",
         w.PRONOUN: "hij zij ze ik wij we jij u men hem er",
         w.CONJUNCTION: "en of noch",
         w.SUBORDINATOR: "om omdat wanneer terwijl hoewel indien zodat toen waar wie wat waarbij waarin waarmee hoe maar want",

@@ -88,6 +88,8 @@ def tag_german(sentence: Sequence[str]) -> list[Word]:
         elif tag == w.DETERMINER and text in _GENITIVE and found and found[-1].tag in (w.NOUN, w.NAME):
             # "das Archiv des Projekts": nobody but a genitive stands between two nouns without a comma.
             tag = w.OF if text in ("des", "eines") or i > 1 else tag
+        elif tag == w.DETERMINER and text.lower().startswith("kein"):
+            tag = w.PARTICLE  # it denies the verb: "rendert keine Syntax"
         elif tag == w.NOUN and not text[0].isupper():
             tag = w.ADVERB  # prose writes every noun with a capital
         elif tag == w.PRONOUN and text == "Sie" and (i > 0 or _is_plural(sentence)):

@@ -11,7 +11,7 @@ from threading import local
 from typing import Any
 
 from memory.openie.rules.languages import words as w
-from memory.openie.rules.languages.words import Phrase, Statement, Word
+from memory.openie.rules.languages.words import Phrase, Statement, Word, joined
 
 _STOP = re.compile("[。！？!?\n]+")
 _SPACE = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff、。])\s+(?=[\u3040-\u30ff\u3400-\u9fff])")
@@ -46,7 +46,8 @@ def japanese_sentences(text: str) -> Iterator[tuple[list[Word], list[Statement]]
         end = stop.start() if stop else len(text)
         asked = bool(stop and ("？" in stop.group() or "?" in stop.group())) or text[at:end].endswith("か")
         for start in range(at, end, MAX_CHARS):
-            words = [_word(each) for each in _tokenizer().tokenize(text[start : min(start + MAX_CHARS, end)])]
+            morphemes = _tokenizer().tokenize(text[start : min(start + MAX_CHARS, end)])
+            words = [_word(each) for each in morphemes if each.surface().strip()]
             yield words, [] if asked else list(_statements(words))
         at = stop.end() if stop else end
 
@@ -149,9 +150,7 @@ def _phrase(words: list[Word]) -> Phrase | None:
         words = words[:-1]
     if not words:
         return None
-    text = ""
-    for word in words:
-        text += " " + word.text if text and text[-1].isascii() and word.text[0].isascii() else word.text
+    text = joined(words)
     content = [word for word in words if word.tag in (w.NOUN, w.NAME)]
     if words[0].tag == w.PRONOUN:
         return Phrase(text, False, 0)

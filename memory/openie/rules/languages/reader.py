@@ -1,5 +1,6 @@
 """Reads prose of a language that has a tagger here: its names, and what its sentences state."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -12,9 +13,10 @@ from memory.openie.rules.languages.japanese import japanese_sentences
 from memory.openie.rules.languages.lexicon_tagger import tag_by_lexicon
 from memory.openie.rules.languages.sentences import split_sentences
 from memory.openie.rules.languages.words import NOUN, Phrase, Statement, Word, names_of
-from memory.openie.rules.names_and_keywords import MAX_NAMES, QUOTED_NAME
+from memory.openie.rules.names_and_keywords import MAX_NAMES
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrase_normalisation import normalise_phrase
+from store.text.language import detect_language
 
 _TAGGERS: dict[str, tuple[Callable[[Sequence[str]], list[Word]], Style]] = {
     "de": (tag_german, Style(verb_second=True)),
@@ -26,6 +28,13 @@ _CHINESE = Style(joint="", modifiers_first=True)
 _UNSPACED = frozenset({"ja", "zh"})
 LANGUAGES = frozenset({*_TAGGERS, *_UNSPACED})
 """Languages whose sentences are read, by the detector's codes."""
+
+_QUOTED_NAME = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
+_KANA = re.compile("[\u3041-\u30fa]")
+_WIDE = re.compile("[\u3041-\u30fa\u3400-\u9fff]")
+_LATIN = re.compile("[A-Za-z]")
+_LATIN_PER_WIDE = 4
+"""Latin letters that say about as much as one Chinese character."""
 
 _NEUTRAL = frozenset({"es", "het"})
 """Pronouns for things alone: they mean the title rather than the person who was named last."""
@@ -42,13 +51,22 @@ _MAX_WORDS = 8
 """Words of a phrase that say something; a longer one was read wrongly."""
 
 
+def paragraph_language(text: str, language: str) -> str:
+    """The language of a paragraph in a passage that is in `language`: that one, or English, or what its script says.
+
+    The detector takes a Chinese sentence with two English names for English.
+    """
+    if len(_WIDE.findall(text)) * _LATIN_PER_WIDE > len(_LATIN.findall(text)):
+        return "ja" if _KANA.search(text) else "zh"
+    return "en" if language in LANGUAGES and detect_language(text) == "en" else language
+
+
 def read_language(text: str, code: str, found: TripleCollector) -> None:
     """Puts what the prose names and states into `found`. `code` is one of `LANGUAGES`."""
-    joint = "" if code in _UNSPACED else " "
     nouns: Counter[str] = Counter()
-    names = Counter(QUOTED_NAME.findall(text) if code in _UNSPACED else ())
+    names = Counter(_QUOTED_NAME.findall(text) if code in _UNSPACED else ())
     for sentence, statements in _sentences(text, code):
-        names.update(names_of(sentence, joint))
+        names.update(names_of(sentence, spaced=code not in _UNSPACED))
         if code in _UNSPACED:
             nouns.update(word.text for word in sentence if word.tag == NOUN and len(word.text) > 1)
         for statement in statements:
@@ -85,7 +103,7 @@ def _take(statement: Statement, found: TripleCollector) -> None:
     if not subject or not object_ or not (_is_readable(statement.object) and _is_readable(statement.subject)):
         return
     told = statement.object.name or object_ == coref.title or statement.object.number
-    if found.technical:
+    if coref.strict:
         # Manuals: only what is said outright of something with a name.
         if not named or not statement.direct or statement.object.number:
             return
@@ -100,7 +118,7 @@ def _referent(pronoun: str, found: TripleCollector) -> str:
     coref = found.coref
     if pronoun in _SPEAKERS:
         return ""
-    if found.technical or pronoun in _NEUTRAL:
+    if coref.strict or pronoun in _NEUTRAL:
         return coref.resolve_pronoun()
     return coref.last_subject if coref.last_subject == coref.title else coref.last_named_subject or coref.title
 

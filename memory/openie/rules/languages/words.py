@@ -55,8 +55,16 @@ class Statement:
     """The object is the verb's own, no preposition before it."""
 
 
-def names_of(words: Iterable[Word], joint: str = " ") -> list[str]:
-    """Runs of names and numbers within them, in order."""
+def joined(words: Iterable[Word]) -> str:
+    """The words of a language without spaces: a space stands between two Latin ones only."""
+    text = ""
+    for word in words:
+        text += " " + word.text if text and text[-1].isascii() and word.text[0].isascii() else word.text
+    return text
+
+
+def names_of(words: Iterable[Word], spaced: bool = True) -> list[str]:
+    """Runs of names and numbers within them, in order. `spaced`: the language puts spaces between its words."""
     found: list[str] = []
     run: list[Word] = []
     for word in [*words, Word("", MARK)]:
@@ -66,6 +74,6 @@ def names_of(words: Iterable[Word], joint: str = " ") -> list[str]:
         while run and run[-1].tag == NUMBER and len(run[-1].text) > 3:
             run.pop()  # a year after a name is none of it
         if run:
-            found.append(joint.join(each.text for each in run).strip("・ "))
+            found.append((" ".join(each.text for each in run) if spaced else joined(run)).strip("・ "))
         run = []
     return found
