@@ -1,4 +1,4 @@
-"""Files that contain several documents: JSON with documents or chats, chats as text, and mailboxes."""
+"""Files that contain several documents: JSON with documents or chats, chats as text, mailboxes, exports of notes."""
 
 import posixpath
 from collections.abc import Callable, Iterator
@@ -14,14 +14,14 @@ from consumers.parsing.decoding import decode
 from consumers.parsing.file_name import stem_of
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
-from consumers.parsing.formats.registry import JSON, JSON_LINES, MAILBOX, TEXT
+from consumers.parsing.formats.registry import EVERNOTE, JSON, JSON_LINES, MAILBOX, TEXT
 from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
 _SAMPLE = 4096
-ParseMessage = Callable[[bytes, str], Iterator[ParsedDocument]]
-"""Yields the documents of one e-mail; the arguments are its bytes and its URI."""
+ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
+"""Yields the documents of a part of a file; the arguments are its bytes, its name, which decides the format, and its URI."""
 
 
 def read_collection(
@@ -31,7 +31,7 @@ def read_collection(
     uri: str,
     settings: SplitSettings,
     modified_at: float | None,
-    parse_message: ParseMessage,
+    parse_part: ParsePart,
 ) -> Iterator[ParsedDocument] | None:
     """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
     if format is JSON_LINES:
@@ -39,7 +39,9 @@ def read_collection(
     if format is JSON:
         return _json(data, name, uri, settings, modified_at)
     if format is MAILBOX:
-        return _mailbox(data, uri, modified_at, parse_message)
+        return _mailbox(data, uri, modified_at, parse_part)
+    if format is EVERNOTE and b"<en-export" in data[:_SAMPLE]:
+        return _notes(data, uri, parse_part)
     if format is TEXT and b":" in data[:_SAMPLE]:
         return _chat(data, name, uri, settings, modified_at)
     return None
@@ -85,7 +87,19 @@ def _chat(
     return documents_by_day([chat], uri, settings, modified_at)
 
 
-def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_message: ParseMessage) -> Iterator[ParsedDocument]:
+def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
+    """Yield a document for each note and each file in it. A note's URI is `<uri>#<title>`."""
+    from consumers.parsing.formats.evernote import split_notes
+
+    keys: set[str] = set()
+    for number, (title, note) in enumerate(split_notes(data), 1):
+        key = key_in_uri(title) or str(number)
+        key = f"{key}-{number}" if key in keys else key
+        keys.add(key)
+        yield from parse_part(note, b"note.enex", part_uri(uri, key))
+
+
+def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_part: ParsePart) -> Iterator[ParsedDocument]:
     """Yield a document for each message and attachment, with the URI `<uri>#<message id>`.
 
     A message without an id gets its number in the mailbox instead.
@@ -101,4 +115,4 @@ def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_message: Pa
                 part_uri(uri, key), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
             )
         else:
-            yield from parse_message(message, part_uri(uri, key))
+            yield from parse_part(message, b"message.eml", part_uri(uri, key))

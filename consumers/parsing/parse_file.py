@@ -28,7 +28,6 @@ from consumers.splitting import ParsedText, SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
 DEFAULT_LIMITS = Limits()
-_MESSAGE_NAME = b"message.eml"
 READ_AS_A_WHOLE = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"\x1f\x8b")
 """First bytes of zip, OLE and gzip files, which cannot be cut because their directories may be at the end."""
 _TAR_ENDINGS = frozenset(("tgz", "taz", "tpz"))
@@ -104,10 +103,10 @@ def parse_data(
         if format is GZIP:
             raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
 
-        def parse_message(message: bytes, message_uri: str) -> Iterator[ParsedDocument]:
-            return parse_data(message, _MESSAGE_NAME, message_uri, settings, limits, modified_at, depth=depth)
+        def parse_part(data: bytes, part_name: bytes, part_uri: str) -> Iterator[ParsedDocument]:
+            return parse_data(data, part_name, part_uri, settings, limits, modified_at, depth=depth)
 
-        documents = read_collection(format, data, name, uri, settings, modified_at, parse_message)
+        documents = read_collection(format, data, name, uri, settings, modified_at, parse_part)
         if documents is not None:
             yield from documents
             if is_cut:

@@ -257,6 +257,15 @@ FORMATS = (
         cut_at=b"\nFrom ",
     ),
     DocumentFormat(
+        "enex",
+        "Evernote exports",
+        "Each note is a document of its own, and so are the files in it.",
+        ("enex",),
+        ("application/enex+xml",),
+        "evernote.parse_note",
+        libraries=("lxml",),
+    ),
+    DocumentFormat(
         "outlook",
         "Outlook messages",
         "Subject, people, date and body, with attached messages. Attached files are documents of their own.",
@@ -297,7 +306,7 @@ BY_NAME = {each.name: each for each in FORMATS}
 BY_ENDING = {ending: each for each in FORMATS for ending in each.endings}
 BY_MIME_TYPE = {mime_type: each for each in FORMATS for mime_type in each.mime_types}
 TEXT, MARKDOWN, HTML, XML, CSV = (BY_NAME[name] for name in ("text", "markdown", "html", "xml", "csv"))
-JSON, JSON_LINES, GZIP = (BY_NAME[name] for name in ("json", "jsonl", "gzip"))
+JSON, JSON_LINES, GZIP, EVERNOTE = (BY_NAME[name] for name in ("json", "jsonl", "gzip", "enex"))
 MAIL, MAILBOX, WEB_ARCHIVE, OPENDOCUMENT = (
     BY_NAME[name] for name in ("mail", "mailbox", "web_archive", "opendocument")
 )

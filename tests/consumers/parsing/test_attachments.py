@@ -1,5 +1,6 @@
-"""Files inside e-mails and PDFs are documents of their own."""
+"""Files inside e-mails, PDFs and notes are documents of their own."""
 
+import base64
 from dataclasses import replace
 from email.message import EmailMessage
 
@@ -181,3 +182,16 @@ def test_files_and_messages_in_a_message_of_outlook() -> None:
     assert [passage.title for passage in documents[""].passages] == ["Plan", "Plan › Older"]
     assert "An older letter." in text(documents[""])
     assert documents["#2/note.txt"].passages[0].text.startswith("A note.")
+
+
+def test_each_note_of_evernote_is_a_document_with_its_files() -> None:
+    resource = f"<resource><data>{base64.b64encode(b'Boil it.').decode()}</data><mime>text/markdown</mime></resource>"
+    body = "<content><![CDATA[<en-note><en-todo/>Birch<br/>leaves</en-note>]]></content><created>20240501T075321Z</created>"
+    notes = "".join(f"<note><title>Wool dye</title>{body}{more}</note>" for more in (f"<tag>craft</tag>{resource}", ""))
+    documents = read(f"<en-export>{notes}</en-export>".encode(), "notes.enex")
+    assert list(documents) == ["#Wool%20dye", "#Wool%20dye/1/attachment.md", "#Wool%20dye-2"]
+    note, file, _ = documents.values()
+    assert note.title == "Wool dye" and text(note) == "[ ] Birch\nleaves"
+    assert note.metadata["tags"] == ["craft"] and note.metadata["published_at"] == "2024-05-01T07:53:21+00:00"
+    assert links(note) == ["#Wool%20dye/1/attachment.md"]
+    assert text(file) == "Boil it." and file.metadata["attached_to"] == "Wool dye"
