@@ -193,7 +193,7 @@ test-image: install-test
 
 # The wheel, in dist/. Its version names this commit, which that of `pip wheel .` does not.
 wheel: | $(BIN)/python
-	$(BIN)/python systemd/package/wheel.py dist
+	$(BIN)/python systemd/package/build_wheel.py dist
 
 # Wheel, package, image, checksums, notes and tag of a release. Nothing is built or tagged if the commit is not ready.
 release:

@@ -1,4 +1,4 @@
-"""Builds hippod's wheel with the version of this commit: `python systemd/package/wheel.py OUT` (`make wheel`)."""
+"""Builds hippod's wheel with the version of this commit: `python systemd/package/build_wheel.py OUT` (`make wheel`)."""
 
 import sys
 import tempfile
