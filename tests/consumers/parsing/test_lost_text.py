@@ -363,7 +363,7 @@ def test_lines_of_base64_are_no_text() -> None:
 
 def test_pages_and_files_in_xml() -> None:
     document = read(
-        "notes.enex",
+        "notes.xml",
         "<?xml version='1.0'?><!DOCTYPE en-export SYSTEM 'x.dtd'><en-export><note><title>Bread</title><content><![CDATA["
         f"<en-note><div>Feed it with <b>rye</b>.</div></en-note>]]></content><resource><data>{BASE64}</data></resource>"
         "</note><note><title>Oil</title><content>Four cans.</content></note></en-export>",
