@@ -34,7 +34,7 @@ COMMANDS = {
     "eval": (
         "eval",
         "evaluate",
-        "Measure recall (and, with --answers, exact match and F1) on a file of QUESTIONS with known answers.",
+        "Measure recall (and, with --answers, exact match and F1) on files of QUESTIONS with known answers.",
     ),
     "export": (
         "export",

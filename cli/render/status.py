@@ -1,5 +1,6 @@
 """`status` and `wait` on a terminal: one compact page."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.render.lines import DIM, HEADING, align, state, text
@@ -7,7 +8,7 @@ from cli.render.styled_text import Text
 from cli.terminal_text import count, duration, local_time, one_line, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from daemon.contract.status import MemoryUse, Progress, SourceStatus, Status
 
@@ -40,7 +41,7 @@ def status_lines(answer: "Status") -> list[Text]:
         [text(("encoder", DIM)), text(answer.encoder)],
         [text(("openie", DIM)), text(answer.openie)],
     ]
-    rows += [[text((head, DIM)), text(words)] for head, words in provenance_rows(answer)]
+    rows += [[text((head, DIM)), text(words)] for head, words in provenance_rows(answer, mixed_only=True)]
     if answer.left_out:
         counts = " · ".join(f"{many:,} {kind.replace('_', ' ')}" for kind, many in answer.left_out.items())
         rows.insert(1, [text(("left out", DIM)), text(counts)])
@@ -89,20 +90,29 @@ def _reason(source: "SourceStatus") -> str:
     return next((one_line(str(extra[key])) for key in ("error", "detail", "note") if extra.get(key)), "")
 
 
-def provenance_rows(answer: "Status") -> list[tuple[str, str]]:
-    """What extracted, parsed and encoded the stored data, each as a word and the shares."""
-    extracted = [(each.name, each.passages, each.left_s) for each in answer.extractors]
-    parsed = [(each.name, each.documents, None) for each in answer.readers]
-    encoded = [(each.name, each.passages, None) for each in answer.encoders]
-    rows = [
-        ("extracted by", _share_words(extracted, "passage")),
-        ("parsed by", _share_words(parsed, "document")),
-        ("encoded by", _share_words(encoded, "passage")),
+Shares = Sequence[tuple[str, int, float | None]]
+"""Name, number, and seconds to read again if the name is of an earlier version."""
+
+
+def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple[str, str]]:
+    """What extracted, parsed and encoded the stored data, each as a word and the shares.
+
+    `mixed_only`: without the rows for data that a single extractor, reader or encoder of today has made.
+    """
+    rows: list[tuple[str, Shares, str]] = [
+        ("extracted by", [(each.name, each.passages, each.left_s) for each in answer.extractors], "passage"),
+        ("parsed by", [(each.name, each.documents, None) for each in answer.readers], "document"),
+        ("encoded by", [(each.name, each.passages, None) for each in answer.encoders], "passage"),
     ]
-    return [(head, words) for head, words in rows if words]
+    shown = [row for row in rows if row[1] and not (mixed_only and _is_uniform(row[1]))]
+    return [(head, _share_words(shares, unit)) for head, shares, unit in shown]
 
 
-def _share_words(shares: "Sequence[tuple[str, int, float | None]]", unit: str) -> str:
+def _is_uniform(shares: Shares) -> bool:
+    return len(shares) == 1 and shares[0][2] is None
+
+
+def _share_words(shares: Shares, unit: str) -> str:
     """rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min 0 s to read again."""
     total = sum(number for _, number, _ in shares)
     parts = []

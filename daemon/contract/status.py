@@ -212,9 +212,9 @@ class Status(Response):
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
     languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
     encoder_advice: str | None = Field(default=None, exclude_if=is_empty)
-    extractors: list[PassageShare] = Field(default_factory=list)
-    readers: list[ReaderShare] = Field(default_factory=list)
-    encoders: list[PassageShare] = Field(default_factory=list)
+    extractors: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
+    readers: list[ReaderShare] = Field(default_factory=list, exclude_if=is_empty)
+    encoders: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class EventName(StrEnum):

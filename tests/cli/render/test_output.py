@@ -125,8 +125,19 @@ def test_nothing_in_an_error_does_either(hippoctl: Shell, scripted: Scripted) ->
     assert not CONTROL.search(hippoctl("status").err)
 
 
-def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scripted) -> None:
+UNIFORM = STATUS | {"extractors": STATUS["extractors"][:1]}
+
+
+def test_status_names_extractors_if_earlier_rules_have_read_a_part(hippoctl: Shell, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = STATUS
+    assert (
+        "  extracted by  rules/6: 100 of 123 passages · rules/5: 23 of 123 passages, about 4 min 0 s to read again\n"
+        in hippoctl("status").out
+    )
+
+
+def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scripted) -> None:
+    scripted.answers["GET /v1/status"] = UNIFORM
     assert hippoctl("status").out == (
         "hippod is ready · commit 42 · up 1 h 2 min · 512 MiB\n"
         "  documents  61 (2 pending, 1 failed)\n"
@@ -141,7 +152,7 @@ def test_status_is_one_page_with_each_sources_lag(hippoctl: Shell, scripted: Scr
 
 def test_status_counts_what_is_skipped_and_excluded_by_reason(hippoctl: Shell, scripted: Scripted) -> None:
     folder = {"kind": "folder", "name": "/drive", "state": "watching", "lag": 0, "excluded": {"hidden": 12, "build": 1}}
-    scripted.answers["GET /v1/status"] = STATUS | {"skipped": {"link": 1, "no text": 2}, "sources": [folder]}
+    scripted.answers["GET /v1/status"] = UNIFORM | {"skipped": {"link": 1, "no text": 2}, "sources": [folder]}
     lines = hippoctl("status").out.splitlines()
     assert "  documents  61 (2 pending, 1 failed, 3 skipped: 2 no text, 1 link)" in lines
     assert lines[-1] == "    excluded 12 hidden, 1 build in /drive"
@@ -168,7 +179,7 @@ def test_what_a_document_leaves_out_is_shown(hippoctl: Shell, scripted: Scripted
     for command in (["ls"], ["show", URI]):
         out = hippoctl(*command).out
         assert "1 attachment: \\x1b]0;owned" in out and "left out" in out and not CONTROL.search(out)
-    scripted.answers["GET /v1/status"] = STATUS | {"left_out": {"page_without_text": 1200, "picture": 2}}
+    scripted.answers["GET /v1/status"] = UNIFORM | {"left_out": {"page_without_text": 1200, "picture": 2}}
     assert "  left out   1,200 page without text · 2 picture\n" in hippoctl("status").out
 
 
@@ -189,7 +200,7 @@ def test_ask_shows_the_answer_its_sources_and_what_it_took(hippoctl: Shell, scri
 
 
 def test_progress_is_shown_on_stderr_of_a_terminal_only(hippoctl: Shell, scripted: Scripted) -> None:
-    scripted.answers["POST /v1/query"] = QUERY
+    scripted.answers |= {"POST /v1/query": QUERY, "GET /v1/documents": LIST}
     (hippoctl.cwd / "q.json").write_text('[{"question": "who?", "documents": ["people/Søren.md"]}]')
     assert hippoctl("eval", "q.json").err == ""
     assert "evaluating" in on_terminal(hippoctl, "eval", "q.json")
@@ -197,7 +208,7 @@ def test_progress_is_shown_on_stderr_of_a_terminal_only(hippoctl: Shell, scripte
 
 def test_what_the_daemon_works_at_is_shown_while_a_command_waits_for_it(hippoctl: Shell, scripted: Scripted) -> None:
     task = {"task": "index", "unit": "documents", "done": 1234, "total": 5000, "share": 0.2468, "rate": 24.7}
-    working = STATUS | {"progress": [task | {"left_s": 152.5, "took_s": 50.0}]}
+    working = UNIFORM | {"progress": [task | {"left_s": 152.5, "took_s": 50.0}]}
 
     def wait(_asked: object) -> dict[str, object]:
         deadline = monotonic() + 30
