@@ -92,7 +92,7 @@ def parsed(uri, title, text, triples=None, **more):
     return replace(read_json_document(value, "", None, SplitSettings(60, 10)), uri=uri)
 
 
-NAMES = ("Ada Lovelace", "Charles Babbage", "Mary Somerville", "Sophia Frend")
+NAMES = ("Ada Lovelace", "Lovelace Ada", "Charles Babbage", "Mary Somerville", "Sophia Frend")
 PLACES = ("London", "Turin", "Paris")
 
 

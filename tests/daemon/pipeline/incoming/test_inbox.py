@@ -247,6 +247,7 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
         return None, f"added:{document['id']}"
 
     monkeypatch.setattr(serving, "check_document", named)
+    monkeypatch.setattr(DocumentService, "_in_sight", lambda *_: [])
     taking = Taking(10, 1000)
     service = DocumentService(None, taking, *[cast("Any", None)] * 4)  # type: ignore[arg-type]
     asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
