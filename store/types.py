@@ -13,6 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from store.encoder_identity import Calibration as Calibration
+from store.encoder_identity import EncoderIdentity as EncoderIdentity
+
 Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
@@ -209,23 +212,6 @@ class Batch:
     triple_vectors: Mapping[Triple, Vector] = field(default_factory=dict)
     positions: Mapping[str, Any | None] = field(default_factory=dict)
     supplied_costs: ExtractionCosts = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderIdentity:
-    """The encoder that made the store's vectors; a store opens only with the same encoder."""
-
-    name: str
-    dim: int
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """What depends on an encoder's cosines. `weak_below`: a query whose nearest passage has a lower cosine has a weak match;
-    None if nothing is known about that."""
-
-    synonym_threshold: float
-    weak_below: float | None
 
 
 @dataclass(frozen=True, slots=True)

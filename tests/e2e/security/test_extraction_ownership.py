@@ -17,7 +17,7 @@ from consumers.records.writer import write_file
 from consumers.types import ParsedDocument, Passage
 from memory.openie.rules.extractor import RulesExtractor
 from store.passage_id import passage_id
-from store.types import PassageText
+from store.types import PassageText, is_statement
 from tests.daemon.access.conftest import Memory, client_tables
 from tests.daemon.mcp.sdk_client import free_port
 from tests.e2e.real_hippod import Daemon, Json, until
@@ -140,7 +140,7 @@ def _fields(answer: httpx2.Response, *names: str) -> Json:
 
 
 def differences(mine: Any, theirs: Any, place: str = "") -> Iterator[str]:
-    """Yields the differences between two answers. Scores are compared to six digits, because the order of rows changes later
+    """Yields the differences between two answers. Scores are compared to five digits, because the order of rows changes later
     ones."""
     if isinstance(mine, dict) and isinstance(theirs, dict) and mine.keys() == theirs.keys():
         for key in mine:
@@ -148,7 +148,7 @@ def differences(mine: Any, theirs: Any, place: str = "") -> Iterator[str]:
     elif isinstance(mine, list | tuple) and isinstance(theirs, list | tuple) and len(mine) == len(theirs):
         for number, pair in enumerate(zip(mine, theirs, strict=True)):
             yield from differences(*pair, f"{place}[{number}]")
-    elif mine != (pytest.approx(theirs, abs=1e-6) if isinstance(theirs, float) else theirs):
+    elif mine != (pytest.approx(theirs, abs=1e-5) if isinstance(theirs, float) else theirs):
         yield f"{place}: {mine!r}, not {theirs!r}"
 
 
@@ -216,8 +216,9 @@ def test_an_empty_list_takes_the_triples_of_no_other_document(both: tuple[Memory
     assert shown(mixed, "clerk", text)["counts"]["triples"] == 0, "no extractor runs for it"
     add(mixed, "board", text.added())
     mine = shown(mixed, "board", text)
-    assert {tuple(each.values())[:3] for each in mine["triples"]} == found_here(text)
-    assert mixed.daemon.ask("GET", f"/v1/documents/{text.passage}")["counts"]["triples"] == len(found_here(text))
+    statements = {triple for triple in found_here(text) if is_statement(triple)}
+    assert {tuple(each.values())[:3] for each in mine["triples"]} == statements
+    assert mixed.daemon.ask("GET", f"/v1/documents/{text.passage}")["counts"]["triples"] == len(statements)
     assert_clerk_sees_the_same(both, text)
 
 
