@@ -160,7 +160,7 @@ def test_dead_phrases_are_nobodys_synonyms():
 
 def test_recall_is_measured_on_the_graph_itself(tmp_path, monkeypatch):
     documents = {f"d{i}": [("T", f"text {i}", None)] for i in range(9)}
-    with open_store(tmp_path) as memory:
+    with open_store(tmp_path, SynonymRule(0.8, variants=False)) as memory:
         memory.commit(complete(memory, documents, []))
         recall = measure_recall(memory.snapshot(), memory.rule, 100)
         assert recall.pairs == recall.found > 0
