@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from daemon.contract.base import JsonInteger, Request, Response, is_empty
+from daemon.contract.base import JSON_INTEGER, Request, Response, is_empty
 from daemon.contract.choices import ExportFormat
 from daemon.contract.scope import ScopeParameter
 
@@ -38,8 +38,8 @@ class VerifyRequest(Request):
     extracted again and compared.
     """
 
-    against_fresh_build: Annotated[JsonInteger, Field(ge=1, le=FRESH_BUILD_MAX_DOCUMENTS)] | None = None
-    seed: Annotated[JsonInteger, Field(ge=0, le=SEED_MAX)] | None = None
+    against_fresh_build: Annotated[int, Field(ge=1, le=FRESH_BUILD_MAX_DOCUMENTS), JSON_INTEGER] | None = None
+    seed: Annotated[int, Field(ge=0, le=SEED_MAX), JSON_INTEGER] | None = None
 
 
 class FreshBuildResponse(Response):

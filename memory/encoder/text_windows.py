@@ -4,6 +4,7 @@ The text's vector is the mean of its windows' vectors, each weighted by its numb
 (docs/decisions/0005-passages-longer-than-the-encoder-reads.md).
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -35,8 +36,8 @@ def _starts(text: str, spans: Sequence[Span], room: int) -> Iterator[int]:
     while len(spans) - at > room:
         left = len(spans) - at
         wanted = -(-left // -(-left // room))
-        end = at + wanted
-        while end > at + wanted * (1 - SLACK) and not _begins_word(text, spans[end]):
+        end, shortest = at + wanted, at + max(1, math.ceil(wanted * (1 - SLACK)))
+        while end > shortest and not _begins_word(text, spans[end]):
             end -= 1
         if not _begins_word(text, spans[end]):
             end = at + wanted
