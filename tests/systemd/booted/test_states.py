@@ -12,7 +12,7 @@ REMEDY = "sudo systemctl start hippod.socket hippod.service"
 
 
 def answers(service: Service) -> bool:
-    return "Analytical Engine" in service.sh(f"hippoctl --json query '{QUESTION}' -k 1", None)
+    return "Ada Lovelace" in service.sh(f"hippoctl --json query '{QUESTION}' -k 1", None)
 
 
 def socket_state(service: Service) -> str:
