@@ -97,7 +97,8 @@ Shares = Sequence[tuple[str, int, float | None]]
 def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple[str, str]]:
     """What extracted, parsed and encoded the stored data, each as a word and the shares.
 
-    `mixed_only`: without the rows for data that a single extractor, reader or encoder of today has made.
+    `mixed_only`: without the rows for data that a single extractor, reader or encoder of today has made, apart from what
+    documents supply and what waits for an extractor.
     """
     rows: list[tuple[str, Shares, str]] = [
         ("extracted by", [(each.name, each.passages, each.left_s) for each in answer.extractors], "passage"),
@@ -109,7 +110,8 @@ def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple
 
 
 def _is_uniform(shares: Shares) -> bool:
-    return len(shares) == 1 and shares[0][2] is None
+    made = [left_s for name, _, left_s in shares if name not in ("supplied", "none")]
+    return len(made) <= 1 and not any(left_s is not None for left_s in made)
 
 
 def _share_words(shares: Shares, unit: str) -> str:

@@ -110,7 +110,12 @@ def test_systemd_waits_longer_than_the_daemon_takes_to_stop() -> None:
 
 
 def test_the_template_is_the_unit_with_an_instance_s_places() -> None:
-    replaced = {"hippod/config.toml": "hippod/%i.toml", "credentials/": "credentials/%i-"}
+    replaced = {
+        "hippod/config.toml": "hippod/%i.toml",
+        "credentials/": "credentials/%i-",
+        "%t/hippod/": "%t/hippod-%i/",
+        "try-restart hippod.socket": "try-restart hippod@%i.socket",
+    }
     for (key, one), (other, instance) in zip(
         settings_of("hippod.service"), settings_of("hippod@.service"), strict=True
     ):
