@@ -40,7 +40,9 @@ def question_magnet(questions: Sequence[str]) -> Document:
 
 def name_magnet(names: Sequence[str]) -> Document:
     """Returns one document with a statement about every name."""
-    sentences = [f"{name} is described by the almanac of Osric Pangbourne." for name in names]
+    sentences = [
+        f"{name} is described by the almanac of Osric Pangbourne. Osric Pangbourne praised {name}." for name in names
+    ]
     return {"id": "magnet/names", "title": "Almanac", "text": " ".join(sentences)}
 
 

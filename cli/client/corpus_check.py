@@ -8,7 +8,7 @@ from cli.client.http import Client
 from daemon.contract.choices import DocumentState
 from daemon.contract.http.routes import Route
 
-LOOKED_AT = 20
+COMPARED_DOCUMENTS = 20
 """Documents of a corpus that are compared with those in the memory: evenly spread, with the first and the last."""
 WAIT_TIMEOUT_S = 600.0
 
@@ -21,7 +21,7 @@ class CorpusCheck:
     def refuse(self, path: Path, documents: Sequence[dict[str, Any]]) -> str | None:
         """Why the corpus must not be added: a document of another title has one of its ids. None if it may be added."""
         last = len(documents) - 1
-        places = sorted({round(at * last / max(LOOKED_AT - 1, 1)) for at in range(LOOKED_AT)})
+        places = sorted({round(at * last / max(COMPARED_DOCUMENTS - 1, 1)) for at in range(COMPARED_DOCUMENTS)})
         for document in (documents[place] for place in places):
             uri = f"added:{f'{self._id_prefix}/' if self._id_prefix else ''}{document['idx']}"
             title = str(document.get("title", ""))

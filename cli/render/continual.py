@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli.evaluation.continual import Segment
+from cli.render.evaluation import four_decimals
 from cli.render.lines import DIM, HEADING, align, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count
@@ -25,18 +26,14 @@ def continual_lines(growth: Growth, questions: int) -> list[Text]:
     for segment, result in rows:
         values = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
         values += [result.label] if several else []
-        values += [*(_share(result.recall.get(k)) for k in ks), *(_share(result.all.get(k)) for k in ks)]
+        values += [*(four_decimals(result.recall.get(k)) for k in ks), *(four_decimals(result.all.get(k)) for k in ks)]
         if answers:
             scores = result.answers
-            values += [_share(scores.em if scores else None), _share(scores.f1 if scores else None)]
+            values += [four_decimals(scores.em if scores else None), four_decimals(scores.f1 if scores else None)]
         lines.append([text(value) for value in values])
     which = "the first segment" if growth[0][0].number == 1 else f"segment {growth[0][0].number}"
     asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by {which}"
     return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].label}", DIM))]
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
 
 
 def continual_json(growth: Growth, several: bool) -> dict[str, Any]:

@@ -51,16 +51,16 @@ def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalRespons
     ks = list(dict.fromkeys(k for result in results for k in result.recall))
     columns: dict[str, Callable[[EvalResponse], str]] = {}
     for k in ks:
-        columns[f"recall@{k}"] = lambda result, k=k: _share(result.recall.get(k))  # type: ignore[misc]
+        columns[f"recall@{k}"] = lambda result, k=k: four_decimals(result.recall.get(k))  # type: ignore[misc]
     for k in ks:
-        columns[f"all@{k}"] = lambda result, k=k: _share(result.all.get(k))  # type: ignore[misc]
+        columns[f"all@{k}"] = lambda result, k=k: four_decimals(result.all.get(k))  # type: ignore[misc]
     if len(results) > 1:
         answers = [result.answers for result in results if result.answers is not None]
         if any(scores.em is not None for scores in answers):
-            columns["EM"] = lambda result: _share(result.answers.em if result.answers else None)
-            columns["F1"] = lambda result: _share(result.answers.f1 if result.answers else None)
+            columns["EM"] = lambda result: four_decimals(result.answers.em if result.answers else None)
+            columns["F1"] = lambda result: four_decimals(result.answers.f1 if result.answers else None)
         if any(scores.claims is not None for scores in answers):
-            columns["accuracy"] = lambda result: _share(_accuracy(result))
+            columns["accuracy"] = lambda result: four_decimals(_accuracy(result))
         if any(scores.judge is not None for scores in answers):
             columns["compreh."] = lambda result: _score(result, "comprehensiveness")
             columns["diversity"] = lambda result: _score(result, "diversity")
@@ -72,7 +72,8 @@ def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalRespons
     return columns
 
 
-def _share(value: float | None) -> str:
+def four_decimals(value: float | None) -> str:
+    """Return a share with four decimals, or a dash for None."""
     return "–" if value is None else f"{value:.4f}"
 
 
@@ -99,8 +100,8 @@ def step_lines(steps: Sequence[StepScores]) -> list[Text]:
     heads = ["step", *(f"recall@{k}" for k in ks), *shown, "calls"]
     rows = [[text((head, HEADING)) for head in heads]]
     for step in steps:
-        values = [f"{step.step}", *(_share(step.recall.get(k)) for k in ks)]
-        values += [*(_share(getattr(step, name)) for name in shown.values()), f"{step.calls:.2f}"]
+        values = [f"{step.step}", *(four_decimals(step.recall.get(k)) for k in ks)]
+        values += [*(four_decimals(getattr(step, name)) for name in shown.values()), f"{step.calls:.2f}"]
         rows.append([text(value) for value in values])
     return align(rows, right=range(len(heads)))
 
@@ -123,8 +124,8 @@ def files_lines(found: FilesResponse) -> list[Text]:
     ]
     rows = [[text((head, HEADING)) for head in heads]]
     for row in found.averages:
-        values = [*(_share(row.recall.get(k)) for k in ks), *(_share(row.all.get(k)) for k in ks)]
-        values += [_share(getattr(row, name)) for name in shown.values()]
+        values = [*(four_decimals(row.recall.get(k)) for k in ks), *(four_decimals(row.all.get(k)) for k in ks)]
+        values += [four_decimals(getattr(row, name)) for name in shown.values()]
         rows.append([text(value) for value in (row.name or row.mode or "(configured)", *values)])
     return [*lines, *align(rows, right=range(1, len(heads)))]
 

@@ -72,12 +72,6 @@ def _documents(live: DocumentSnapshot, anew: DocumentSnapshot) -> Iterator[str]:
             yield f"the document {uri} differs from the tables"
 
 
-def _label(snapshot: Snapshot, kind: str, row: int) -> str:
-    if kind == "passage":
-        return snapshot.passage_id(row)
-    return snapshot.phrase(row) if kind == "phrase" else str(snapshot.triple(row))
-
-
 def _term_hash(term: str) -> int:
     """Hashes a term to 64 bits."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

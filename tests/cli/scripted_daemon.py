@@ -18,7 +18,7 @@ from cli.command_line import run
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """A request as it arrived. `path` is as it was sent, percent-encoded."""
 
     method: str
@@ -37,7 +37,7 @@ class Reply:
     pieces: list[bytes | Exception] | None = None
 
 
-Answer = Reply | dict[str, Any] | Callable[[Asked], "Reply | dict[str, Any]"]
+Answer = Reply | dict[str, Any] | Callable[[ReceivedRequest], "Reply | dict[str, Any]"]
 
 
 @dataclass
@@ -46,9 +46,9 @@ class Scripted:
 
     socket: Path
     answers: dict[str, Answer] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
 
-    def reply(self, asked: Asked) -> Reply:
+    def reply(self, asked: ReceivedRequest) -> Reply:
         self.asked.append(asked)
         answer = self.answers.get(f"{asked.method} {asked.path}")
         if answer is None:
@@ -102,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self._body()
         path, _, query = self.path.partition("?")
         headers = {key.lower(): value for key, value in self.headers.items()}
-        asked = Asked(self.command, path, query, json.loads(raw) if raw else None, headers)
+        asked = ReceivedRequest(self.command, path, query, json.loads(raw) if raw else None, headers)
         assert isinstance(self.server, _Server)
         reply = self.server.scripted.reply(asked)
         try:

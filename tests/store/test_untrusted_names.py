@@ -168,7 +168,7 @@ TRUSTED = {
         "consumers/parsing/formats/epub.py": ["posixpath.join(folder, unquote(item.get('href') or ''))"],
     },
     "numbers": {
-        "cli/client/corpus_check.py": ["at * last / max(LOOKED_AT - 1, 1)"],
+        "cli/client/corpus_check.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],
         "daemon/services/provenance.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
         "store/log/extraction_costs.py": ["sum((row['took_ms_sum'] or 0.0 for row in rows)) / count"],
         "consumers/parsing/formats/csv.py": ["seen / widths.total()"],

@@ -14,10 +14,10 @@ from cli.client.record_files import record_files
 from cli.document_files import ReadyDocument, RejectedDocument, encode_document, read_file, read_json_lines
 from cli.errors import CommandError
 from tests.cli.sample_answers import IMPORTED
-from tests.cli.scripted_daemon import Asked, Here, Reply, Scripted, problem
+from tests.cli.scripted_daemon import Here, ReceivedRequest, Reply, Scripted, problem
 
 
-def accept(asked: Asked) -> dict[str, Any]:
+def accept(asked: ReceivedRequest) -> dict[str, Any]:
     documents = asked.body["documents"]
     return {"accepted": len(documents), "documents": [f"added:{document.get('id')}" for document in documents]}
 
@@ -58,7 +58,7 @@ CORPUS = [{"idx": at, "title": f"T{at}", "text": f"Text {at}."} for at in range(
 
 
 def listed(titles: dict[str, str], **states: str) -> Any:
-    def answer(asked: Asked) -> dict[str, Any]:
+    def answer(asked: ReceivedRequest) -> dict[str, Any]:
         uri = parse_qs(asked.query)["prefix"][0]
         entry = {"uri": uri, "title": titles.get(uri, ""), "state": states.get(uri.replace(":", "_"), "indexed")}
         return {"documents": [entry] if uri in titles else []}
@@ -90,7 +90,7 @@ def test_a_corpus_waits_for_documents_that_are_not_committed_yet(
 ) -> None:
     (tmp_path / "second.json").write_text(json.dumps(CORPUS[:1]))
 
-    def wait(asked: Asked) -> dict[str, Any]:
+    def wait(asked: ReceivedRequest) -> dict[str, Any]:
         scripted.answers["GET /v1/documents"] = listed({"added:0": "Other"})
         return {}
 
@@ -171,7 +171,7 @@ def test_bad_files_are_named_and_the_good_ones_are_sent(here: Here, scripted: Sc
 
 
 def test_what_the_daemon_finds_wrong_is_left_out_and_the_rest_sent_again(here: Here, scripted: Scripted) -> None:
-    def picky(asked: Asked) -> Reply | dict[str, Any]:
+    def picky(asked: ReceivedRequest) -> Reply | dict[str, Any]:
         bad = [at for at, document in enumerate(asked.body["documents"]) if "triples" in document]
         if bad:
             errors = [{"field": f"documents[{at}].triples", "message": "must be a list"} for at in bad]
@@ -186,7 +186,7 @@ def test_what_the_daemon_finds_wrong_is_left_out_and_the_rest_sent_again(here: H
 
 
 def test_what_is_too_large_is_sent_in_halves_until_it_fits(here: Here, scripted: Scripted) -> None:
-    def small(asked: Asked) -> Reply | dict[str, Any]:
+    def small(asked: ReceivedRequest) -> Reply | dict[str, Any]:
         if int(asked.headers["content-length"]) > 200:
             return problem("too-large", 413, "The body is longer than 200 bytes.")
         return accept(asked)

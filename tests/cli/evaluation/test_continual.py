@@ -67,10 +67,10 @@ def test_only_questions_with_all_their_gold_in_the_first_segment_are_asked() -> 
     there = documents_of(cut[0], documents)
     assert [each.uri for each in there] == ["added:0", "added:1"]
 
-    def look(_question: EvalQuestion, text: str) -> list[Any]:
+    def find_passages(_question: EvalQuestion, text: str) -> list[Any]:
         return [passage(1, each.title, f"the text of {each.title}", each.uri) for each in there]
 
-    locator = GoldLocator(look, lambda: [each.uri for each in there])
+    locator = GoldLocator(find_passages, lambda: [each.uri for each in there])
     first = EvalQuestion("a", documents=frozenset({"added:0", "added:1"}))
     both = EvalQuestion("b", documents=frozenset({"added:0", "added:2"}))
     texts = EvalQuestion("c", passages=(GoldPassage("T1", "the text of T1"),))

@@ -12,7 +12,7 @@ from cli.evaluation.scoring import percentiles
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList
 from tests.cli.sample_answers import answer, passage, plain
-from tests.cli.scripted_daemon import Asked, Here, Scripted
+from tests.cli.scripted_daemon import Here, ReceivedRequest, Scripted
 
 RANKED = [
     passage(1, "Gauge", "The  gauge\nwas built by Strand.", "file:///drive/gauge.md"),
@@ -45,14 +45,14 @@ OWN = [
 ]
 
 
-def questions_asked(scripted: Scripted) -> list[Asked]:
+def questions_asked(scripted: Scripted) -> list[ReceivedRequest]:
     """The queries for questions. The others look up where the gold passages are."""
     return [each for each in scripted.asked if each.body is not None and each.body["query"].endswith("?")]
 
 
 @pytest.fixture
 def asked_with(scripted: Scripted) -> Scripted:
-    def ranked(asked: Asked) -> dict[str, Any]:
+    def ranked(asked: ReceivedRequest) -> dict[str, Any]:
         first = RANKED[: asked.body["k"]]
         mode = asked.body.get("mode", "hipporag2")
         took_ms = 10.0 * len(questions_asked(scripted))

@@ -11,7 +11,7 @@ from cli.evaluation.gold import RUN_CHARS, GoldPassage, containing_documents
 from cli.evaluation.questions import EvalQuestion, GoldLocator
 from cli.evaluation.scoring import recalls_at
 from tests.cli.sample_answers import answer, passage
-from tests.cli.scripted_daemon import Asked, Here, Scripted
+from tests.cli.scripted_daemon import Here, ReceivedRequest, Scripted
 
 HALVES = (
     "Edda Vance forged the lantern in the year of the long frost, ",
@@ -79,7 +79,7 @@ def test_gold_that_the_memory_lacks_is_named() -> None:
 
 
 def test_absent_gold_counts_as_not_found_and_is_reported(here: Here, scripted: Scripted, tmp_path: Path) -> None:
-    def ranked(asked: Asked) -> dict[str, Any]:
+    def ranked(asked: ReceivedRequest) -> dict[str, Any]:
         return answer(*[NOISE, FIRST, SECOND][: asked.body["k"]], mode=asked.body["mode"])
 
     scripted.answers["POST /v1/query"] = ranked

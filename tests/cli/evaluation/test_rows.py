@@ -15,7 +15,7 @@ from daemon.contract.choices import Answerer, DocumentState
 from daemon.contract.documents import DocumentEntry, DocumentList
 from daemon.contract.query import Tokens
 from tests.cli.sample_answers import answer, passage, plain
-from tests.cli.scripted_daemon import Asked, Here, Scripted
+from tests.cli.scripted_daemon import Here, ReceivedRequest, Scripted
 
 GOLD, NOISE, LATE = (passage(at, f"T{at}", f"The text of number {at}.", f"added:{at}") for at in (1, 2, 3))
 QUESTIONS = [
@@ -50,13 +50,13 @@ def said(question: str, short: str, **more: Any) -> dict[str, Any]:
 def memory(scripted: Scripted) -> Scripted:
     """A memory whose first passage is the gold of the first question; `damping` and `filter` change the order."""
 
-    def queried(asked: Asked) -> dict[str, Any]:
+    def queried(asked: ReceivedRequest) -> dict[str, Any]:
         body, found = asked.body, [GOLD, NOISE, LATE]
         if body.get("settings") or body.get("filter") == "llm":
             found = [NOISE, LATE, GOLD]
         return answer(*found[: body["k"]], mode=body.get("mode", "fused"))
 
-    def asked(request: Asked) -> dict[str, Any]:
+    def reply(request: ReceivedRequest) -> dict[str, Any]:
         body = request.body
         short = "Vance" if body["question"] == "First?" else "terraces of Sarn"
         if body.get("deep"):
@@ -72,7 +72,7 @@ def memory(scripted: Scripted) -> Scripted:
     ]
     scripted.answers |= {
         "POST /v1/query": queried,
-        "POST /v1/ask": asked,
+        "POST /v1/ask": reply,
         "GET /v1/documents": plain(DocumentList(documents=entries)),
     }
     return scripted
@@ -161,7 +161,7 @@ def test_a_saved_run_is_compared_question_by_question(
     (tmp_path / "more.json").write_text(json.dumps([*reversed(QUESTIONS), QUESTIONS[0] | {"_id": "c"}]))
     better: list[Any] = []
 
-    def judged(asked: Asked) -> dict[str, Any]:
+    def judged(asked: ReceivedRequest) -> dict[str, Any]:
         body = asked.body
         better.append((body["criterion"], body["answer"], body.get("other")))
         said = (
@@ -212,7 +212,7 @@ def test_each_step_is_scored(here: Here, memory: Scripted, questions: str, tmp_p
         }
         return {"number": number, "answer": written if short is not None else None, **calls}
 
-    def asked(request: Asked) -> dict[str, Any]:
+    def reply(request: ReceivedRequest) -> dict[str, Any]:
         assert (request.body["each_step"], request.body["forced"]) == (True, True)
         if request.body["question"] == "Second?":
             # One step: its answer is the last one. Calls: 1 to evolve, 1 for the answer.
@@ -227,7 +227,7 @@ def test_each_step_is_scored(here: Here, memory: Scripted, questions: str, tmp_p
         return said("First?", "Edda Vance", answerer=Answerer.DEEP, passages=retrieved(GOLD), steps=steps,
                     answered=[call(1)], calls=8)  # fmt: skip
 
-    memory.answers["POST /v1/ask"] = asked
+    memory.answers["POST /v1/ask"] = reply
     arguments = ["eval", questions, "--k", "1", "--answerer", "deep", "--each-step", "--forced"]
     answers = here("--json", *arguments).json["answers"]
     # First?, step 0: "edda" against "edda vance": EM 0, F1 2/3, no gold, 3 calls; step 1: 1, 1, the gold, 2 + 4 + 1 = 7 calls

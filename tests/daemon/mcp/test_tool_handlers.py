@@ -9,7 +9,7 @@ import pytest
 from daemon.mcp import tool_arguments, tool_handlers
 from daemon.mcp.daemon_client import CallError, DaemonClient
 from tests.cli.sample_answers import STATUS
-from tests.cli.scripted_daemon import Asked, Reply, Scripted, problem, serving
+from tests.cli.scripted_daemon import ReceivedRequest, Reply, Scripted, problem, serving
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_adding_waits_says_how_far_it_is_and_gives_up_in_time(scripted: Scripted
 def test_a_daemon_that_starts_is_asked_again(scripted: Scripted) -> None:
     turns = [problem("not-ready", 503, "hippod is starting."), STATUS]
 
-    def answer(_asked: Asked) -> Any:
+    def answer(_asked: ReceivedRequest) -> Any:
         return turns.pop(0)
 
     scripted.answers["GET /v1/status"] = answer
