@@ -1,4 +1,4 @@
-"""Which lines of a passage are no prose: code, terminal sessions, signatures, synopses, tables of contents, navigation."""
+"""Recognises lines of a passage that are not prose: code, terminal sessions, signatures, synopses, contents, navigation."""
 
 import re
 
@@ -25,9 +25,9 @@ _NAVIGATION = word_set(
 
 
 def is_code(line: str, continues: bool = False) -> bool:
-    """Whether a line, without the space around it, is no prose. `continues`: it may go on with the sentence of the line before.
+    """Returns whether a stripped line is not prose. `continues`: it may continue the sentence of the line before.
 
-    Linear in its length, of which the first 400 characters count.
+    Linear in the line's length, of which only the first 400 characters are read.
     """
     line = line[:400]
     if _FOOTER.match(line) or _PROMPT.match(line) or _LEADERS.search(line):

@@ -1,4 +1,4 @@
-"""Names and key phrases of prose that no grammar here reads: other languages, other scripts, lists of words."""
+"""Names and key phrases of prose that no grammar reads: other languages, other scripts, lists of words."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ import yake_rust
 from memory.openie.rules.grammar.tokenizer import join_tokens, word_set
 
 MAX_NAMES = 24
-"""Mentions of one passage; the most frequent stay."""
+"""Maximum number of names of one passage; the most frequent are kept."""
 MAX_KEY_PHRASES = 6
-"""Of a paragraph without names."""
+"""Maximum number of key phrases of a paragraph without names."""
 _ENGLISH = word_set(
     "the of and to for with by that from at are were has had have his her its it which an be this not as on he she they who "
     "when their been also but or into after before would can will you we"
@@ -20,15 +20,15 @@ _ENGLISH = word_set(
 _JOINTS = word_set("de la le du des del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
-"""Languages that yake has function words of, by the detector's codes."""
+"""Languages, by the detector's codes, for which yake has function words."""
 _MARKS = str.maketrans("।॥۔؟؛،", "...?;,")
-"""Marks that yake takes for letters."""
+"""Marks that yake would take for letters."""
 
 
 def is_english(words: Sequence[str], lexicon: dict[str, str]) -> bool:
-    """Whether a stretch of words is English prose.
+    """Returns whether a sequence of words is English prose.
 
-    One in ten or more belongs to its grammar, or three in four of those in lower case are in the lexicon.
+    At least one word in ten must belong to the grammar, or three in four of the words in lower case must be in the lexicon.
     """
     letters = [word for word in words if word[0].isalpha()]
     if sum(word.lower() in _ENGLISH for word in letters) * 10 >= len(letters) > 0:
@@ -38,7 +38,7 @@ def is_english(words: Sequence[str], lexicon: dict[str, str]) -> bool:
 
 
 def names_and_keywords(text: str, sentences: Sequence[Sequence[str]], language: str) -> list[str]:
-    """The names in the text, most frequent first and then in order, at most `MAX_NAMES`; its key phrases if it has no name."""
+    """Returns the names in the text, most frequent first, at most `MAX_NAMES`; its key phrases if it has no name."""
     counts = Counter(name for words in sentences for name in _capitalised(words))
     if not counts and sentences:
         return _key_phrases(text, language)
@@ -46,7 +46,7 @@ def names_and_keywords(text: str, sentences: Sequence[Sequence[str]], language: 
 
 
 def names_together(sentences: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """Pairs of names that follow each other in a sentence, in order; at most `MAX_NAMES`."""
+    """Returns pairs of consecutive names in a sentence, in order; at most `MAX_NAMES`."""
     found: dict[tuple[str, str], None] = {}
     for words in sentences:
         found.update(dict.fromkeys(pairwise(_capitalised(words))))
@@ -54,7 +54,7 @@ def names_together(sentences: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _key_phrases(text: str, language: str) -> list[str]:
-    """The paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
+    """Returns the paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
     ranking = _key_phrase_ranking(language if language in _STOPWORDS else "")
     ranked = ranking.get_n_best(text.translate(_MARKS), n=4 * MAX_KEY_PHRASES)
     found: list[str] = []
@@ -75,7 +75,7 @@ def _key_phrase_ranking(language: str) -> yake_rust.Yake:
 
 
 def _capitalised(words: Sequence[str]) -> list[str]:
-    """Runs of capitalised words; one that only opens the sentence says nothing and is left out."""
+    """Returns runs of capitalised words, except a single word that only begins a sentence."""
     found: list[str] = []
     i = 0
     while i < len(words):

@@ -1,4 +1,4 @@
-"""Triples from records: the rows of a table and "key: value" lines. A column's name is the predicate."""
+"""Triples of records: the rows of a table and "key: value" lines. The column's name is the predicate."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _NAMING = word_set(
 )
 _TELLING = frozenset({"description", "purpose", "meaning"})
 _MAX_VALUE = 10
-"""Words; a longer value is prose and is read as such."""
+"""Maximum number of words of a value; a longer value is read as prose."""
 
 
 def read_record(
@@ -24,11 +24,11 @@ def read_record(
     is_row: bool = False,
     about_document: bool = False,
 ) -> None:
-    """(subject, column, value) for each field; a mention edge where the column has no name.
+    """Adds (subject, column, value) for each field; a mention edge if the column has no name.
 
-    The subject is the first value (always if `of_first`, else if its key says that it is a name), or the title. The title only
-    mentions the subject of a row (`is_row`): its column's name says nothing of the two. A title that names no topic is the
-    subject of a record only if that opens the document (`about_document`), as a mail's header does.
+    The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
+    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. A title that names no
+    topic is the subject of a record only if the record opens the document (`about_document`), as the header of a mail does.
     """
     coref = found.coref
     subject = coref.title
@@ -66,14 +66,14 @@ def read_record(
 
 
 def _is_value(phrase: str, found: TripleCollector) -> bool:
-    """Whether a value is a fact whatever its column is: if the title names no topic, only what has words or is a number."""
+    """Returns whether a value is a fact under any column: if the title names no topic, only words and numbers are."""
     words = phrase.split()
     told = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
     return not found.technical and (told or not found.coref.strict)
 
 
 def _parts(value: str) -> list[str]:
-    """The values of a list of names ("Ann Lee, Bo Ek"); one with other commas stays whole."""
+    """Returns the values in a list of names ("Ann Lee, Bo Ek"); a value with other commas stays whole."""
     parts = [part.split("<")[0].strip() for part in value.replace(";", ",").split(",")]
     parts = [part for part in parts if part]
     if 1 < len(parts) <= 12 and all(part[0].isupper() and len(part.split()) <= 4 for part in parts):
