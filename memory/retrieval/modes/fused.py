@@ -50,7 +50,7 @@ def rank(context: QueryContext) -> Ranking:
     with context.stage("names"):
         named = link_known_entities(context, _names(context, titles, entities))
     kept = [triple for triple in triples if triple.kept]
-    name_share = (settings.name_share if kept else 1.0) if named else 0.0
+    name_share = settings.name_share if kept else 1.0
     if not settings.passage_nodes:
         seeds = _merge_seeds(_triple_seeds(context, kept), named, name_share)
         return rank_by_pagerank(context, seeds, None, triples=triples)
@@ -118,10 +118,14 @@ def _triple_seeds(
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Return one seed per phrase: `named` have the weight `name_share`, `linked` the remaining share of their own weights."""
+    """Return one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
+
+    Without `named`, the weights of `linked` remain.
+    """
+    share = name_share if named else 0.0
     sums: dict[int, Seed] = {}
-    rest = sum(seed.weight for seed in linked) * (1.0 - name_share)
-    for seed in [*_scale_seeds(linked, rest), *_scale_seeds(named, name_share)]:
+    rest = sum(seed.weight for seed in linked) * (1.0 - share)
+    for seed in [*_scale_seeds(linked, rest), *_scale_seeds(named, share)]:
         before = sums[seed.row].weight if seed.row in sums else 0.0
         sums[seed.row] = replace(seed, weight=before + seed.weight)
     return heaviest_first([seed for seed in sums.values() if seed.weight > 0])
