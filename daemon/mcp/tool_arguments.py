@@ -15,11 +15,6 @@ from daemon.contract.scope import Scope
 K_MAX = 50
 """Maximum passages that an agent may request; more would fill its context."""
 WAIT_MAX_S = 600.0
-SCOPE_DESCRIPTION = (
-    'Use only some documents, as if the memory contained no others: {"in": [folders or beginnings of URIs], "source": name, '
-    '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. All that is given must hold; '
-    "leave the scope out to use everything."
-)
 
 Key = Annotated[str, Field(min_length=1, max_length=32_768)]
 
