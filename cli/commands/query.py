@@ -118,8 +118,7 @@ def query(
     chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
     chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    with invocation.client() as client:
-        answer = client.call("POST", Route.QUERY, body)
+    answer = invocation.call("POST", Route.QUERY, body)
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
@@ -102,11 +102,4 @@ def _add_description(endpoints: Endpoints) -> None:
 
     @cache
     def description() -> bytes:
-        return to_json(document(endpoints.app, _version()))
-
-
-def _version() -> str:
-    try:
-        return version("hippod")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0"
+        return to_json(document(endpoints.app, version("hippod")))
