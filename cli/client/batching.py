@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from cli.client.http import RequestRefused
 from cli.document_files import ReadyDocument, RejectedDocument
@@ -14,7 +14,6 @@ BATCH_BYTES = 4 * 1024 * 1024
 
 _DOCUMENT_INDEX = re.compile(r"(?:documents|docs)[.\[](\d+)")
 
-Piece = TypeVar("Piece")
 Send = Callable[[bytes], dict[str, Any]]
 
 

@@ -9,50 +9,20 @@ from typing import Any
 
 from cli.errors import CommandError
 
+_LISTS = "also_in conflicting_values encoders extractors left_out others progress readers triples"
+_VALUES = (
+    "cosine edge error explain extraction group_size hub_factor id lag left_s link llm memory "
+    "near_duplicate_of note other_share own_share path paused rate share since step total trouble uri "
+    "waiting_for weak weight"
+)
 OPTIONAL: dict[str, Any] = {
-    "also_in": (),
-    "conflicting_values": (),
-    "cosine": None,
-    "edge": None,
-    "encoders": (),
-    "error": None,
-    "explain": None,
-    "extraction": None,
-    "extractors": (),
-    "group_size": None,
+    **dict.fromkeys(_LISTS.split(), ()),
+    **dict.fromkeys(_VALUES.split()),
     "heading": "",
-    "hub_factor": None,
-    "id": None,
-    "lag": None,
-    "left_out": (),
-    "left_s": None,
-    "link": None,
-    "llm": None,
-    "memory": None,
+    "text": "",
     "mention": 0,
-    "near_duplicate_of": None,
-    "note": None,
-    "other_share": None,
-    "others": (),
-    "own_share": None,
-    "path": None,
-    "paused": None,
-    "progress": (),
-    "rate": None,
-    "readers": (),
-    "share": None,
-    "since": None,
     "skipped": {},
     "stages_ms": {},
-    "step": None,
-    "text": "",
-    "total": None,
-    "triples": (),
-    "trouble": None,
-    "uri": None,
-    "waiting_for": None,
-    "weak": None,
-    "weight": None,
 }
 """Fields that the daemon, or an older one, may omit, with their default values."""
 

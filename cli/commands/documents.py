@@ -169,8 +169,7 @@ def rm(
         return
     if committed_since is not None or yes:
         raise click.UsageError("--committed-since and --yes go with --source")
-    with invocation.client() as client:
-        answer = client.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(name) for name in uris]})
+    answer = invocation.call("DELETE", Route.DOCUMENTS, {"uris": [as_uri(name) for name in uris]})
     from cli.render.lines import text
     from cli.terminal_text import uri
 
@@ -184,8 +183,7 @@ def rm(
 
 def _remove_source(invocation: Invocation, source: str, committed_since: str | None, *, dry_run: bool) -> None:
     since = {} if committed_since is None else {"committed_since": committed_since}
-    with invocation.client() as client:
-        answer = client.call("POST", Route.REMOVE_SOURCE, {"source": source, "dry_run": dry_run, **since})
+    answer = invocation.call("POST", Route.REMOVE_SOURCE, {"source": source, "dry_run": dry_run, **since})
     from cli.render.lines import text
     from cli.terminal_text import uri
 
@@ -207,8 +205,7 @@ def _remove_source(invocation: Invocation, source: str, committed_since: str | N
 def retry(invocation: Invocation, uris: tuple[str, ...]) -> None:
     """Try failed documents again now: those named, or all. Exits with 1 if a named document does not exist."""
     body = {"uris": [as_uri(name) for name in uris]} if uris else {}
-    with invocation.client() as client:
-        answer = client.call("POST", Route.RETRY, body)
+    answer = invocation.call("POST", Route.RETRY, body)
     from cli.render.lines import text
     from cli.terminal_text import uri
 

@@ -68,8 +68,7 @@ def graph(
         )
     chosen = {"mode": mode, "as_of": as_of, "scope": scope}
     body = {"query": query, "nodes": nodes, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    with invocation.client() as client:
-        answer = client.call("POST", Route.GRAPH, body)
+    answer = invocation.call("POST", Route.GRAPH, body)
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text as line
     from daemon.contract.graph import GraphResponse

@@ -16,7 +16,9 @@ from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.retrieval_options import (
     answer_mode_option,
     deep_settings_option,
+    field_of,
     filter_option,
+    flag_of,
     mode_option,
     refuse_unread,
     settings_option,
@@ -24,7 +26,7 @@ from cli.options.retrieval_options import (
 from cli.options.scope_options import scope_options
 from cli.options.time_type import Moment
 from cli.output import print_lines, width
-from daemon.contract.choices import Investigation
+from daemon.contract.choices import BUDGETS, DEEP_ONLY, Investigation
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import (
     AFTER_TIMEOUT_MAX_S,
@@ -116,8 +118,7 @@ def query(
     chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
     chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    with invocation.client() as client:
-        answer = client.call("POST", Route.QUERY, body)
+    answer = invocation.call("POST", Route.QUERY, body)
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 
@@ -177,36 +178,14 @@ def step_options(command: Command) -> Command:
 
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `step_options` as fields of the request. Raises UsageError for options without effect."""
-    deep, steps = chosen["deep"], chosen["steps"]
-    names = {
-        "quick": "--quick",
-        "each_step": "--each-step",
-        "forced": "--forced",
-        "deep_settings": "--deep-set",
-        "only": "--only",
-    }
-    names |= {"no_update": "--no-update", "no_merge": "--no-merge", "session": "--session"}
-    if not deep and (unused := [flag for name, flag in names.items() if chosen.get(name)]):
-        raise click.UsageError(f"{unused[0]} is for --deep.")
-    budgets = {"max_calls": "--max-calls", "max_tokens": "--max-tokens", "timeout": "--timeout"}
-    if not deep and steps is None and (unused := [flag for name, flag in budgets.items() if chosen[name] is not None]):
-        raise click.UsageError(f"{unused[0]} is for questions of several steps: --deep, or --steps N.")
-    fields = {
-        "deep": deep or None,
-        "steps": steps,
-        "session": chosen.get("session"),
-        "only": chosen["only"],
-        "quick": chosen["quick"] or None,
-        "each_step": chosen["each_step"] or None,
-        "forced": chosen["forced"] or None,
-        "deep_settings": chosen["deep_settings"] or None,
-        "update": False if chosen["no_update"] else None,
-        "merge": False if chosen["no_merge"] else None,
-        "max_calls": chosen["max_calls"],
-        "max_tokens": chosen["max_tokens"],
-        "timeout_s": chosen["timeout"],
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    given = {name: value for name, value in chosen.items() if value not in (None, False, {})}
+    fields = {field_of(name): not value if name.startswith("no_") else value for name, value in given.items()}
+    if not chosen["deep"] and (unused := [field for field in DEEP_ONLY if field in fields]):
+        raise click.UsageError(f"{flag_of(unused[0])} is for --deep.")
+    several = chosen["deep"] or chosen["steps"] is not None
+    if not several and (unused := [field for field in BUDGETS if field in fields]):
+        raise click.UsageError(f"{flag_of(unused[0])} is for questions of several steps: --deep, or --steps N.")
+    return fields
 
 
 def answer_timeout_s(chosen: dict[str, Any]) -> float:

@@ -11,8 +11,7 @@ from daemon.contract.http.routes import Route
 @pass_invocation
 def scopes(invocation: Invocation) -> None:
     """List the sources, labels and folders that a question can be limited to, with their document counts."""
-    with invocation.client() as client:
-        answer = client.call("GET", Route.SCOPES)
+    answer = invocation.call("GET", Route.SCOPES)
     from cli.client.typed_answers import parse_answer
     from cli.render.scopes import scope_lines
     from daemon.contract.scope import ScopeList

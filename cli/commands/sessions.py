@@ -37,8 +37,7 @@ def _list(invocation: Invocation) -> None:
     from cli.client.typed_answers import parse_answer
     from cli.render.sessions import session_lines
 
-    with invocation.client() as client:
-        answer = client.call("GET", Route.SESSIONS)
+    answer = invocation.call("GET", Route.SESSIONS)
     invocation.emit(answer, lambda: session_lines(parse_answer(SessionList, answer).sessions, width()))
 
 
@@ -55,8 +54,7 @@ def _names(context: click.Context, parameter: click.Parameter, names: tuple[str,
 @pass_invocation
 def remove_sessions(invocation: Invocation, names: tuple[str, ...]) -> None:
     """Remove sessions with their points. An unknown name is not an error."""
-    with invocation.client() as client:
-        answer = client.call("DELETE", Route.SESSIONS, {"names": list(names)})
+    answer = invocation.call("DELETE", Route.SESSIONS, {"names": list(names)})
     for name in answer.get("missing", []):
         print_note(f"session {name} does not exist")
     from cli.render.lines import text

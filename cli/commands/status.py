@@ -26,8 +26,7 @@ READY_POLL_INTERVAL_S = 0.5
 @pass_invocation
 def status(invocation: Invocation) -> None:
     """Show the daemon's state, the size of the memory, and each source with its lag."""
-    with invocation.client() as client:
-        _emit_status(invocation, client.call("GET", Route.STATUS))
+    _emit_status(invocation, invocation.call("GET", Route.STATUS))
 
 
 @click.command()

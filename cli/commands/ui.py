@@ -26,8 +26,7 @@ def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
     from cli.ui.server import PageServer  # the HTTP client is loaded only if it is needed
 
     address = invocation.address()
-    with invocation.client() as client:
-        client.call("GET", Route.STATUS)  # reports a missing daemon here instead of in the browser
+    invocation.call("GET", Route.STATUS)  # reports a missing daemon here instead of in the browser
     try:
         server = PageServer(address, port)
     except OSError as error:

@@ -14,6 +14,26 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+_FIELDS = {
+    "timeout": "timeout_s",
+    "no_update": "update",
+    "no_merge": "merge",
+    "deep_set": "deep_settings",
+    "set": "settings",
+}
+"""Field of a request for each option that has another name."""
+
+
+def field_of(option: str) -> str:
+    return _FIELDS.get(option, option)
+
+
+def flag_of(field: str) -> str:
+    """Return the option that sets a field of a request."""
+    names = {named: option for option, named in _FIELDS.items()}
+    return f"--{names.get(field, field).replace('_', '-')}"
+
+
 class _ModeChoice(click.Choice[str]):
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         summaries = {

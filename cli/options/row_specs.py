@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from cli.evaluation.rows import Row
-from cli.options.retrieval_options import refuse_unread
-from daemon.contract.choices import DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Answerer
+from cli.options.retrieval_options import flag_of, refuse_unread
+from daemon.contract.choices import BUDGETS, DEEP_ONLY, DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Answerer
 
 ITERATIVE_STEPS = 3
 """Steps of an iterative answer by default, as many as a deep answer makes."""
 FORM_KEYS = ("length", "reason")
-BUDGET_KEYS = ("steps", "max_calls", "max_tokens", "timeout_s")
-DEEP_KEYS = ("only", "quick", "each_step", "forced", "update", "merge")
+BUDGET_KEYS = ("steps", *BUDGETS)
+DEEP_KEYS = tuple(name for name in DEEP_ONLY if name not in ("session", "deep_settings"))
 KEYS_HINT = "mode, filter, answerer, read, length, reason, steps, only, quick, update, merge, forced, each_step"
 
 
@@ -58,19 +58,19 @@ def completed(row: Row) -> Row:
     """The row with what its answerer needs. UsageError for anything in it that would have no effect."""
     where, answering = f"--compare {row.name!r}: " if row.name else "", dict(row.answering)
     if row.answerer is None and answering:
-        raise click.UsageError(f"{where}{_flag(answering)} is for --answers.")
+        raise click.UsageError(f"{where}{flag_of(min(answering))} is for --answers.")
     if row.mode == NO_RETRIEVAL and row.answerer is not Answerer.SINGLE:
         raise click.UsageError(f"{where}the mode {NO_RETRIEVAL} is for --answers without steps: nothing is retrieved.")
     if row.mode == NO_RETRIEVAL and row.retrieval and row.name is None:
-        raise click.UsageError(f"{_flag(row.retrieval)} has no effect without retrieval.")
+        raise click.UsageError(f"{flag_of(min(row.retrieval))} has no effect without retrieval.")
     if row.answerer is Answerer.DEEP and (row.mode is not None or row.retrieval):
         raise click.UsageError(
             f"{where}deep answers retrieve in a way of their own: leave modes, --filter and --set out."
         )
     if row.answerer is not Answerer.DEEP and (unused := answering.keys() & {*DEEP_KEYS, "deep_settings"}):
-        raise click.UsageError(f"{where}{_flag(unused)} is for --answerer deep.")
+        raise click.UsageError(f"{where}{flag_of(min(unused))} is for --answerer deep.")
     if row.answerer is Answerer.SINGLE and (unused := answering.keys() & {*BUDGET_KEYS}):
-        raise click.UsageError(f"{where}{_flag(unused)} is for --answerer deep or iterative.")
+        raise click.UsageError(f"{where}{flag_of(min(unused))} is for --answerer deep or iterative.")
     refuse_unread(row.mode, row.retrieval.get("settings", {}), where)
     if row.answerer is Answerer.ITERATIVE:
         answering.setdefault("steps", ITERATIVE_STEPS)
@@ -110,15 +110,3 @@ def _answerer(spec: str, named: str | None, fields: Mapping[str, Any], base: Row
     if fields.keys() & {*FORM_KEYS} and base.answerer is None:
         return Answerer.SINGLE
     return base.answerer
-
-
-def _flag(fields: Any) -> str:
-    names = {
-        "timeout_s": "timeout",
-        "deep_settings": "deep-set",
-        "settings": "set",
-        "update": "no-update",
-        "merge": "no-merge",
-    }
-    first = min(fields)
-    return f"--{names.get(first, first.replace('_', '-'))}"

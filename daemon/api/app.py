@@ -1,21 +1,28 @@
 """The FastAPI application: adds every route of the contract, and answers every error with a problem document."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from daemon.api import openapi, responses
-from daemon.api.access.rights import guard
+from daemon.api import responses
+from daemon.api.access.rights import Need, guard
 from daemon.api.context import ApiContext
+from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.request_boundary import internal_error
-from daemon.api.routes import chat, documents, extraction, graph, judge, questions, sessions, status, transfer
+from daemon.api.openapi import document
+from daemon.api.routes import chat, documents, extraction, questions, status, transfer
 from daemon.api.validation import validation_problem
+from daemon.contract.http.routes import JSON
 from daemon.contract.http.routes import Route as Paths
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
 
@@ -35,11 +42,12 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    for part in (questions, chat, judge, sessions, graph, documents, extraction, transfer, status):
-        part.add_routes(app, context)
+    endpoints = Endpoints(app, context)
+    for part in (questions, chat, documents, extraction, transfer, status):
+        part.add_routes(endpoints)
     for add_routes in more_routes:
         add_routes(app, context)
-    openapi.add_route(app, _version())
+    _add_description(endpoints)
     for route in app.routes:
         guard(route)
     return app
@@ -82,8 +90,16 @@ async def _unexpected(_request: Request, _error: Exception) -> Response:
     return responses.problem_response(internal_error())
 
 
-def _version() -> str:
-    try:
-        return version("hippod")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0"
+def _add_description(endpoints: Endpoints) -> None:
+    described: dict[int | str, Any] = {
+        200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}
+    }
+
+    @endpoints.add("GET", Paths.OPENAPI, Need.CLIENT, described=described)
+    async def openapi() -> Response:
+        """What the routes take and give."""
+        return Response(await asyncio.to_thread(description), media_type=JSON)
+
+    @cache
+    def description() -> bytes:
+        return to_json(document(endpoints.app, version("hippod")))

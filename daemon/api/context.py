@@ -56,6 +56,10 @@ class ApiContext:
         """Reserves a part of `body_memory` for the body of `request`."""
         return self.body_memory.reservation(identity_of(request.scope))
 
+    def slot(self, limit: ConcurrencyLimit, request: Request) -> AbstractContextManager[None]:
+        """Holds a slot of `limit` for the client of `request`. Raises Busy."""
+        return limit.slot(identity_of(request.scope))
+
     @asynccontextmanager
     async def memory_for_query(
         self, request: Request, wanted: QueryRequest | GraphRequest
@@ -67,12 +71,11 @@ class ApiContext:
         started = self.gate.is_decided
         ports = await self.memory(request)
         limit = self.queries if wanted.as_of is None else self.as_of
-        client = identity_of(request.scope)
         if started:
-            with limit.slot(client):
+            with self.slot(limit, request):
                 yield ports
             return
-        async with limit.slot_in_turn(client, STARTUP_WAIT_S):
+        async with limit.slot_in_turn(identity_of(request.scope), STARTUP_WAIT_S):
             yield ports
 
 

@@ -1,50 +1,23 @@
 """`GET /openapi.json`: describes requests and responses of all routes, generated from the contract's models."""
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
-from pydantic_core import to_json
-from starlette.responses import Response
 
-from daemon.api.access.rights import Need, needs
-from daemon.contract.answering.ask import AskProgress, AskRequest
-from daemon.contract.answering.chat import ChatChunk, ChatRequest
-from daemon.contract.answering.judge import JudgeRequest
-from daemon.contract.answering.sessions import RemoveSessionsRequest
-from daemon.contract.documents import AddRequest, ConfirmRequest, RemoveRequest, RemoveSourceRequest, RetryRequest
+from daemon.contract.answering.ask import AskProgress
+from daemon.contract.answering.chat import ChatChunk
 from daemon.contract.evaluation import ComparisonResponse, EvalResponse
-from daemon.contract.graph import GraphRequest
 from daemon.contract.http.problem import FieldError, Problem
-from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON, Route
-from daemon.contract.query import QueryRequest
-from daemon.contract.status import Event, ReextractRequest, WaitRequest
-from daemon.contract.transfer import BackupRequest, VerifyRequest
+from daemon.contract.http.routes import JSON, NDJSON, PROBLEM_JSON
+from daemon.contract.status import Event
 from daemon.errors import RequestError
 from daemon.sources.registry import SOURCE_KINDS
 
 REF = "#/components/schemas/{model}"
-REQUEST_MODELS: tuple[type[BaseModel], ...] = (
-    ConfirmRequest,
-    RemoveSourceRequest,
-    AddRequest,
-    AskRequest,
-    BackupRequest,
-    ChatRequest,
-    GraphRequest,
-    JudgeRequest,
-    QueryRequest,
-    RemoveRequest,
-    RemoveSessionsRequest,
-    RetryRequest,
-    ReextractRequest,
-    VerifyRequest,
-    WaitRequest,
-)
 OTHER_MODELS: tuple[type[BaseModel], ...] = (
     Problem,
     FieldError,
@@ -93,8 +66,12 @@ def _errors_by_status() -> dict[int, list[type[RequestError]]]:
     return by_status
 
 
-def json_body(model: type[BaseModel], *, lines: bool = False, required: bool = True) -> dict[str, Any]:
-    """Returns the request body's description: JSON of `model`, and also JSON lines if `lines`."""
+def json_body(endpoint: Callable[..., Any], model: type[BaseModel], *, lines: bool, required: bool) -> dict[str, Any]:
+    """Returns the description of the endpoint's body: JSON of `model`, and also JSON lines if `lines`.
+
+    The OpenAPI document of an application with the endpoint contains the model.
+    """
+    endpoint.__dict__["body"] = model
     content: dict[str, Any] = {JSON: {"schema": {"$ref": REF.format(model=model.__name__)}}}
     if lines:
         content[NDJSON] = {"schema": {"type": "string", "description": "One JSON document a line."}}
@@ -157,23 +134,6 @@ def _inline(field: Any, schema: Mapping[str, Any]) -> Any:
     return field
 
 
-def add_route(app: FastAPI, version: str) -> None:
-    made: list[bytes] = []
-
-    @app.get(
-        Route.OPENAPI,
-        response_class=Response,
-        responses=problems()
-        | {200: {"description": "This document.", "content": {JSON: {"schema": {"type": "object"}}}}},
-        summary="What the routes take and give",
-    )
-    @needs(Need.CLIENT)
-    async def openapi() -> Response:
-        if not made:
-            made.append(await asyncio.to_thread(lambda: to_json(document(app, version))))
-        return Response(made[0], media_type=JSON)
-
-
 def document(app: FastAPI, version: str) -> dict[str, Any]:
     """Returns the OpenAPI document of an application, with the models of the contract."""
     found = get_openapi(
@@ -184,7 +144,10 @@ def document(app: FastAPI, version: str) -> dict[str, Any]:
         routes=app.routes,
     )
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
-    _, bodies = models_json_schema([(model, "validation") for model in REQUEST_MODELS], ref_template=REF)
+    models = {
+        model for route in app.routes if (model := getattr(getattr(route, "endpoint", None), "body", None)) is not None
+    }
+    _, bodies = models_json_schema([(model, "validation") for model in models], ref_template=REF)
     _, others = models_json_schema([(model, "serialization") for model in OTHER_MODELS], ref_template=REF)
     for name, schema in {**bodies["$defs"], **others["$defs"]}.items():
         schemas.setdefault(name, schema)

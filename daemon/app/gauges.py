@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from daemon.observe import metrics
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
+from daemon.runtime.disk_use import bytes_below
 from daemon.runtime.scheduler import Scheduler
 from store.checkpoint.files import PREFIX, newest
 from store.lance.layout import TABLE_SUFFIX
@@ -116,20 +117,3 @@ class Gauges:
         except OSError:
             return
         metrics.DISK_FREE.set(found.f_bavail * found.f_frsize)
-
-
-def bytes_below(path: Path) -> int:
-    """Returns the bytes of a file, or of all readable files below a directory."""
-    try:
-        if not path.is_dir():
-            return path.stat().st_size
-    except OSError:
-        return 0
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            try:
-                total += (Path(folder) / name).stat().st_size
-            except OSError:  # replaced a moment ago
-                continue
-    return total

@@ -77,7 +77,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             _begin_following(memory)
             if memory.idle_reextraction is not None:
                 _run_beside(stack, memory.idle_reextraction.run())
-            front.progress.ready(memory.reported, lambda: memory.pool.pids)
+            front.progress.ready(memory, lambda: memory.pool.pids)
             metrics.at_scrape(
                 Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
             )
@@ -86,7 +86,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             probes = _probes(memory.queries, config, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())
-            status = partial(status_line, memory.reported)
+            status = partial(status_line, memory)
             notifier.ready(status())
             took_ms = round((time.monotonic() - began) * 1000)
             log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))

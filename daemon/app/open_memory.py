@@ -21,7 +21,6 @@ from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import Models, calibration_for, load_encoder
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
-from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.fresh_build import FreshBuild
 from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
@@ -52,7 +51,7 @@ from daemon.services.query import QueryService
 from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
-from daemon.sources.base import Source, SourceParts
+from daemon.sources.base import SourceParts
 from daemon.sources.registry import SOURCE_KINDS, owners
 from daemon.workers.pool import WorkerPool
 from memory.types import Encoder
@@ -67,19 +66,14 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(OpenMemory):
     """The memory and all parts that use it. Nothing runs yet."""
 
-    store: Store
     pool: WorkerPool
-    pipeline: Pipeline
-    extraction_queue: ExtractionQueue
     queries: QueryService
-    sources: Sequence[Source]
     scheduler: Scheduler
     ports: MemoryPorts
-    reported: OpenMemory
     memory_watch: MemoryWatch
     idle_reextraction: IdleReextraction | None
     """None if `[openie] reextract` is off."""
@@ -257,31 +251,24 @@ async def open_memory(
         else AskService(store, queries, models.client, sessions, unread.note, active.deep),
         judge=None if models.judge is None else JudgeService(models.judge),
     )
-    reported = OpenMemory(
-        store,
-        pipeline,
-        sources,
-        encoder.identity.name,
-        extractor.name,
-        extraction_queue,
-        states,
-        progress,
-        scopes,
-        lambda: memory_watch.use,
-        provenance,
-    )
     return Memory(
-        store,
-        pool,
-        pipeline,
-        extraction_queue,
-        queries,
-        sources,
-        scheduler,
-        ports,
-        reported,
-        memory_watch,
-        idle_reextraction,
+        store=store,
+        pipeline=pipeline,
+        sources=sources,
+        encoder=encoder.identity.name,
+        openie=extractor.name,
+        extraction_queue=extraction_queue,
+        states=states,
+        progress=progress,
+        scopes=scopes,
+        memory_use=lambda: memory_watch.use,
+        provenance=provenance,
+        pool=pool,
+        queries=queries,
+        scheduler=scheduler,
+        ports=ports,
+        memory_watch=memory_watch,
+        idle_reextraction=idle_reextraction,
     )
 
 

@@ -11,6 +11,8 @@ from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.settings import SETTINGS, Setting
 
 __all__ = [
+    "BUDGETS",
+    "DEEP_ONLY",
     "DEEP_SETTINGS",
     "DEFAULT_MODE",
     "MODES",
@@ -26,6 +28,12 @@ __all__ = [
 
 NO_RETRIEVAL = "none"
 """The mode of an answer without retrieval: the model answers from its own knowledge (closed book)."""
+
+
+DEEP_ONLY = ("session", "only", "update", "merge", "quick", "each_step", "forced", "deep_settings")
+"""Fields of a question that have an effect only with `deep`."""
+BUDGETS = ("max_calls", "max_tokens", "timeout_s")
+"""Fields of a question that have an effect only on questions of several steps."""
 
 
 class Filter(StrEnum):

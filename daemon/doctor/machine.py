@@ -11,8 +11,9 @@ import psutil
 
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
-from daemon.doctor.permissions import bytes_below, closed
+from daemon.doctor.permissions import closed
 from daemon.runtime.capacity_limits import OPEN_FILES_RECOMMENDED
+from daemon.runtime.disk_use import bytes_below
 from daemon.runtime.own_environment import HINT, packages_of_others
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.lance.layout import table_folder

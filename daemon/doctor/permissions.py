@@ -2,7 +2,6 @@
 that is how they should be, and no fault of the check."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 
@@ -17,14 +16,3 @@ def closed(path: Path) -> Path | None:
     """The directory on the way to what is in `path`, or `path` itself, that this user may not look into."""
     place = nearest(path)
     return place if place.is_dir() and not os.access(place, os.X_OK, effective_ids=True) else None
-
-
-def bytes_below(folder: Path, ending: str = "") -> int:
-    """Of all files with that ending. What goes while it is counted, or cannot be seen, counts nothing."""
-    total = 0
-    for top, _, names in os.walk(folder):
-        for name in names:
-            if name.endswith(ending):
-                with suppress(OSError):
-                    total += os.lstat(os.path.join(top, name)).st_size  # noqa: PTH118
-    return total

@@ -15,13 +15,16 @@ from daemon.contract.scope import Scope
 K_MAX = 50
 """Maximum passages that an agent may request; more would fill its context."""
 WAIT_MAX_S = 600.0
-SCOPE_DESCRIPTION = (
-    'Use only some documents, as if the memory contained no others: {"in": [folders or beginnings of URIs], "source": name, '
-    '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. All that is given must hold; '
-    "leave the scope out to use everything."
-)
 
 Key = Annotated[str, Field(min_length=1, max_length=32_768)]
+PartOfMemory = Annotated[
+    Scope | None,
+    Field(
+        description='Use only some documents, as if the memory contained no others: {"in": [folders or URIs], "source": name, '
+        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.'
+    ),
+]
+Seconds = Annotated[float, Field(ge=0, le=WAIT_MAX_S, allow_inf_nan=False)]
 
 
 RESERVED_KEYS = DOCUMENT_KEYS | INTERNAL_KEYS
@@ -47,11 +50,7 @@ class Search(Request):
     as_of: Annotated[int, Field(ge=1)] | AwareDatetime | None = Field(
         default=None, description="Search an earlier state of the memory: an RFC 3339 time, or the number of a commit."
     )
-    scope: Scope | None = Field(
-        default=None,
-        description='Use only some documents, as if the memory contained no others: {"in": [folders or URIs], "source": name, '
-        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
-    )
+    scope: PartOfMemory = None
     why: bool = Field(
         default=False,
         description="Also explain each passage: its similarity to the query, the phrases that its score comes from, and the "
@@ -67,11 +66,7 @@ class Ask(Request):
         description="Reason in several steps over a working memory: for questions that one search does not answer. "
         "Slower, and many calls to the model.",
     )
-    scope: Scope | None = Field(
-        default=None,
-        description='Use only some documents, as if the memory contained no others: {"in": [folders or URIs], "source": name, '
-        '"labels": [any of them], "where": {metadata key: value}, "since": time, "until": time}. Leave it out to use all.',
-    )
+    scope: PartOfMemory = None
     steps: int | None = Field(default=None, ge=1, le=20, description="The most steps of a question of several.")
 
 
@@ -83,11 +78,8 @@ class Add(Request):
         description="Anything else to keep with the document, such as an author. These keys are not free: "
         f"{', '.join(sorted(RESERVED_KEYS))}.",
     )
-    wait_s: float = Field(
+    wait_s: Seconds = Field(
         default=30.0,
-        ge=0,
-        le=WAIT_MAX_S,
-        allow_inf_nan=False,
         description="How long to wait until the document can be found. It is safe before that, and 0 does not wait.",
     )
 
@@ -96,13 +88,7 @@ class Forget(Request):
     uris: list[Key] = Field(
         min_length=1, max_length=1_000, description="URIs of documents, as search, show and the resources give them."
     )
-    wait_s: float = Field(
-        default=30.0,
-        ge=0,
-        le=WAIT_MAX_S,
-        allow_inf_nan=False,
-        description="How long to wait until the documents are removed.",
-    )
+    wait_s: Seconds = Field(default=30.0, description="How long to wait until the documents are removed.")
 
 
 class Show(Request):

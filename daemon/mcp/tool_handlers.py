@@ -14,7 +14,7 @@ from daemon.contract.documents import AddResponse, DocumentEntry, DocumentList, 
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import Route, document_path
 from daemon.contract.query import QueryResponse
-from daemon.contract.show import ShowDocument, ShowPassage, ShowPhrase, ShowResponse, ShowTriple
+from daemon.contract.show import ShowDocument, ShowResponse
 from daemon.contract.status import Status
 from daemon.mcp import tool_arguments
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
@@ -30,8 +30,7 @@ PASSAGES_MAX = 10_000
 
 Progress = Callable[[float, str], Awaitable[None]]
 """Reports progress: a number that grows with each call, without a known end, and a sentence."""
-Shown = ShowDocument | ShowPassage | ShowPhrase | ShowTriple
-SHOW_RESPONSE: TypeAdapter[Shown] = TypeAdapter(ShowResponse)
+SHOW_RESPONSE: TypeAdapter[ShowResponse] = TypeAdapter(ShowResponse)
 ASK_RESPONSE = TypeAdapter(AskResponse)
 
 
@@ -115,7 +114,7 @@ async def _document(client: DaemonClient, uri: str) -> DocumentEntry | None:
     return shown.document
 
 
-async def show(client: DaemonClient, arguments: tool_arguments.Show, _progress: Progress) -> Shown:
+async def show(client: DaemonClient, arguments: tool_arguments.Show, _progress: Progress) -> ShowResponse:
     return parse_answer(
         SHOW_RESPONSE, await client.fetch("GET", document_path(arguments.key), params={"limit": arguments.limit})
     )

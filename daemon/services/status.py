@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import psutil
 
@@ -40,34 +41,21 @@ HIDDEN_TROUBLE = "hippod's log has the reason"
 """Shown to restricted clients instead of the reason, which may name a document."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenMemory:
-    """The parts of the daemon that `status` reports on once the memory is open."""
+    """The parts of the daemon that `status` reports on once the memory is open. `encoder` and `openie` are names."""
 
-    def __init__(
-        self,
-        store: Store,
-        pipeline: Pipeline,
-        sources: Sequence[Source],
-        encoder: str,
-        openie: str,
-        extraction_queue: ExtractionQueue,
-        states: DocumentStates,
-        progress: ProgressBoard,
-        scopes: ScopeService,
-        memory_use: Callable[[], MemoryUse],
-        provenance: Provenance,
-    ) -> None:
-        self.store = store
-        self.pipeline = pipeline
-        self.sources = sources
-        self.encoder = encoder
-        self.openie = openie
-        self.extraction_queue = extraction_queue
-        self.states = states
-        self.progress = progress
-        self.scopes = scopes
-        self.memory_use = memory_use
-        self.provenance = provenance
+    store: Store
+    pipeline: Pipeline
+    sources: Sequence[Source]
+    encoder: str
+    openie: str
+    extraction_queue: ExtractionQueue
+    states: DocumentStates
+    progress: ProgressBoard
+    scopes: ScopeService
+    memory_use: Callable[[], MemoryUse]
+    provenance: Provenance
 
     @property
     def paused(self) -> str | None:

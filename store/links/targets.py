@@ -185,11 +185,6 @@ def lookups(target: str, source: str) -> Iterator[Lookup]:
             yield Lookup(_name_key(name))
 
 
-def lookup_keys(target: str, source: str) -> frozenset[str]:
-    """Returns all keys of a link. Its target can change only if a document under one of these keys is added or removed."""
-    return frozenset(lookup.key for lookup in lookups(target, source))
-
-
 def _address_lookups(target: str) -> Iterator[Lookup]:
     yield Lookup(f"uri {target}")
     if target.startswith(THREAD_SCHEME):

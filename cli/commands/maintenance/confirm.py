@@ -18,8 +18,7 @@ def confirm(invocation: Invocation, source: str) -> None:
     of the folder's, because the drive may be mounted empty or the path may be wrong. After an upgrade it keeps documents
     that a new default exclusion leaves out. `status` and `doctor` show their number.
     """
-    with invocation.client() as client:
-        answer = client.call("POST", Route.CONFIRM, {"source": source})
+    answer = invocation.call("POST", Route.CONFIRM, {"source": source})
     from cli.render.lines import text
 
     invocation.emit(

@@ -33,8 +33,7 @@ def reextract(invocation: Invocation, dry_run: bool, yes: bool, no_wait: bool) -
     from cli.client.typed_answers import parse_answer
     from cli.render.extraction import plan_lines
 
-    with invocation.client() as client:
-        answer = client.call("POST", Route.REEXTRACT, {"dry_run": True})
+    answer = invocation.call("POST", Route.REEXTRACT, {"dry_run": True})
     plan = parse_answer(ExtractionResponse, answer)
     unconfirmed = bool(plan.calls) and not yes
     if dry_run or unconfirmed:

@@ -1,6 +1,6 @@
 """A question of several steps on a terminal: queries, results, and changes of the memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from cli.render.lines import DIM, HEADING, indent, text
 from cli.render.styled_text import Text
@@ -112,12 +112,3 @@ def _listing(names: Sequence[str], of: int) -> str:
     shown = [one_line(name) for name in names[:MAX_LISTED_NAMES]]
     more = f" and {of - len(shown):,} more" if of > len(shown) else ""
     return f"{' · '.join(shown)}{more}"
-
-
-def point_lines(memory: Iterable[MemoryPoint], width: int) -> list[Text]:
-    """Return the lines of points, one paragraph each."""
-    lines: list[Text] = []
-    for point in memory:
-        lines += indent(text((point.id, HEADING), f"  {one_line(point.description)}"), 0, width)
-        lines += indent(text((entities_text(point), DIM)), 4, width)
-    return lines

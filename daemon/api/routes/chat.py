@@ -11,22 +11,18 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.access.identity import identity_of
-from daemon.api.access.rights import Need, needs
+from daemon.api.access.rights import Need
 from daemon.api.chat_answers import answer_content, ask_request, conversation_question, passages_content, query_request
-from daemon.api.context import ApiContext
+from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
-from daemon.api.openapi import json_body, problems
 from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.safe_markdown import safe_markdown
 from daemon.api.service_protocols import AskPort, MemoryPorts
 from daemon.api.streaming import LimitedStream, data_message
-from daemon.api.validation import read_model
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.answering.chat import (
     Annotation,
@@ -147,45 +143,32 @@ def _model(name: str, ports: MemoryPorts) -> ChatModel:
     return ChatModel(name)
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    @app.post(
-        Route.CHAT,
-        response_model=ChatCompletion,
-        responses=problems(400, 404, 408, 409, 413, 415, 422, 502, 503) | STREAMED,
-        openapi_extra=json_body(ChatRequest),
-        summary="Answer the last message of a conversation, in OpenAI's protocol",
-    )
-    @needs(Need.READ)
-    async def chat_completions(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, ChatRequest, reservation, context.limits)
-            ports = await context.memory(request)
-            model = _model(wanted.model, ports)
-            question = conversation_question(wanted)
-            made = _Completion(model, wanted)
-            if model is ChatModel.SEARCH:
-                async with context.memory_for_query(request, search := query_request(question)) as ports:
-                    content, annotations = passages_content(await ports.queries.query(search))
-                if wanted.stream:
-                    return LimitedStream(None, partial(_found, made, content, annotations), EVENT_STREAM)
-                return responses.json_response(made.whole(content, annotations, NO_TOKENS))
-            assert ports.asks is not None
-            asked = ask_request(question, model)
-            if wanted.stream:
-                begin = partial(_streamed, made, ports.asks, asked, context.stopping)
-                return LimitedStream(context.asks, begin, EVENT_STREAM)
-            with context.asks.slot(identity_of(request.scope)):
-                answer = await cancel_on_stop(context.stopping, ports.asks.ask(asked))
-            return responses.json_response(made.whole(*answer_content(answer), answer.tokens))
+def add_routes(endpoints: Endpoints) -> None:
+    context = endpoints.context
 
-    @app.get(
-        Route.MODELS,
-        response_model=ModelList,
-        responses=problems(503),
-        summary="List the models that a conversation can be with",
-    )
-    @needs(Need.READ)
-    async def models(request: Request) -> Response:
-        ports = await context.memory(request)
+    @endpoints.add("POST", Route.CHAT, Need.READ, 404, 409, 502, described=STREAMED)
+    async def chat_completions(request: Request, ports: MemoryPorts, wanted: ChatRequest) -> ChatCompletion | Response:
+        """Answer the last message of a conversation, in OpenAI's protocol."""
+        model = _model(wanted.model, ports)
+        question = conversation_question(wanted)
+        made = _Completion(model, wanted)
+        if model is ChatModel.SEARCH:
+            async with context.memory_for_query(request, search := query_request(question)) as searched:
+                content, annotations = passages_content(await searched.queries.query(search))
+            if wanted.stream:
+                return LimitedStream(None, partial(_found, made, content, annotations), EVENT_STREAM)
+            return made.whole(content, annotations, NO_TOKENS)
+        assert ports.asks is not None
+        asked = ask_request(question, model)
+        if wanted.stream:
+            begin = partial(_streamed, made, ports.asks, asked, context.stopping)
+            return LimitedStream(context.asks, begin, EVENT_STREAM)
+        with context.slot(context.asks, request):
+            answer = await cancel_on_stop(context.stopping, ports.asks.ask(asked))
+        return made.whole(*answer_content(answer), answer.tokens)
+
+    @endpoints.add("GET", Route.MODELS, Need.READ)
+    async def models(ports: MemoryPorts) -> ModelList:
+        """List the models that a conversation can be with."""
         names = list(ChatModel) if ports.asks is not None else [ChatModel.SEARCH]
-        return responses.json_response(ModelList(data=[ModelEntry(id=name) for name in names]))
+        return ModelList(data=[ModelEntry(id=name) for name in names])

@@ -3,17 +3,15 @@
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from fastapi import FastAPI
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
-from starlette.responses import Response
 
-from daemon.api import responses
-from daemon.api.access.rights import Need, needs
-from daemon.api.context import ApiContext
-from daemon.api.openapi import json_body, path_parameter, problems, query_parameters
+from daemon.api.access.rights import Need
+from daemon.api.endpoints import Endpoints
+from daemon.api.openapi import path_parameter, query_parameters
 from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
-from daemon.api.validation import read_model, read_query_string
+from daemon.api.service_protocols import MemoryPorts
+from daemon.api.validation import read_model
 from daemon.contract.documents import (
     AddRequest,
     AddResponse,
@@ -55,122 +53,78 @@ class _KeyConvertor(Convertor[str]):
 register_url_convertor("key", _KeyConvertor())
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits = context.limits
+def add_routes(endpoints: Endpoints) -> None:
+    context = endpoints.context
 
-    @app.get(
-        Route.DOCUMENTS,
-        response_model=DocumentList,
-        responses=problems(422, 503),
-        openapi_extra=query_parameters(ListRequest),
-        summary="Documents and their states",
-    )
-    @needs(Need.READ)
-    async def documents(request: Request) -> Response:
-        wanted = read_query_string(request, ListRequest)
-        return responses.json_response(await (await context.memory(request)).documents.documents(wanted))
+    @endpoints.add("GET", Route.DOCUMENTS, Need.READ)
+    async def documents(ports: MemoryPorts, wanted: ListRequest) -> DocumentList:
+        """Documents and their states."""
+        return await ports.documents.documents(wanted)
 
-    @app.post(
-        Route.DOCUMENTS,
-        response_model=AddResponse,
-        responses=problems(400, 408, 413, 415, 422, 503),
-        openapi_extra=json_body(AddRequest, lines=True),
-        summary="Add documents given in the body; no path is read",
-    )
-    @needs(Need.WRITE)
-    async def add(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            added = await _added(request, reservation)
-            return responses.json_response(await (await context.memory(request)).documents.add(added))
+    @endpoints.add("POST", Route.DOCUMENTS, Need.WRITE, body=AddRequest, body_lines=True)
+    async def add(request: Request, reservation: BodyReservation) -> AddResponse:
+        """Add documents given in the body; no path is read."""
+        added = await _added(request, reservation)
+        return await (await context.memory(request)).documents.add(added)
 
     async def _added(request: Request, reservation: BodyReservation) -> list[dict[str, Any]]:
         if body_media_type(request, [JSON, NDJSON]) == JSON:
-            return (await read_model(request, AddRequest, reservation, limits)).documents
-        found = await read_json_lines(request, reservation, limits)
+            return (await read_model(request, AddRequest, reservation, context.limits)).documents
+        found = await read_json_lines(request, reservation, context.limits)
         if not found:
             raise Invalid("The body contains no document.", errors=[FieldError(field="", message="no line")])
         return found
 
-    @app.delete(
+    @endpoints.add(
+        "DELETE",
         Route.DOCUMENTS,
-        response_model=RemoveResponse,
-        responses=problems(400, 408, 413, 415, 422, 503),
-        openapi_extra=json_body(RemoveRequest, required=False)
-        | query_parameters(RemoveRequest, rename={"uris": "uri"}),
-        summary="Remove documents, named in the body or by ?uri=",
+        Need.WRITE,
+        body=RemoveRequest,
+        body_required=False,
+        extra=query_parameters(RemoveRequest, rename={"uris": "uri"}),
     )
-    @needs(Need.WRITE)
-    async def remove(request: Request) -> Response:
+    async def remove(request: Request, reservation: BodyReservation) -> RemoveResponse:
+        """Remove documents, named in the body or by ?uri=."""
         uris = _uris_of_query(request)
-        with context.body_reservation(request) as reservation:
-            if has_body(request) or not uris:
-                uris = [*uris, *(await read_model(request, RemoveRequest, reservation, limits)).uris]
-            return responses.json_response(await (await context.memory(request)).documents.remove(uris))
+        if has_body(request) or not uris:
+            uris = [*uris, *(await read_model(request, RemoveRequest, reservation, context.limits)).uris]
+        return await (await context.memory(request)).documents.remove(uris)
 
-    @app.post(
-        Route.REMOVE_SOURCE,
-        response_model=RemoveSourceResponse,
-        responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
-        openapi_extra=json_body(RemoveSourceRequest),
-        summary="Remove what a source has committed since a time",
-    )
-    @needs(Need.WRITE)
-    async def remove_source(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, RemoveSourceRequest, reservation, limits)
-            return responses.json_response(await (await context.memory(request)).documents.remove_source(wanted))
+    @endpoints.add("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
+    async def remove_source(ports: MemoryPorts, wanted: RemoveSourceRequest) -> RemoveSourceResponse:
+        """Remove what a source has committed since a time."""
+        return await ports.documents.remove_source(wanted)
 
-    @app.get(
+    @endpoints.add(
+        "GET",
         SHOW_PATH,
-        response_model=ShowResponse,
-        responses=problems(400, 404, 422, 503),
-        openapi_extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
-        summary="A document, passage, phrase or triple, with its connections",
+        Need.READ,
+        400,
+        404,
+        extra={"parameters": [KEY_PARAMETER, *query_parameters(ShowRequest)["parameters"]]},
     )
-    @needs(Need.READ)
-    async def show(request: Request) -> Response:
-        wanted = read_query_string(request, ShowRequest)
+    async def show(request: Request, wanted: ShowRequest) -> ShowResponse:
+        """A document, passage, phrase or triple, with its connections."""
         key = _key(request)
         found = await (await context.memory(request)).documents.show(key, wanted.limit, wanted.scope)
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
-        return responses.json_response(found)
+        return found
 
-    @app.get(
-        Route.SCOPES,
-        response_model=ScopeList,
-        responses=problems(503),
-        summary="What a scope may name: sources, labels and folders",
-    )
-    @needs(Need.READ)
-    async def scopes(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).documents.scopes())
+    @endpoints.add("GET", Route.SCOPES, Need.READ)
+    async def scopes(ports: MemoryPorts) -> ScopeList:
+        """What a scope may name: sources, labels and folders."""
+        return await ports.documents.scopes()
 
-    @app.post(
-        Route.RETRY,
-        response_model=RetryResponse,
-        responses=problems(400, 408, 413, 415, 422, 503),
-        openapi_extra=json_body(RetryRequest, required=False),
-        summary="Try failed documents again",
-    )
-    @needs(Need.WRITE)
-    async def retry(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            uris = (await read_model(request, RetryRequest, reservation, limits)).uris
-            return responses.json_response(await (await context.memory(request)).documents.retry(uris))
+    @endpoints.add("POST", Route.RETRY, Need.WRITE, body_required=False)
+    async def retry(ports: MemoryPorts, wanted: RetryRequest) -> RetryResponse:
+        """Try failed documents again."""
+        return await ports.documents.retry(wanted.uris)
 
-    @app.post(
-        Route.CONFIRM,
-        response_model=ConfirmResponse,
-        responses=problems(400, 404, 408, 409, 413, 415, 422, 503),
-        openapi_extra=json_body(ConfirmRequest),
-        summary="Confirm that the documents which a source did not find are gone",
-    )
-    @needs(Need.ADMIN)
-    async def confirm(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, ConfirmRequest, reservation, limits)
-            return responses.json_response(await (await context.memory(request)).documents.confirm(wanted.source))
+    @endpoints.add("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
+    async def confirm(ports: MemoryPorts, wanted: ConfirmRequest) -> ConfirmResponse:
+        """Confirm that the documents which a source did not find are gone."""
+        return await ports.documents.confirm(wanted.source)
 
 
 def _uris_of_query(request: Request) -> list[str]:

@@ -1,48 +1,24 @@
 """`POST /v1/reextract`, `POST /v1/backfill` and `GET /v1/extraction`."""
 
-from fastapi import FastAPI
-from starlette.requests import Request
-from starlette.responses import Response
-
-from daemon.api import responses
-from daemon.api.access.rights import Need, needs
-from daemon.api.context import ApiContext
-from daemon.api.openapi import json_body, problems
-from daemon.api.validation import read_model
+from daemon.api.access.rights import Need
+from daemon.api.endpoints import Endpoints
+from daemon.api.service_protocols import MemoryPorts
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse, ReextractRequest
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    @app.post(
-        Route.REEXTRACT,
-        response_model=ExtractionResponse,
-        responses=problems(400, 408, 409, 413, 415, 422, 503),
-        openapi_extra=json_body(ReextractRequest, required=False),
-        summary="Extract triples again from passages that another extractor has read",
-    )
-    @needs(Need.ADMIN)
-    async def reextract(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, ReextractRequest, reservation, context.limits)
-        return responses.json_response(await (await context.memory(request)).extractions.reextract(wanted.dry_run))
+def add_routes(endpoints: Endpoints) -> None:
+    @endpoints.add("POST", Route.REEXTRACT, Need.ADMIN, 409, body_required=False, releases_body=True)
+    async def reextract(ports: MemoryPorts, wanted: ReextractRequest) -> ExtractionResponse:
+        """Extract triples again from passages that another extractor has read."""
+        return await ports.extractions.reextract(wanted.dry_run)
 
-    @app.post(
-        Route.BACKFILL,
-        response_model=ExtractionResponse,
-        responses=problems(409, 503),
-        summary="Read everything that waits with the in-process model",
-    )
-    @needs(Need.ADMIN)
-    async def backfill(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).extractions.backfill())
+    @endpoints.add("POST", Route.BACKFILL, Need.ADMIN, 409)
+    async def backfill(ports: MemoryPorts) -> ExtractionResponse:
+        """Read everything that waits with the in-process model."""
+        return await ports.extractions.backfill()
 
-    @app.get(
-        Route.EXTRACTION,
-        response_model=ExtractionResponse,
-        responses=problems(409, 503),
-        summary="Progress and cost of extraction",
-    )
-    @needs(Need.ADMIN)
-    async def extraction(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).extractions.status())
+    @endpoints.add("GET", Route.EXTRACTION, Need.ADMIN, 409)
+    async def extraction(ports: MemoryPorts) -> ExtractionResponse:
+        """Progress and cost of extraction."""
+        return await ports.extractions.status()

@@ -1,28 +1,27 @@
-"""`POST /v1/query` and `POST /v1/ask`."""
+"""`POST /v1/query`, `/v1/ask`, `/v1/graph` and `/v1/judge`; `/v1/sessions`, which deep questions continue."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 
-from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from daemon.api import responses
-from daemon.api.access.identity import identity_of
-from daemon.api.access.rights import Need, needs
-from daemon.api.context import ApiContext
+from daemon.api.access.rights import Need
+from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
-from daemon.api.openapi import alternative_response, json_body, problems
-from daemon.api.service_protocols import AskPort
+from daemon.api.openapi import alternative_response
+from daemon.api.service_protocols import AskPort, MemoryPorts
 from daemon.api.streaming import LimitedStream, sse_message
-from daemon.api.validation import read_model
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
+from daemon.contract.answering.sessions import RemoveSessionsRequest, RemoveSessionsResponse, SessionList
 from daemon.contract.answering.steps import StepEvent
+from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.query import QueryRequest, QueryResponse
-from daemon.errors import NotConfigured, RequestError
+from daemon.errors import NotConfigured, NotFound, RequestError
 
 NO_MODEL_DETAIL = (
     "No language model is configured. Put its server into the configuration: section [llm], with base_url = "
@@ -62,44 +61,55 @@ def _message(part: StepEvent | AskProgress | AskResponse) -> bytes:
             return sse_message("text", part)
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits = context.limits
+def add_routes(endpoints: Endpoints) -> None:
+    context = endpoints.context
 
-    @app.post(
-        Route.QUERY,
-        response_model=QueryResponse,
-        responses=problems(400, 408, 409, 413, 415, 422, 502, 503),
-        openapi_extra=json_body(QueryRequest),
-        summary="Find passages",
-    )
-    @needs(Need.READ)
-    async def query(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, QueryRequest, reservation, limits)
-            if wanted.after:
-                with context.waits.slot(identity_of(request.scope)):
-                    await (await context.memory(request)).queries.wait_for_positions(wanted)
-            async with context.memory_for_query(request, wanted) as ports:
-                return responses.json_response(await ports.queries.query(wanted))
+    @endpoints.add("POST", Route.QUERY, Need.READ, 409, 502)
+    async def query(request: Request, wanted: QueryRequest) -> QueryResponse:
+        """Find passages."""
+        if wanted.after:
+            with context.slot(context.waits, request):
+                await (await context.memory(request)).queries.wait_for_positions(wanted)
+        async with context.memory_for_query(request, wanted) as ports:
+            return await ports.queries.query(wanted)
 
-    @app.post(
-        Route.ASK,
-        response_model=AskResponse,
-        responses=problems(400, 408, 409, 413, 415, 422, 502, 503)
-        | alternative_response(EVENT_STREAM, STREAM_DESCRIPTION),
-        openapi_extra=json_body(AskRequest),
-        summary="Answer a question from the memory, with citations",
+    @endpoints.add(
+        "POST", Route.ASK, Need.READ, 409, 502, described=alternative_response(EVENT_STREAM, STREAM_DESCRIPTION)
     )
-    @needs(Need.READ)
-    async def ask(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, AskRequest, reservation, limits)
-            ports = await context.memory(request)
-            if ports.asks is None:
-                raise NotConfigured(NO_MODEL_DETAIL)
-            if EVENT_STREAM in request.headers.get("accept", ""):
-                return LimitedStream(
-                    context.asks, partial(_messages, ports.asks, wanted, context.stopping), EVENT_STREAM
-                )
-            with context.asks.slot(identity_of(request.scope)):
-                return responses.json_response(await cancel_on_stop(context.stopping, ports.asks.ask(wanted)))
+    async def ask(request: Request, ports: MemoryPorts, wanted: AskRequest) -> AskResponse | Response:
+        """Answer a question from the memory, with citations."""
+        if ports.asks is None:
+            raise NotConfigured(NO_MODEL_DETAIL)
+        if EVENT_STREAM in request.headers.get("accept", ""):
+            return LimitedStream(context.asks, partial(_messages, ports.asks, wanted, context.stopping), EVENT_STREAM)
+        with context.slot(context.asks, request):
+            return await cancel_on_stop(context.stopping, ports.asks.ask(wanted))
+
+    @endpoints.add("POST", Route.GRAPH, Need.READ, 404, 409)
+    async def graph(request: Request, wanted: GraphRequest) -> GraphResponse:
+        """The graph around a query, or around one phrase or passage."""
+        async with context.memory_for_query(request, wanted) as ports:
+            found = await ports.graphs.graph(wanted)
+        if found is None:
+            name = wanted.phrase if wanted.phrase is not None else wanted.passage or ""
+            kind = "phrase" if wanted.phrase is not None else "passage with the id"
+            raise NotFound(f"The memory has no {kind} {name[:500]!r}.")
+        return found
+
+    @endpoints.add("POST", Route.JUDGE, Need.READ, 409, 502)
+    async def judge(request: Request, ports: MemoryPorts, wanted: JudgeRequest) -> JudgeResponse:
+        """Have the model judge an answer, or compare two."""
+        if ports.judge is None:
+            raise NotConfigured(NO_MODEL_DETAIL)
+        with context.slot(context.asks, request):
+            return await cancel_on_stop(context.stopping, ports.judge.judge(wanted))
+
+    @endpoints.add("GET", Route.SESSIONS, Need.READ)
+    async def sessions(ports: MemoryPorts) -> SessionList:
+        """Sessions of deep questions, by name."""
+        return await ports.sessions.sessions()
+
+    @endpoints.add("DELETE", Route.SESSIONS, Need.READ)
+    async def forget_sessions(ports: MemoryPorts, wanted: RemoveSessionsRequest) -> RemoveSessionsResponse:
+        """Remove sessions, with their points."""
+        return await ports.sessions.remove_sessions(wanted.names)

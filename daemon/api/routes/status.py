@@ -2,81 +2,61 @@
 
 import asyncio
 from functools import partial
+from typing import Any
 
-from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.access.identity import identity_of
-from daemon.api.access.rights import Need, needs
-from daemon.api.context import ApiContext
+from daemon.api.access.rights import Need
+from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop
-from daemon.api.openapi import json_body, problems, text_response
+from daemon.api.openapi import text_response
 from daemon.api.streaming import LimitedStream, event_messages
-from daemon.api.validation import read_model
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.status import DaemonState, Health, Status, WaitRequest
 from daemon.errors import RequestError
 from daemon.observe import metrics
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits = context.limits
+def add_routes(endpoints: Endpoints) -> None:
+    context = endpoints.context
 
-    @app.get(Route.STATUS, response_model=Status, responses=problems(503), summary="State of the daemon")
-    @needs(Need.READ)
-    async def status(request: Request) -> Response:
-        return responses.json_response(await context.startup(request).status.status())
+    @endpoints.add("GET", Route.STATUS, Need.READ)
+    async def status(request: Request) -> Status:
+        """State of the daemon."""
+        return await context.startup(request).status.status()
 
-    @app.post(
-        Route.WAIT,
-        response_model=Status,
-        responses=problems(400, 408, 409, 413, 415, 422, 503),
-        openapi_extra=json_body(WaitRequest, required=False),
-        summary="Return once everything that the sources contain now is committed or failed",
-    )
-    @needs(Need.READ)
-    async def wait(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, WaitRequest, reservation, limits)
-        with context.waits.slot(identity_of(request.scope)):
-            waiting = context.startup(request).status.wait(wanted.timeout_s)
-            return responses.json_response(await cancel_on_stop(context.stopping, waiting))
+    @endpoints.add("POST", Route.WAIT, Need.READ, 409, body_required=False, releases_body=True)
+    async def wait(request: Request, wanted: WaitRequest) -> Status:
+        """Return once everything that the sources contain now is committed or failed."""
+        with context.slot(context.waits, request):
+            return await cancel_on_stop(context.stopping, context.startup(request).status.wait(wanted.timeout_s))
 
-    @app.get(
-        Route.EVENTS,
-        response_class=Response,
-        responses=problems(503)
-        | text_response(EVENT_STREAM, "One event a message; its data is an Event as JSON.", streamed=True),
-        summary="What happens, as it happens (server-sent events)",
-    )
-    @needs(Need.READ)
+    stream = text_response(EVENT_STREAM, "One event a message; its data is an Event as JSON.", streamed=True)
+
+    @endpoints.add("GET", Route.EVENTS, Need.READ, described=stream)
     async def events(request: Request) -> Response:
-        begin = partial(event_messages, context.startup(request).events, limits.heartbeat_s)
+        """What happens, as it happens (server-sent events)."""
+        begin = partial(event_messages, context.startup(request).events, context.limits.heartbeat_s)
         return LimitedStream(context.subscribers, begin, EVENT_STREAM)
 
-    @app.get(
-        Route.HEALTH,
-        response_model=Health,
-        responses=problems()
-        | {503: {"model": Health, "description": "Starting or stopping; or too many connections."}},
-        summary="200 when ready",
-    )
-    @needs(Need.NOTHING)
-    async def health() -> Response:
+    unready: dict[int | str, Any] = {
+        503: {"model": Health, "description": "Starting or stopping; or too many connections."}
+    }
+
+    @endpoints.add("GET", Route.HEALTH, Need.NOTHING, described=unready)
+    async def health() -> Health | Response:
+        """200 when ready."""
         state = context.startup_ports.status.state()
         return responses.json_response(Health(state=state), 200 if state is DaemonState.READY else 503)
 
-    @app.get(
-        Route.METRICS,
-        response_class=Response,
-        responses=problems() | text_response("text/plain", "Prometheus text format."),
-        summary="Counters, histograms and gauges",
-    )
-    @needs(Need.ADMIN)
+    exposed = text_response("text/plain", "Prometheus text format.")
+
+    @endpoints.add("GET", Route.METRICS, Need.ADMIN, described=exposed)
     async def scrape(request: Request) -> Response:
+        """Counters, histograms and gauges."""
         try:
             now = await context.startup(request).status.status()
         except RequestError:  # not ready; the counters are still useful

@@ -3,20 +3,17 @@
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from daemon.api import responses
-from daemon.api.access.identity import identity_of
-from daemon.api.access.rights import Need, needs
-from daemon.api.context import ApiContext
+from daemon.api.access.rights import Need
+from daemon.api.endpoints import BODY_PROBLEMS, Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.middleware.peers import request_peer
-from daemon.api.openapi import json_body, problems, query_parameters, raw_body, text_response
+from daemon.api.openapi import raw_body, text_response
 from daemon.api.request_body import body_chunks, body_media_type
+from daemon.api.service_protocols import MemoryPorts
 from daemon.api.streaming import LimitedStream
-from daemon.api.validation import read_model, read_query_string
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import JSON, NDJSON, Route
 from daemon.contract.transfer import (
@@ -63,69 +60,38 @@ def _export_responses() -> dict[int | str, dict[str, Any]]:
     return found
 
 
-def add_routes(app: FastAPI, context: ApiContext) -> None:
-    limits = context.limits
+def add_routes(endpoints: Endpoints) -> None:
+    context = endpoints.context
 
-    @app.get(
-        Route.EXPORT,
-        response_class=Response,
-        responses=problems(422, 503) | _export_responses(),
-        openapi_extra=query_parameters(ExportRequest),
-        summary="The whole memory as JSON lines, or as a graph",
-    )
-    @needs(Need.READ)
-    async def export(request: Request) -> Response:
-        wanted = read_query_string(request, ExportRequest)
-        ports = await context.memory(request)
-        return LimitedStream(
-            context.exports, partial(ports.transfer.export, wanted.format, wanted.scope), wanted.format.media_type
-        )
+    @endpoints.add("GET", Route.EXPORT, Need.READ, described=_export_responses())
+    async def export(ports: MemoryPorts, wanted: ExportRequest) -> Response:
+        """The whole memory as JSON lines, or as a graph."""
+        begin = partial(ports.transfer.export, wanted.format, wanted.scope)
+        return LimitedStream(context.exports, begin, wanted.format.media_type)
 
-    @app.post(
-        Route.IMPORT,
-        response_model=ImportResponse,
-        responses=problems(400, 408, 413, 415, 422, 503),
-        openapi_extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM),
-        summary="Import a file of records (Parquet), or a HippoRAG OpenIE results file",
+    @endpoints.add(
+        "POST", Route.IMPORT, Need.ADMIN, *BODY_PROBLEMS, extra=raw_body(OPENIE_RESULTS_SCHEMA, OCTET_STREAM)
     )
-    @needs(Need.ADMIN)
-    async def take(request: Request) -> Response:
+    async def take(request: Request) -> ImportResponse:
+        """Import a file of records (Parquet), or a HippoRAG OpenIE results file."""
         body_media_type(request, [JSON, OCTET_STREAM])
         transfer = (await context.memory(request)).transfer
-        with context.imports.slot(identity_of(request.scope)):
-            taking = transfer.import_openie(body_chunks(request, limits.import_bytes))
-            return responses.json_response(await cancel_on_stop(context.stopping, taking))
+        with context.slot(context.imports, request):
+            taking = transfer.import_openie(body_chunks(request, context.limits.import_bytes))
+            return await cancel_on_stop(context.stopping, taking)
 
-    @app.post(
-        Route.VERIFY,
-        response_model=VerifyResponse,
-        responses=problems(400, 408, 413, 415, 422, 503),
-        openapi_extra=json_body(VerifyRequest, required=False),
-        summary="Derive the memory again from its tables, and compare",
-    )
-    @needs(Need.ADMIN)
-    async def verify(request: Request) -> Response:
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, VerifyRequest, reservation, limits)
-        transfer = (await context.memory(request)).transfer
-        with context.maintenance.slot(identity_of(request.scope)):
-            return responses.json_response(await transfer.verify(wanted))
+    @endpoints.add("POST", Route.VERIFY, Need.ADMIN, body_required=False, releases_body=True)
+    async def verify(request: Request, ports: MemoryPorts, wanted: VerifyRequest) -> VerifyResponse:
+        """Derive the memory again from its tables, and compare."""
+        with context.slot(context.maintenance, request):
+            return await ports.transfer.verify(wanted)
 
-    @app.post(
-        Route.BACKUP,
-        response_model=BackupResponse,
-        responses=problems(400, 408, 409, 413, 415, 422, 503),
-        openapi_extra=json_body(BackupRequest),
-        summary="Write the memory as of the last commit to a directory of the daemon's machine",
-    )
-    @needs(Need.ADMIN)
-    async def backup(request: Request) -> Response:
+    @endpoints.add("POST", Route.BACKUP, Need.ADMIN, 409, releases_body=True)
+    async def backup(request: Request, ports: MemoryPorts, wanted: BackupRequest) -> BackupResponse:
+        """Write the memory as of the last commit to a directory of the daemon's machine."""
         if request_peer(request.scope).side != "unix":
             raise Forbidden(
                 "A backup names a directory of the daemon's machine, so it is accepted on the Unix socket only."
             )
-        with context.body_reservation(request) as reservation:
-            wanted = await read_model(request, BackupRequest, reservation, limits)
-        transfer = (await context.memory(request)).transfer
-        with context.maintenance.slot(identity_of(request.scope)):
-            return responses.json_response(await transfer.backup(wanted.directory))
+        with context.slot(context.maintenance, request):
+            return await ports.transfer.backup(wanted.directory)

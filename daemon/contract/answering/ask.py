@@ -1,5 +1,6 @@
 """`POST /v1/ask`: a question, its answer, and the answer's cost."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -8,44 +9,50 @@ from pydantic.config import JsonDict
 from daemon.contract.answering.deep_settings import DeepOverrides
 from daemon.contract.answering.sessions import SessionName
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
-from daemon.contract.choices import NO_RETRIEVAL, Answerer, Filter, Investigation
+from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL, Answerer, Filter, Investigation
 from daemon.contract.limits import K_MAX, LENGTH_MAX, STEPS_MAX, TIMEOUT_MAX_S
 from daemon.contract.query import AsOf, QueryCost, QueryText, Tokens
 from daemon.contract.retrieval import Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 
-_NULL: JsonDict = {"type": "null"}
-_TRUE: JsonDict = {"const": True}
-_FALSE: JsonDict = {"const": False}
-_NO_MODE_OPTIONS: JsonDict = {"filter": _NULL, "settings": {"maxProperties": 0}, "depth": _NULL}
-_NOT_DEEP: JsonDict = {
-    "deep": _FALSE,
-    "session": _NULL,
-    "only": _NULL,
-    "update": _TRUE,
-    "merge": _TRUE,
-    "quick": _FALSE,
-    "each_step": _FALSE,
-    "forced": _FALSE,
-    "deep_settings": {"maxProperties": 0},
-}
-_RETRIEVING: JsonDict = {**_NOT_DEEP, "mode": {"not": {"const": NO_RETRIEVAL}}}
-_ONE_STEP: JsonDict = {"steps": _NULL, "max_calls": _NULL, "max_tokens": _NULL, "timeout_s": _NULL}
-_DEEP: JsonDict = {"properties": {"deep": _TRUE, "mode": _NULL, **_NO_MODE_OPTIONS}, "required": ["deep"]}
-_ITERATIVE: JsonDict = {"properties": {**_RETRIEVING, "steps": {"type": "integer"}}, "required": ["steps"]}
-_SINGLE: JsonDict = {"properties": {**_RETRIEVING, **_ONE_STEP}}
-_CLOSED_BOOK: JsonDict = {
-    "properties": {
-        **_NOT_DEEP,
-        **_ONE_STEP,
-        **_NO_MODE_OPTIONS,
-        "passages": _FALSE,
-        "mode": {"const": NO_RETRIEVAL},
-        "scope": _NULL,
-        "as_of": _NULL,
-    },
-    "required": ["mode"],
-}
+OF_MODE = ("mode", "filter", "settings", "depth")
+"""Fields that have an effect only on answers from the passages of a mode."""
+OF_MEMORY = ("filter", "settings", "depth", "passages", "deep", "steps", "scope", "as_of")
+"""Fields that have no effect without retrieval."""
+
+
+def given_fields(request: "AskRequest", names: Iterable[str]) -> list[str]:
+    """Returns those of the fields that have another value than their default."""
+    values = {name: getattr(request, name) for name in names}
+    defaults = AskRequest.model_fields
+    return [
+        name
+        for name, value in values.items()
+        if (value.model_fields_set if isinstance(value, Request) else value != defaults[name].default)
+    ]
+
+
+def _ways_to_ask(schema: JsonDict, model: "type[AskRequest]") -> None:
+    """Adds to the schema that a request must not contain fields without effect."""
+
+    def without(*names: str) -> JsonDict:
+        return {name: _default_alone(model.model_fields[name].default) for name in names}
+
+    one_step = without("steps", *BUDGETS)
+    retrieving: JsonDict = {**without("deep", *DEEP_ONLY), "mode": {"not": {"const": NO_RETRIEVAL}}}
+    closed_book = without(*OF_MEMORY, *DEEP_ONLY) | one_step | {"mode": {"const": NO_RETRIEVAL}}
+    schema["anyOf"] = [
+        {"properties": {**without(*OF_MODE), "deep": {"const": True}}, "required": ["deep"]},
+        {"properties": {**retrieving, "steps": {"type": "integer"}}, "required": ["steps"]},
+        {"properties": {**retrieving, **one_step}},
+        {"properties": closed_book, "required": ["mode"]},
+    ]
+
+
+def _default_alone(default: Any) -> JsonDict:
+    if isinstance(default, Request):
+        return {"maxProperties": 0}
+    return {"type": "null"} if default is None else {"const": default}
 
 
 class AskRequest(Request):
@@ -65,7 +72,7 @@ class AskRequest(Request):
     budget is spent, the answer uses what was found until then, and says so.
     """
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_DEEP, _ITERATIVE, _SINGLE, _CLOSED_BOOK]})
+    model_config = ConfigDict(json_schema_extra=_ways_to_ask)
 
     question: QueryText
     deep: JsonBoolean = False

@@ -4,9 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Protocol
 
-from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import (
+    OF_MEMORY,
+    OF_MODE,
+    AskProgress,
+    AskRequest,
+    AskResponse,
+    given_fields,
+)
 from daemon.contract.answering.steps import StepEvent
-from daemon.contract.choices import NO_RETRIEVAL
+from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL
 from daemon.contract.http.problem import FieldError
 from daemon.errors import Invalid
 from daemon.services.answering.closed_book_answers import ClosedBookAnswers
@@ -83,44 +90,21 @@ def refuse_ineffective_options(request: AskRequest) -> None:
     """
     if request.session is not None and request.as_of is not None:
         raise _invalid(["session"], 'is of the present memory, and cannot be asked within an "as_of"')
-    retrieval = {
-        "mode": request.mode is not None and request.mode != NO_RETRIEVAL,
-        "filter": request.filter is not None,
-        "settings": bool(request.settings.model_fields_set),
-        "depth": request.depth is not None,
-    }
-    if request.deep and (wrong := [name for name, is_given in retrieval.items() if is_given]):
+    if request.deep and request.mode != NO_RETRIEVAL and (wrong := given_fields(request, OF_MODE)):
         raise _invalid(wrong, 'is for answers from the passages of a mode, without "deep": true')
-    if request.mode == NO_RETRIEVAL:
-        retrieval |= {
-            "passages": request.passages,
-            "deep": request.deep,
-            "steps": request.steps is not None,
-            "scope": bool(asked_scope(request.scope)),
-            "as_of": request.as_of is not None,
-        }
-        if wrong := [name for name, is_given in retrieval.items() if is_given]:
-            raise _invalid(wrong, 'is for answers from the memory; mode "none" answers without it')
+    if request.mode == NO_RETRIEVAL and (wrong := _fields_of_memory(request)):
+        raise _invalid(wrong, 'is for answers from the memory; mode "none" answers without it')
     if not request.deep:
-        deep_only = {
-            "session": request.session is not None,
-            "only": request.only is not None,
-            "update": not request.update,
-            "merge": not request.merge,
-            "quick": request.quick,
-            "each_step": request.each_step,
-            "forced": request.forced,
-            "deep_settings": bool(request.deep_settings.model_fields_set),
-        }
-        if wrong := [name for name, is_given in deep_only.items() if is_given]:
+        if wrong := given_fields(request, DEEP_ONLY):
             raise _invalid(wrong, 'is for "deep": true')
-        budgets = {
-            "max_calls": request.max_calls,
-            "max_tokens": request.max_tokens,
-            "timeout_s": request.timeout_s,
-        }
-        if request.steps is None and (wrong := [name for name, value in budgets.items() if value is not None]):
+        if request.steps is None and (wrong := given_fields(request, BUDGETS)):
             raise _invalid(wrong, 'is for questions of several steps: "deep": true, or "steps"')
+
+
+def _fields_of_memory(request: AskRequest) -> list[str]:
+    """A restricted client's requests always have a scope, which counts only if the client has requested it."""
+    found = given_fields(request, OF_MEMORY)
+    return [name for name in found if name != "scope" or asked_scope(request.scope)]
 
 
 def _invalid(fields: list[str], message: str) -> Invalid:

@@ -1,7 +1,7 @@
 """One step of HGMem: judge, raise concerns, word subqueries, retrieve, update and insert, merge (sections 3.2, 3.4, 3.5).
 
-This file calls the model and retrieves. Pure functions convert the results to concerns and points, so that `replay_step` can
-repeat a step from its record.
+This file calls the model and retrieves. Pure functions convert the results to concerns and points, so that a step can be
+repeated from its record.
 """
 
 import asyncio

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from memory.answering.budget import Budget, Spending
 from memory.answering.iterative.fallback_answer import answer_from_thoughts
 from memory.answering.iterative.loop import iterate, next_query
-from memory.answering.iterative.replay import replay_iterative_step
 from memory.answering.iterative.steps import (
     IterativeResult,
     IterativeStep,
@@ -26,6 +25,7 @@ from memory.answering.iterative.thoughts import read_thought, thought_prompt
 from memory.llm.client import Reply
 from memory.llm.errors import BadAnswer, ModelDown
 from memory.types import Hit
+from tests.memory.answering.iterative_replay import replay_iterative_step
 
 
 def hit(id: str, score: float) -> Hit:

@@ -15,7 +15,6 @@ _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _EXTENDED_CHART = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MOST_POINTS = 100_000
-CHART_KINDS = ("chart", "chartEx")
 
 
 def paragraphs(body: Element) -> Iterator[str]:

@@ -8,12 +8,11 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from memory.answering.working_memory.records.events import DeepEvent
-from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
+from memory.answering.working_memory.records.points import WorkingMemory
 from memory.answering.working_memory.records.trace import MEMORY_VERSION, TRACE_VERSION, Trace
 
 _TRACE = TypeAdapter(Trace)
 _MEMORY = TypeAdapter(WorkingMemory)
-_POINTS = TypeAdapter(tuple[MemoryPoint, ...])
 _EVENT: TypeAdapter[DeepEvent] = TypeAdapter(DeepEvent)
 
 

@@ -128,10 +128,10 @@ class StepAnswer:
 class StepRecord:
     """The record of one step.
 
-    `memory.answering.working_memory.replay.replay_step` computes the same `concerns`, `changes`, `refused` and `after` from it.
-    `enough`: the judge found the memory sufficient, and nothing was retrieved. `held` are names in the model's answer that the
-    graph has but the retrieved material lacks; they are recorded because they were looked up in the snapshot. A call that was
-    not made is None: the first step of an empty memory needs no judge, and a memory of one point no merging.
+    The same `concerns`, `changes`, `refused` and `after` can be computed from it again, which tests do. `enough`: the judge
+    found the memory sufficient, and nothing was retrieved. `held` are names in the model's answer that the graph has but the
+    retrieved material lacks; they are recorded because they were looked up in the snapshot. A call that was not made is None:
+    the first step of an empty memory needs no judge, and a memory of one point no merging.
     """
 
     number: int

@@ -25,7 +25,6 @@ _SEVERAL = word_set("most some all these those")
 _THE = word_set("the that this")
 _ORDER = word_set("next following previous same very")
 _DAYS = word_set("yesterday today tomorrow tonight")
-_HOW_OFTEN = word_set("once twice times")
 _AFTER = word_set("later earlier ago long")
 _WEEKDAYS = CALENDAR - MONTHS - word_set("spring autumn")
 _OPENS = _WEEKDAYS | MONTHS

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from memory.answering.working_memory.records.serialization import trace_from_json
-from memory.answering.working_memory.replay import replay_step
 from tests.daemon.services.answering.conftest import Asking, documents
 from tests.e2e.real_hippod import clean_environment
+from tests.memory.answering.working_memory.replay import replay_step
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Drop, Hang, Status, Text

@@ -8,9 +8,9 @@ import pytest
 from memory.answering.budget import Budget
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall
-from memory.answering.working_memory.replay import replay_step
 from memory.llm.token_estimates import prompt_tokens
 from tests.memory.answering.working_memory.prompt_reader import Prompt
+from tests.memory.answering.working_memory.replay import replay_step
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text

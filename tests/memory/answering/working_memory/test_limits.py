@@ -20,11 +20,11 @@ from memory.answering.working_memory.records.serialization import (
     trace_to_json,
 )
 from memory.answering.working_memory.records.trace import DeepSettings
-from memory.answering.working_memory.replay import replay_step
 from memory.llm.errors import ModelError
 from store.passage_id import passage_id
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import QUICK, client_of, keep
+from tests.memory.answering.working_memory.replay import replay_step
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import ENCODER, PASSAGES, QUESTION
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text

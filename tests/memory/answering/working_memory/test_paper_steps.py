@@ -15,11 +15,11 @@ from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.serialization import trace_from_json, trace_to_json
 from memory.answering.working_memory.records.trace import DeepSettings
-from memory.answering.working_memory.replay import replay_step
 from memory.llm.errors import BadAnswer
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import ENCODER, keep
 from tests.memory.answering.working_memory.prompt_reader import Prompt
+from tests.memory.answering.working_memory.replay import replay_step
 from tests.memory.llm.model_server import Call, Text
 
 QUESTION = "Why is Xodar given to Carter as a slave?"
