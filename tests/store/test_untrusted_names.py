@@ -89,6 +89,8 @@ def test_a_root_that_is_a_link_is_the_administrators_choice(tmp_path):
 
 ROOMS = (
     "store/backup",
+    "store/backup_layout.py",
+    "store/upgrade_backup.py",
     "store/checkpoint",
     "store/lance",
     "store/log",
