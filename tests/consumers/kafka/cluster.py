@@ -54,7 +54,8 @@ class Cluster:
     @property
     def options(self) -> dict[str, Any]:
         """Returns hippod's options for these brokers; the mock ones support only old API versions."""
-        return {} if self.real else {"api_version": [2, 3]}
+        # One message a batch, for the same reason as in `forget`.
+        return {"batch_size": 0} if self.real else {"api_version": [2, 3]}
 
     def mock(self, **command: Any) -> None:
         """Sends a command to the mock brokers."""
