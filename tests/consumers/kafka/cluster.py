@@ -69,7 +69,8 @@ class Cluster:
         name = name or f"hippod-test-{uuid.uuid4().hex[:12]}"
         if self.real:
             admin = AdminClient({"bootstrap.servers": self.brokers})
-            admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+            topic = NewTopic(name, partitions, 1, config={"max.message.bytes": "100000000"})  # the default is 1 MB
+            admin.create_topics([topic])[name].result(30)
         else:
             self.mock(do="create", topic=name, partitions=partitions)
         return name
