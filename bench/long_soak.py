@@ -74,6 +74,8 @@ def soak(home: Path, seed: int, minutes: float) -> tuple[Load, Sampler]:
 
 def _phase(load: Load, sampler: Sampler, phase: str, duration_s: float) -> None:
     load.drive.files = FILES[1]
+    if phase == "constant":
+        load.check("before the constant phase")  # waits until all is committed
     sampler.phase = phase
     began = reported = sampler.elapsed_s
     while (passed := sampler.elapsed_s - began) < duration_s:

@@ -1,5 +1,6 @@
 """What a soak observes every few seconds: the daemon's resources, the store's size, and the latencies of the clients."""
 
+import os
 import threading
 import time
 from contextlib import suppress
@@ -66,23 +67,31 @@ class Sampler:
         self.phase = ""
         self.life = 0
         self.samples: list[Sample] = []
+        self._error: Exception | None = None
 
     def start(self) -> None:
+        self._began = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
+        """Ends the thread. Raises the error that ended it earlier."""
         self._ended.set()
         self._thread.join()
+        if self._error is not None:
+            raise self._error
 
     @property
     def elapsed_s(self) -> float:
         return time.monotonic() - self._began
 
     def _run(self) -> None:
-        while not self._ended.wait(PERIOD_S):
-            with self.running:
-                if self._daemon.process is not None and self.phase:
-                    self.samples.append(self._sample())
+        try:
+            while not self._ended.wait(PERIOD_S):
+                with self.running:
+                    if self._daemon.process is not None and self.phase:
+                        self.samples.append(self._sample())
+        except Exception as error:  # noqa: BLE001 - raised in `stop`
+            self._error = error
 
     def _sample(self) -> Sample:
         assert self._daemon.process is not None
@@ -129,7 +138,8 @@ def unmapped_descriptors(pid: int) -> int:
 def disk_bytes(folder: Path) -> int:
     """Returns the disk space that the files below `folder` occupy."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # removed meanwhile
-            total += path.lstat().st_blocks * 512
+    for place, _, names in os.walk(folder):  # which leaves out a folder that is removed meanwhile
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += Path(place, name).lstat().st_blocks * 512
     return total
