@@ -14,7 +14,7 @@ comma := ,
 # 0.6 s, a third of the start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb wheel image test-image release clean
+.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench soak audit lint docs deb wheel image test-image release clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -138,6 +138,10 @@ $(RAY)/.installed: | $(BIN)/python
 
 test-ray: install-test $(RAY)/.installed
 	$(RAY)/bin/python -m tests.daemon.backfill.run_on_ray $(RAY_TESTS)
+
+# Two hours of load with faults, or twenty minutes with SOAK=short; SEED repeats the operations of an earlier run.
+soak: install-test
+	$(BIN)/python -m bench.long_soak $(if $(filter short,$(SOAK)),--minutes 20) $(if $(SEED),--seed $(SEED))
 
 bench: install-test
 	$(BIN)/python -m bench

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -41,6 +42,7 @@ from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import Snapshot
 from store.types import Batch, Calibration, Document, EncoderIdentity, ExtractionCosts, SynonymRule
+from store.upgrade_backup import make_upgrade_backup
 
 log = structlog.get_logger(__name__)
 
@@ -93,7 +95,8 @@ class Store(StoreReader):
             self._tables = Tables(folder, encoder.dim)
             for name in TABLES:
                 self._lock.hold(table_folder(folder, name))
-            self._log = CommitLog(self._tables, encoder, self.rule, calibration)
+            before_migration = partial(make_upgrade_backup, folder)
+            self._log = CommitLog(self._tables, encoder, self.rule, calibration, before_migration)
             self._tables.assume_synced()
             self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
             """Tables from which opening removed rows of unfinished commits."""

@@ -55,6 +55,7 @@ DAEMON_ROOMS = {
 """Files at the door count as rooms. Each room imports only rooms below its row."""
 STORE_ROOMS = {
     "backup": {
+        "backup_layout",
         "checkpoint",
         "durable_files",
         "errors",
@@ -93,7 +94,10 @@ STORE_ROOMS = {
         "scope",
         "snapshot",
         "types",
+        "upgrade_backup",
     },
+    "upgrade_backup": {"backup_layout", "durable_files", "errors", "lance", "sessions", "untrusted_names"},
+    "backup_layout": {"durable_files", "untrusted_names"},
     "sessions": {"durable_files", "errors", "untrusted_names"},
     "as_of": {"document_snapshot", "errors", "index", "lance", "log", "scope", "snapshot"},
     "scope": {"change", "document_snapshot", "errors", "index", "links", "snapshot", "types"},

@@ -199,7 +199,9 @@ async def open_memory(
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
-    provenance = Provenance(store, extraction_queue.name, extraction_queue.at_once, models.is_older_version)
+    provenance = Provenance(
+        pipeline.content_counts, extraction_queue.name, extraction_queue.at_once, models.is_older_version
+    )
     extractions = ExtractionService(
         store,
         extraction_queue,

@@ -26,6 +26,7 @@ from store.lance.schema import FORMAT
 from store.log.log_summary import summarize_log
 from store.log.store_lock import lock_owner
 from store.types import EncoderIdentity, SynonymRule
+from store.upgrade_backup import kept_until, upgrade_backups
 
 OLD_CHECKPOINT_COMMITS = 2000
 """A start applies this many commits after a checkpoint within seconds."""
@@ -120,10 +121,21 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     if clock_finding.status != "ok":
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
+    yield from map(upgrade_backup, upgrade_backups(folder))
     yield encoder_of_store(config, log.encoder)
     rule = synonym_rule(config, known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
+
+
+def upgrade_backup(place: Path) -> Finding:
+    try:
+        until = datetime.fromtimestamp(kept_until(place), UTC).date().isoformat()
+    except ValueError as error:
+        return Finding(
+            "upgrade backup", "warn", f"{place} cannot be read ({error})", "delete it, if you do not need it"
+        )
+    return Finding("upgrade backup", "ok", f"{place}: the store before an upgrade, kept until {until}")
 
 
 def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:

@@ -22,6 +22,7 @@ from daemon.config.sections import ScheduleTimes
 from daemon.observe import metrics
 from daemon.runtime.allocator import trim_heap
 from store.store import Store
+from store.upgrade_backup import remove_expired
 
 JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 """The jobs, named as their keys in `[schedule]`."""
@@ -200,6 +201,7 @@ def add_maintenance_jobs(
     def compact() -> None:
         nonlocal purged_at
         store.scopes.drop_idle()  # first, because it needs no disk space
+        remove_expired(store.folder)
         store.compact(COMPACT_FRAGMENTS)
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))

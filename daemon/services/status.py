@@ -150,7 +150,9 @@ class StatusService:
         trouble = await asyncio.to_thread(memory.trouble)
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
         languages = await asyncio.to_thread(self._languages.shares, snapshot)
-        await asyncio.to_thread(memory.provenance.count)
+        extractors, readers = await asyncio.to_thread(
+            lambda: (memory.provenance.extractors(), memory.provenance.readers())
+        )
         return counted.model_copy(
             update={
                 "rss_bytes": self._rss(),
@@ -163,8 +165,8 @@ class StatusService:
                 "encoder_advice": encoder_advice(
                     memory.encoder, snapshot.living_phrases, counted.indistinct_phrases, languages
                 ),
-                "extractors": memory.provenance.extractors,
-                "readers": memory.provenance.readers,
+                "extractors": extractors,
+                "readers": readers,
                 "encoders": [PassageShare(name=memory.encoder, passages=snapshot.living_passages)],
             }
         )

@@ -8,7 +8,7 @@ because the process ended before it wrote the row.
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,8 +75,10 @@ class CommitLog:
         encoder: EncoderIdentity,
         rule: SynonymRule | None = None,
         calibration: Calibration | None = None,
+        before_migration: Callable[[int, int, float], object] = lambda _format, _commit, _time: None,
     ) -> None:
-        """`rule` and `calibration` are written into a new log."""
+        """`rule` and `calibration` are written into a new log. `before_migration` is called with the format, number and time
+        of the last commit before the log migrates an older store; an error stops the migration."""
         self._tables = tables
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
@@ -126,7 +128,9 @@ class CommitLog:
             )
             self._check_head()
             self.rolled_back = self._roll_back()
-            self._migrate()
+            if self.format < FORMAT:
+                before_migration(self.format, self.last.seq, self.last.time)
+                self._migrate()
         else:
             self.rolled_back = []
             self.last = Commit(0, time.time())

@@ -62,6 +62,7 @@ log = structlog.get_logger()
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit with the duration of encoding and committing, in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
+WriteBatch = Callable[[Batch], CommitResult]
 
 
 class Committer:
@@ -73,15 +74,17 @@ class Committer:
         encoder: Encoder,
         extractor: PassageExtractor,
         make_batch: MakeBatch,
+        write_batch: WriteBatch,
         after_commit: AfterCommit,
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`asked_recently` returns whether queries are running."""
+        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries are running."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
         self._make_batch = make_batch
+        self._write_batch = write_batch
         self._after_commit = after_commit
         self._asked_recently = asked_recently
         self.queue = CommitQueue(limits)
@@ -219,7 +222,7 @@ class Committer:
         with timed("encode"), self._step("encode"):
             batch = await loop.run_in_executor(self.writer, with_vectors, self._store, self._encoder, batch, ahead)
         with timed("commit"), self._step("commit"):
-            committed = await _finish_even_if_cancelled(loop.run_in_executor(self.writer, self._store.commit, batch))
+            committed = await _finish_even_if_cancelled(loop.run_in_executor(self.writer, self._write_batch, batch))
         return batch, committed
 
     @contextmanager

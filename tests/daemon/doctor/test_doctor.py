@@ -113,6 +113,16 @@ def test_a_store_of_a_newer_format(configured: Configured, tmp_path: Path, monke
     bad(store(configured()), "store", "format 999", "upgrade")
 
 
+def test_a_backup_of_an_upgrade(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    backup = tmp_path / "store" / "upgrade-backup-format-3-commit-7"
+    backup.mkdir()
+    bad(store(configured()), "upgrade backup", str(backup), "cannot be read", "delete it", status="warn")
+    (backup / "backup.json").write_text(json.dumps({"made": 86_400.0}))
+    found = named(store(configured()), "upgrade backup")
+    assert (found.status, str(backup) in found.detail, "kept until 1970-02-01" in found.detail) == ("ok", True, True)
+
+
 def test_a_store_that_is_damaged(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store")
     for file in (tmp_path / "store" / "commits.lance").rglob("*.lance"):

@@ -57,6 +57,7 @@ def make_committer(store, encoder, note, **options):
         encoder,
         NothingFound(),
         lambda changes: make_batch(store, documents_by_file, changes),
+        store.commit,
         lambda changes, *_: note(changes),
         **options,
     )
