@@ -24,10 +24,7 @@ _ARCHIVES = (
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
 )
 _BINARIES = (
-    (b"\x89PNG\r\n", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"RIFF", "a sound, film or WebP file"),
+    (b"RIFF", "a sound or film file"),
     (b"ID3", "a sound file"),
     (b"OggS", "a sound or film file"),
     (b"fLaC", "a sound file"),
@@ -35,9 +32,6 @@ _BINARIES = (
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
     (b"SQLite format 3\x00", "a SQLite database"),
-    (b"II*\x00", "a TIFF image"),
-    (b"MM\x00*", "a TIFF image"),
-    (b"BM", "a bitmap image"),
     (b"\x00\x00\x01\x00", "an icon"),
     (b"PAR1", "a Parquet file"),
 )
@@ -64,7 +58,7 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     expected = BY_ENDING.get(ending)
     for each in FORMATS:
         if each.magic is not None and (
-            data.startswith(each.magic) or (each is expected and each.magic in data[:_MAGIC_WITHIN])
+            each.magic.match(data) or (each is expected and each.magic.search(data, 0, _MAGIC_WITHIN))
         ):
             return each
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):

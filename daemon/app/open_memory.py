@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import structlog
 
-from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
@@ -20,6 +19,7 @@ from daemon.config import Config
 from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import Models, calibration_for, load_encoder
 from daemon.observe.memory_use import anonymous_bytes
+from daemon.parser_pool import parser_pool
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.fresh_build import FreshBuild
@@ -141,7 +141,7 @@ async def open_memory(
 ) -> Memory:
     """Loads the model, opens the store, and builds the parts."""
     config = active.config
-    pool = WorkerPool(config.parsing.workers, config.parsing.memory_bytes, config.parsing.time_limit_s, limits=Limits())
+    pool = parser_pool(config.parsing)
     stack.push_async_callback(pool.close)
     pool.start()
     clock = StopClock(active)

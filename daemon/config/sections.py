@@ -165,6 +165,10 @@ class Passages(Section):
         return self
 
 
+LanguageName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{1,30}(/[A-Za-z][A-Za-z0-9_]{1,30})?$")]
+"""The name of a file of Tesseract's, such as `deu`, `chi_sim`, `script/Latin`."""
+
+
 class Parsing(Section):
     workers: Annotated[int, Field(ge=1, le=256)] = 2
     """Processes that read documents."""
@@ -172,6 +176,10 @@ class Parsing(Section):
     """A document that takes longer fails, alone."""
     memory_bytes: Bytes = 1024 * MiB
     """A document that takes more memory than this fails, alone."""
+    ocr: Literal["auto", "off"] = "auto"
+    """Whether pages without a text layer and pictures are read by OCR, if Tesseract is installed."""
+    ocr_languages: Annotated[tuple[LanguageName, ...], Field(max_length=16)] = ()
+    """Tesseract's names of languages. Empty: all installed ones, or English if more than four are installed."""
 
 
 class OpenIE(Section):

@@ -31,8 +31,8 @@ class DocumentFormat:
     """MIME types of e-mail attachments in this format, the registered one first."""
     parser: str | None
     """Path `module.function` below this folder of a `Parser`. None if the file contains several documents, see `parse_file`."""
-    magic: bytes | None = None
-    """First bytes of its content. A file that begins with them has this format, whatever its name."""
+    magic: re.Pattern[bytes] | None = None
+    """Matches the first bytes of its content. A file that begins with them has this format, whatever its name."""
     zip_part: str | None = None
     """Prefix of a part's name that occurs only in zip archives of this format."""
     ole_stream: str | None = None

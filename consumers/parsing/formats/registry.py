@@ -131,8 +131,18 @@ FORMATS = (
         ("pdf",),
         ("application/pdf",),
         "pdf.document.parse_pdf",
-        magic=b"%PDF-",
+        magic=re.compile(rb"%PDF-"),
         libraries=("pypdfium2",),
+    ),
+    DocumentFormat(
+        "picture",
+        "pictures",
+        "The text in scans, photographs and screenshots, read by OCR if Tesseract is installed.",
+        ("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp"),
+        ("image/png", "image/jpeg", "image/tiff", "image/bmp", "image/gif", "image/webp"),
+        "picture.parse_picture",
+        magic=re.compile(rb"\x89PNG\r\n|\xff\xd8\xff|II\*\0|MM\0\*|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0\0\0\0", re.DOTALL),
+        libraries=("PIL",),
     ),
     DocumentFormat(
         "docx",
@@ -196,7 +206,7 @@ FORMATS = (
         ("rtf",),
         ("application/rtf", "text/rtf"),
         "office.rtf.parse_rtf",
-        magic=b"{\\rtf",
+        magic=re.compile(rb"\{\\rtf"),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -298,7 +308,7 @@ FORMATS = (
         ("gz",),
         ("application/gzip",),
         None,
-        magic=b"\x1f\x8b",
+        magic=re.compile(rb"\x1f\x8b"),
     ),
 )
 
