@@ -14,7 +14,12 @@ _SENTENCES = (
     "The keeper writes down the wind, the height of the water and the names of passing ships.",
     "In March the northern channel is closed to ships that draw more than seven metres.",
 )
-_ROWS = (("Lamp", "Oil", "Keeper"), ("North pier", "41 litres", "Voss"), ("South pier", "38 litres", "Teal"), ("Quay", "12 litres", "Amber"))
+_ROWS = (
+    ("Lamp", "Oil", "Keeper"),
+    ("North pier", "41 litres", "Voss"),
+    ("South pier", "38 litres", "Teal"),
+    ("Quay", "12 litres", "Amber"),
+)
 _PAGE = (8.27, 11.69)
 """A4, in inches."""
 
@@ -81,7 +86,7 @@ def _write(image: Image.Image, dpi: int, lines: list[tuple[float, str]], top: fl
 
 
 def _columns(dpi: int) -> ScannedPage:
-    image, lines = _blank(dpi), _flowed(dpi, 2.9)
+    image, lines = _blank(dpi), 3 * _flowed(dpi, 2.9)
     half = (len(lines) + 1) // 2
     _write(image, dpi, [(0.9, line) for line in lines[:half]])
     _write(image, dpi, [(4.4, line) for line in lines[half:]])

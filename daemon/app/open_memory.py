@@ -15,6 +15,7 @@ from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
 from daemon.app.index_settings import check_passage_prefix, cut_files_anew
+from daemon.app.program_watch import ProgramWatch
 from daemon.config import Config
 from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import Models, calibration_for, load_encoder
@@ -179,6 +180,8 @@ async def open_memory(
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
     await asyncio.to_thread(cut_files_anew, store, split)
+    programs = ProgramWatch(store, pool, config.parsing)
+    await asyncio.to_thread(programs.check_at_start)
     await asyncio.to_thread(check_passage_prefix, store, encoder)
     reader = DocumentReader(pool, split)
     pipeline = Pipeline(
@@ -230,6 +233,7 @@ async def open_memory(
         config.store.keep_versions,
         rescans=[source.rescan for source in sources],
         retry_due=documents.retry_due,
+        check_programs=lambda: programs.check(documents.read_again),
         expire_sessions=sessions.sweep,
     )
     backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)

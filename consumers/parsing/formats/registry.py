@@ -151,7 +151,7 @@ FORMATS = (
         ("docx", "docm", "dotx"),
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
         "office.word.parse_docx",
-        zip_part="word/",
+        zip_parts=("word/",),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -161,8 +161,19 @@ FORMATS = (
         ("pptx", "pptm", "ppsx", "potx"),
         ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
         "office.slides.parse_pptx",
-        zip_part="ppt/",
+        zip_parts=("ppt/",),
         libraries=("lxml",),
+    ),
+    DocumentFormat(
+        "converted",
+        "old office files",
+        "Word and PowerPoint until 2003, Visio, Publisher and Pages, converted by LibreOffice if it is installed.",
+        ("doc", "dot", "ppt", "pps", "pot", "vsd", "vsdx", "pub", "pages"),
+        ("application/msword", "application/vnd.ms-powerpoint", "application/vnd.visio", "application/vnd.apple.pages"),
+        "office.converted.parse_converted",
+        zip_parts=("Index/Document.iwa", "visio/document.xml"),
+        ole_streams=("WordDocument", "PowerPoint Document", "VisioDocument", "Quill"),
+        libraries=("olefile", "lxml", "pypdfium2"),
     ),
     DocumentFormat(
         "xls",
@@ -171,8 +182,8 @@ FORMATS = (
         ("xls", "xlsb", "xlt"),
         ("application/vnd.ms-excel", "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
         "office.binary_sheets.parse_binary_sheets",
-        zip_part="xl/workbook.bin",
-        ole_stream="Workbook",
+        zip_parts=("xl/workbook.bin",),
+        ole_streams=("Workbook",),
         libraries=("python_calamine", "olefile", "lxml"),
     ),
     DocumentFormat(
@@ -182,7 +193,7 @@ FORMATS = (
         ("xlsx", "xlsm", "xltx"),
         ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
         "office.sheets.parse_xlsx",
-        zip_part="xl/",
+        zip_parts=("xl/",),
         libraries=("openpyxl", "lxml"),
     ),
     DocumentFormat(
@@ -196,7 +207,7 @@ FORMATS = (
             "application/vnd.oasis.opendocument.presentation",
         ),
         "office.opendocument.parse_opendocument",
-        zip_part="content.xml",
+        zip_parts=("content.xml",),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -216,7 +227,7 @@ FORMATS = (
         ("epub",),
         ("application/epub+zip",),
         "epub.parse_epub",
-        zip_part="META-INF/container.xml",
+        zip_parts=("META-INF/container.xml",),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -282,7 +293,7 @@ FORMATS = (
         ("msg", "oft"),
         ("application/vnd.ms-outlook",),
         "mail.outlook.parse_msg",
-        ole_stream="__properties_version1.0",
+        ole_streams=("__properties_version1.0",),
         libraries=("olefile", "compressed_rtf", "lxml"),
     ),
     DocumentFormat(

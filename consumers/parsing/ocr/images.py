@@ -4,6 +4,8 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
+from consumers.parsing.ocr.ruling_lines import without_ruling_lines
+
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
 """Pillow's decoders that may run; others call external programs or are hardly used."""
 _MOST_PIXELS = 60_000_000
@@ -49,7 +51,7 @@ def frame_of(data: bytes, number: int) -> bytes:
 
 
 def for_recognition(data: bytes) -> bytes:
-    """Return a picture in shades of grey, as PGM. Raises PictureError."""
+    """Return a picture in shades of grey without ruling lines, as PGM. Raises PictureError."""
     image = _opened(data)
     _refuse_large(image)
     try:
@@ -62,7 +64,7 @@ def for_recognition(data: bytes) -> bytes:
         if grey.width * grey.height < _SMALL_PIXELS:
             grey = grey.resize((grey.width * _ENLARGED, grey.height * _ENLARGED), Image.Resampling.LANCZOS)
         out = BytesIO()
-        grey.save(out, "PPM")
+        without_ruling_lines(grey).save(out, "PPM")
     except MemoryError:
         raise
     except Exception as error:  # as above

@@ -8,7 +8,7 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.ocr.images import PictureError, for_recognition, may_have_text
-from consumers.parsing.ocr.tesseract import Paragraph, recognise
+from consumers.parsing.ocr.tesseract import Paragraph, mean_confidence, recognise
 from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
 from consumers.parsing.programs.run import ProgramFailed
 from consumers.splitting import ParsedText, Picture, TextBlock
@@ -54,12 +54,10 @@ class TextRecognition:
 
     def _read(self, parsed: ParsedText, omissions: Omissions) -> ParsedText:
         found = []
-        confidences: list[tuple[float, int]] = []
         for picture, paragraphs in self._recognised(parsed, omissions):
             certain = [each for each in paragraphs if each.is_certain]
             if certain:
                 found.append((picture, certain))
-                confidences += [(each.confidence, len(each.text)) for each in certain]
             else:
                 _report_unread(picture, omissions)
             for each in paragraphs:
@@ -76,7 +74,7 @@ class TextRecognition:
                 _code(parsed),
             )
         if found:
-            mean = sum(value * letters for value, letters in confidences) / sum(letters for _, letters in confidences)
+            mean = mean_confidence([each for _, certain in found for each in certain])
             identity = self._limits.programs[OCR].identity
             omissions.add(OmissionKind.RECOGNISED, f"{identity}, mean confidence {mean:.0f} %", len(found))
         return replace(parsed, blocks=tuple(blocks), pictures=())

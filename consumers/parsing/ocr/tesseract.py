@@ -1,6 +1,6 @@
 """Recognises the text of one picture with Tesseract, and estimates how certain it is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -12,8 +12,10 @@ from consumers.parsing.programs.run import run_program
 
 LEAST_CONFIDENCE = 50.0
 """Minimum mean confidence of a paragraph, in percent. Below it, shapes were mistaken for letters."""
-_SEGMENTATION = "1"
-"""Tesseract's automatic page segmentation with detection of orientation: it turns a page that lies on its side."""
+UNCERTAIN = 70.0
+"""Below this mean confidence of a page, in percent, it is read again as a page that may lie on its side."""
+_UPRIGHT, _TURNED = "3", "1"
+"""Tesseract's automatic page segmentation, without and with detection of the orientation, which errs on pages of few words."""
 NICENESS = 19
 _LEVEL, _BLOCK, _PARAGRAPH, _LINE, _CONFIDENCE, _TEXT = 0, 2, 3, 4, 10, 11
 _WORD = "5"
@@ -33,13 +35,24 @@ class Paragraph:
 
 def recognise(image: bytes, limits: Limits, waiting: Callable[[], None]) -> list[Paragraph]:
     """Return the paragraphs of a PNM or PNG image in reading order. Calls `waiting` every few seconds. Raises ProgramFailed."""
+    found = _read(image, limits, waiting, _UPRIGHT)
+    if mean_confidence(found) >= UNCERTAIN:
+        return found
+    return max(found, _read(image, limits, waiting, _TURNED), key=mean_confidence)
+
+
+def mean_confidence(paragraphs: Sequence[Paragraph]) -> float:
+    """Return the mean confidence over all letters, in percent; 0 if there are none."""
+    letters = sum(len(each.text) for each in paragraphs)
+    return sum(each.confidence * len(each.text) for each in paragraphs) / letters if letters else 0.0
+
+
+def _read(image: bytes, limits: Limits, waiting: Callable[[], None], segmentation: str) -> list[Paragraph]:
     program = limits.programs[OCR]
-    command = [program.path, "stdin", "stdout", "-l", "+".join(program.languages), "--psm", _SEGMENTATION, "tsv"]
+    command = [program.path, "stdin", "stdout", "-l", "+".join(program.languages), "--psm", segmentation, "tsv"]
     # One thread: Tesseract is faster so, and its result does not depend on the machine's load.
     environment = {"OMP_THREAD_LIMIT": "1"}
-    output = run_program(
-        command, limits, data=image, environment=environment, niceness=NICENESS, waiting=waiting
-    )
+    output = run_program(command, limits, data=image, environment=environment, niceness=NICENESS, waiting=waiting)
     return list(_paragraphs(output.decode("utf-8", "replace")))
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic
@@ -41,7 +42,6 @@ def run_program(
     as long on a busy machine; otherwise, it may take no longer.
     """
     name = os.path.basename(command[0])  # noqa: PTH119
-    passed_on = {key: os.environ[key] for key in ("PATH", "LD_LIBRARY_PATH") if key in os.environ}
     prepare = partial(
         confine,
         [os.fsencode(path) for path in readable],
@@ -50,26 +50,31 @@ def run_program(
         limits.program_seconds,
         niceness,
     )
-    try:
-        process = subprocess.Popen(  # noqa: S603
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder or "/",
-            env={**passed_on, "LC_ALL": "C.UTF-8", **(environment or {})},
-            preexec_fn=prepare,  # safe: the parsing process has one thread
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise ProgramFailed(f"{name} could not be started ({error})") from error
+    passed_on = {key: os.environ[key] for key in ("PATH", "LD_LIBRARY_PATH") if key in os.environ}
     until = monotonic() + limits.program_seconds * (1 if waiting is None else _PATIENCE)
-    with process:
+    # A file, because `communicate` does not go on writing to a pipe after its timeout.
+    with tempfile.TemporaryFile(prefix="hippod-") as given:
+        given.write(data)
+        given.seek(0)
         try:
-            output, errors = _output_of(process, data, until, waiting or (lambda: None))
-        except subprocess.TimeoutExpired:
-            raise ProgramFailed(f"{name} took too long") from None
-        finally:
-            process.kill()
+            process = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder or "/",
+                env={**passed_on, "LC_ALL": "C.UTF-8", **(environment or {})},
+                preexec_fn=prepare,  # safe: the parsing process has one thread
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ProgramFailed(f"{name} could not be started ({error})") from error
+        with process:
+            try:
+                output, errors = _output_of(process, until, waiting or (lambda: None))
+            except subprocess.TimeoutExpired:
+                raise ProgramFailed(f"{name} took too long") from None
+            finally:
+                process.kill()
     if process.returncode == -signal.SIGXCPU:
         raise ProgramFailed(f"{name} took more than {limits.program_seconds:g} s of processor time")
     if process.returncode:
@@ -79,16 +84,12 @@ def run_program(
     return output
 
 
-def _output_of(
-    process: subprocess.Popen[bytes], data: bytes, until: float, waiting: Callable[[], None]
-) -> tuple[bytes, bytes]:
+def _output_of(process: subprocess.Popen[bytes], until: float, waiting: Callable[[], None]) -> tuple[bytes, bytes]:
     """Return what the program writes to its output and its errors. Raises TimeoutExpired at `until` (monotonic)."""
-    given: bytes | None = data
     while True:
         try:
-            return process.communicate(given, max(min(_WAIT_SECONDS, until - monotonic()), 0))
+            return process.communicate(timeout=max(min(_WAIT_SECONDS, until - monotonic()), 0))
         except subprocess.TimeoutExpired:
             if monotonic() >= until:
                 raise
-            given = None  # the input that was not written yet is remembered
             waiting()

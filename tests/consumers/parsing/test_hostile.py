@@ -75,7 +75,7 @@ SKIPPED = [
     ("nested.zip", archive({"a.zip": archive({"b.zip": archive({"c.txt": "x"})})}), "a zip archive; unpack it"),
     ("pack.tar", tar(), "a tar archive; unpack it"),
     ("pack.tgz", gzip.compress(b"x" * 1000), "a gzip archive; unpack it"),
-    ("old.doc", outlook({"WordDocument": noise(2000)}), "save it as .docx"),
+    ("old.doc", outlook({"WordDocument": noise(2000)}), "install the packages libreoffice-writer-nogui"),
     ("locked.docx", outlook({"EncryptedPackage": noise(2000)}), "without a password"),
     ("locked.pdf", pdf([flowed(["x"])], encrypt=True), "protected by a password"),
     ("scan.pdf", pdf([[], []]), "no text layer"),

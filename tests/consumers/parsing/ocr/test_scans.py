@@ -20,7 +20,7 @@ PAGES = scanned_pages()
 
 
 @pytest.fixture(scope="module")
-def read():  # noqa: ANN201 - a document
+def read():
     """The document of a scan with a page of each kind, in a TIFF file: one run of the program for each page."""
     limits = Limits(ocr="now", programs=find_programs("auto", ("eng",)), program_seconds=120)
     with pytest.MonkeyPatch.context() as patch:
