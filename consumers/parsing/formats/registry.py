@@ -297,6 +297,16 @@ FORMATS = (
         libraries=("olefile", "compressed_rtf", "lxml"),
     ),
     DocumentFormat(
+        "tnef",
+        "winmail.dat",
+        "The body of a message that Outlook sent. Its attached files are documents of their own.",
+        ("tnef",),
+        ("application/ms-tnef", "application/vnd.ms-tnef"),
+        "mail.tnef.parse_tnef",
+        magic=re.compile(rb"\x78\x9f\x3e\x22"),
+        libraries=("compressed_rtf", "lxml"),
+    ),
+    DocumentFormat(
         "json",
         "JSON",
         "A document, a list of documents, a HippoRAG corpus, or a chat export: one document for each conversation and day.",
