@@ -165,10 +165,6 @@ class Passages(Section):
         return self
 
 
-LanguageName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{1,30}(/[A-Za-z][A-Za-z0-9_]{1,30})?$")]
-"""The name of a file of Tesseract's, such as `deu`, `chi_sim`, `script/Latin`."""
-
-
 class Parsing(Section):
     workers: Annotated[int, Field(ge=1, le=256)] = 2
     """Processes that read documents."""
@@ -178,8 +174,14 @@ class Parsing(Section):
     """A document that takes more memory than this fails, alone."""
     ocr: Literal["auto", "off"] = "auto"
     """Whether pages without a text layer and pictures are read by OCR, if Tesseract is installed."""
-    ocr_languages: Annotated[tuple[LanguageName, ...], Field(max_length=16)] = ()
+    ocr_languages: OptionalNames = ()
     """Tesseract's names of languages. Empty: all installed ones, or English if more than four are installed."""
+
+    @model_validator(mode="after")
+    def _languages_are_names(self) -> Self:
+        if not all(re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z0-9_]{1,40}", name) for name in self.ocr_languages):
+            raise at("ocr_languages", 'Tesseract\'s names of languages, such as ["eng", "deu"]')
+        return self
 
 
 class OpenIE(Section):

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.ocr.images import PictureError, for_recognition, may_have_text
 from consumers.parsing.ocr.tesseract import Paragraph, mean_confidence, recognise
 from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
@@ -34,7 +34,7 @@ class TextRecognition:
     def with_recognised_text(self, parsed: ParsedText, omissions: Omissions) -> ParsedText:
         """Return the document with the text of its pictures. Reports pictures that are not read, and how well others were.
 
-        Raises AwaitsRecognition, or NotADocument if the document has no text and its pictures cannot be read.
+        Raises AwaitsRecognition, or NotADocument or Unreadable if the document has no text and its pictures cannot be read.
         """
         if not parsed.pictures:
             return parsed
@@ -99,7 +99,10 @@ class TextRecognition:
             except PictureError:
                 yield picture, []
             except ProgramFailed as error:
-                omissions.add(OmissionKind.OTHER, f"{picture.name or 'a picture'}, because {error}")
+                if not parsed.blocks and len(parsed.pictures) == 1:
+                    raise Unreadable(f"OCR failed: {error}; retry it, or exclude it", FailureCode.CRASH) from error
+                where = picture.name or (f"page {picture.page}" if picture.page else "a picture")
+                omissions.add(OmissionKind.OTHER, f"{where}, because OCR failed: {error}")
                 yield picture, []
 
 

@@ -6,11 +6,12 @@ from PIL import Image
 
 _DARK = 160
 """Grey values below this are ink."""
-_SHARE = 15
-"""A line is longer than the width (or height) of the page divided by this. No stroke of a letter is so long."""
-_SHORTEST = 60
+_SHARE, _SHORTEST = 15, 60
+"""A line is at least as long as the longer side of the page divided by this, and as this number of pixels."""
+_SLENDER = 16
+"""A line is thinner than the shortest line's length divided by this. Strokes of large letters are thicker."""
 _MOST_PIXELS = 24_000_000
-"""Larger pictures stay as they are, because this takes nine bytes per pixel."""
+"""Larger pictures stay as they are, because this takes ten bytes per pixel."""
 
 
 def without_ruling_lines(image: Image.Image) -> Image.Image:
@@ -25,14 +26,20 @@ def without_ruling_lines(image: Image.Image) -> Image.Image:
 
 
 def _lines(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the pixels of rows of ink that are longer than the limit, and those beside them, which are grey."""
-    length = max(ink.shape[1] // _SHARE, _SHORTEST)
-    if length >= ink.shape[1]:
+    """Return the pixels of long, thin, horizontal lines, and the pixels above and below them, which are grey."""
+    length = max(max(ink.shape) // _SHARE, _SHORTEST)
+    lines = _runs(ink, length)
+    lines &= ~_runs(lines.T, length // _SLENDER).T
+    lines[1:] |= lines[:-1]
+    lines[:-1] |= lines[1:]
+    return lines
+
+
+def _runs(ink: NDArray[np.bool_], length: int) -> NDArray[np.bool_]:
+    """Return the pixels that belong to a horizontal run of at least `length` pixels of ink."""
+    if length > ink.shape[1]:
         return np.zeros_like(ink)
     inside = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)
     begins = (inside[:, length:] - inside[:, :-length]) == length
     covered = np.cumsum(np.pad(begins, ((0, 0), (length, length))), axis=1, dtype=np.int32)
-    lines = (covered[:, length:] - covered[:, :-length])[:, : ink.shape[1]] > 0
-    lines[1:] |= lines[:-1]
-    lines[:-1] |= lines[1:]
-    return lines
+    return (covered[:, length:] - covered[:, :-length])[:, : ink.shape[1]] > 0
