@@ -17,9 +17,9 @@ ROOMS = {
 
 DAEMON_ROOMS = {
     "backfill_main": {"backfill", "config", "observe"},
-    "backfill": {"config", "fleet", "model_factory", "pipeline", "workers"},
+    "backfill": {"config", "fleet", "model_factory", "parser_pool", "pipeline", "workers"},
     "worker_main": {"api", "config", "config_types", "fleet", "observe", "runtime"},
-    "fleet": {"api", "config", "model_factory", "observe", "pipeline", "runtime", "sources", "workers"},
+    "fleet": {"api", "config", "model_factory", "observe", "parser_pool", "pipeline", "runtime", "sources", "workers"},
     "main": {"api", "app", "config", "config_types", "doctor", "observe", "runtime"},
     "app": {
         "api",
@@ -29,6 +29,7 @@ DAEMON_ROOMS = {
         "model_factory",
         "observe",
         "page",
+        "parser_pool",
         "pipeline",
         "runtime",
         "services",
@@ -37,6 +38,7 @@ DAEMON_ROOMS = {
     },
     "doctor": {"config", "config_types", "contract", "fleet", "model_settings", "runtime", "sources"},
     "model_factory": {"config", "model_settings", "observe", "pipeline", "workers"},
+    "parser_pool": {"config", "workers"},
     "model_settings": {"config", "observe"},
     "runtime": {"api", "config", "config_types", "contract", "observe", "pipeline"},
     "services": {"config_types", "contract", "errors", "observe", "pipeline", "sources"},

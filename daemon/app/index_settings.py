@@ -4,7 +4,8 @@ The files of followed folders are cut anew after a change of `[passages]`. Anoth
 because vectors of texts with different prefixes cannot be compared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import structlog
 
@@ -29,13 +30,19 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
     kept = store.positions.get(PASSAGES_KEY, {"max_tokens": default.max_tokens, "min_tokens": default.min_tokens})
     if wanted == kept:
         return
-    files = {
+    files = mark_unread(store, store.positions, {PASSAGES_KEY: wanted})
+    log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
+
+
+def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any]) -> int:
+    """Marks `files` as not read, and keeps `settings`, in one commit. Returns how many of them are followed files."""
+    found = {
         key: {**position, "reader": None}
-        for key, position in store.positions.items()
-        if isinstance(position, Mapping) and "reader" in position
+        for key in files
+        if isinstance(position := store.positions.get(key), Mapping) and "reader" in position
     }
-    store.commit(Batch(positions={**files, PASSAGES_KEY: wanted}))
-    log.info("passages_cut_anew", files=len(files), max_tokens=split.max_tokens, min_tokens=split.min_tokens)
+    store.commit(Batch(positions={**found, **settings}))
+    return len(found)
 
 
 def check_passage_prefix(store: Store, encoder: Encoder) -> None:

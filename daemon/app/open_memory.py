@@ -11,15 +11,16 @@ from typing import TypeVar
 
 import structlog
 
-from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
 from daemon.app.index_settings import check_passage_prefix, cut_files_anew
+from daemon.app.program_watch import ProgramWatch
 from daemon.config import Config
 from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import Models, calibration_for, load_encoder
 from daemon.observe.memory_use import anonymous_bytes
+from daemon.parser_pool import parser_pool
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
 from daemon.pipeline.parse_task import DocumentReader
@@ -135,7 +136,7 @@ async def open_memory(
 ) -> Memory:
     """Loads the model, opens the store, and builds the parts."""
     config = active.config
-    pool = WorkerPool(config.parsing.workers, config.parsing.memory_bytes, config.parsing.time_limit_s, limits=Limits())
+    pool = parser_pool(config.parsing)
     stack.push_async_callback(pool.close)
     pool.start()
     clock = StopClock(active)
@@ -173,6 +174,8 @@ async def open_memory(
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
     await asyncio.to_thread(cut_files_anew, store, split)
+    programs = ProgramWatch(store, pool, config.parsing)
+    await asyncio.to_thread(programs.check_at_start)
     await asyncio.to_thread(check_passage_prefix, store, encoder)
     reader = DocumentReader(pool, split)
     pipeline = Pipeline(
@@ -226,6 +229,7 @@ async def open_memory(
         config.store.keep_versions,
         rescans=[source.rescan for source in sources],
         retry_due=documents.retry_due,
+        check_programs=lambda: programs.check(documents.read_again),
         expire_sessions=sessions.sweep,
     )
     backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)

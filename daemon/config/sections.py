@@ -173,6 +173,16 @@ class Parsing(Section):
     """Time limit for parsing a document; only that document fails."""
     memory_bytes: Bytes = 1024 * MiB
     """Memory limit for parsing a document; only that document fails."""
+    ocr: Literal["auto", "off"] = "auto"
+    """Whether pages without a text layer and pictures are read by OCR, if Tesseract is installed."""
+    ocr_languages: OptionalNames = ()
+    """Tesseract's names of languages. Empty: all installed ones, or English if more than four are installed."""
+
+    @model_validator(mode="after")
+    def _languages_are_names(self) -> Self:
+        if not all(re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z0-9_]{1,40}", name) for name in self.ocr_languages):
+            raise at("ocr_languages", 'Tesseract\'s names of languages, such as ["eng", "deu"]')
+        return self
 
 
 class OpenIE(Section):

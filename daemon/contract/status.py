@@ -176,6 +176,16 @@ class ReaderShare(Response):
     documents: int
 
 
+PROGRAM_OF_REASON = {
+    "needs Tesseract": ("Tesseract", "tesseract-ocr"),
+    "needs LibreOffice": (
+        "LibreOffice",
+        "libreoffice-writer-nogui libreoffice-impress-nogui libreoffice-draw-nogui",
+    ),
+}
+"""The program that skipped documents wait for, and its Debian packages, by the reason in `Status.skipped`."""
+
+
 class Status(Response):
     """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
     `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if

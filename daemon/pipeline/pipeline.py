@@ -112,6 +112,7 @@ class Pipeline:
         self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
         self._tasks.append(asyncio.create_task(self.reading.run_starved(), name="read starved"))
         self._tasks.append(asyncio.create_task(self.reading.run_slow(), name="read slow"))
+        self._tasks.append(asyncio.create_task(self.reading.run_ocr(), name="read pictures"))
         self._tasks.append(asyncio.create_task(self.reading.run_freeing(), name="read freeing"))
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 

@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -189,11 +189,13 @@ def add_maintenance_jobs(
     keep_versions_s: float,
     rescans: Sequence[Callable[[], None]],
     retry_due: Callable[[float], object],
+    check_programs: Callable[[], Coroutine[Any, Any, None]],
     expire_sessions: Callable[[], None],
 ) -> None:
     """Adds the jobs of `[schedule]`. Call it on the event loop.
 
-    `retry_due` is called on the event loop with the present time (Unix seconds); the other jobs run in the scheduler's threads.
+    `retry_due` is called on the event loop with the present time (Unix seconds), and `check_programs` runs there; the other
+    jobs run in the scheduler's threads.
     """
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
@@ -222,6 +224,7 @@ def add_maintenance_jobs(
 
     def retry() -> None:
         loop.call_soon_threadsafe(retry_due, time.time())
+        asyncio.run_coroutine_threadsafe(check_programs(), loop)
 
     scheduler.add("compact", compact)
     scheduler.add("snapshot", snapshot)
