@@ -29,6 +29,7 @@ from daemon.config_types.values import (
     OptionalText,
     Seconds,
     optional_number,
+    or_none,
 )
 from daemon.config_types.values import Size as Bytes
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
@@ -218,11 +219,27 @@ class Judge(ModelServer):
     """The model that judges answers. What it does not set is as in `[llm]`; the key is not, if the server is another."""
 
 
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _price(value: Any) -> Any:
+    value = or_none(value)
+    if value is not None and (not isinstance(value, list | tuple) or len(value) != 2):
+        raise ValueError("the prices of a million prompt tokens and a million completion tokens, such as [0.15, 0.6]")
+    return value
+
+
 class LLM(ModelServer):
     timeout_s: Seconds = 60.0
     max_retries: Annotated[int, Field(ge=0, le=100)] = 5
     prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
     """A folder of prompts that replace hippod's own, each a file NAME.txt."""
+    price_per_million: Annotated[tuple[Price, Price] | None, BeforeValidator(_price)] = None
+    """Money for a million prompt tokens and a million completion tokens, in any currency."""
+    budget_tokens_per_day: Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(or_none)] = None
+    """Prompt and completion tokens of a UTC day after which extraction pauses until the next day."""
+    budget_money_per_day: Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(or_none)] = None
+    """The same in money."""
     judge: Judge = Field(default_factory=Judge)
 
 

@@ -71,6 +71,7 @@ ELSEWHERE = {
     "examples/langchain_retriever.py",
     "examples/llamaindex_retriever.py",
     "tests/examples/retriever_run.py",
+    "tests/memory/llm/servers/gguf_tokens.py",
     "tests/memory/llm/servers/random_gguf.py",
     "tests/memory/llm/servers/random_transformers.py",
 }

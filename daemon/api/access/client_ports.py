@@ -25,6 +25,7 @@ from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import NO_RETRIEVAL, ExportFormat
+from daemon.contract.costs import CostsRequest, CostsResponse
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -59,6 +60,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
         extractions=_Extractions(),
         graphs=_Graphs(client, ports.graphs),
         sessions=_Sessions(client, ports.sessions),
+        costs=_Costs(),
         overviews=_Overviews(client, ports.overviews),
         asks=None if ports.asks is None else _Asks(client, ports.asks),
         judge=ports.judge,  # it does not read the memory
@@ -70,6 +72,11 @@ def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
     if client.labels is None:
         return ports
     return StartupPorts(_Status(client, ports.status), _Events(client.labels, ports.events, ports.sees), ports.sees)
+
+
+class _Costs:
+    async def costs(self, _request: CostsRequest) -> CostsResponse:
+        raise Forbidden(WHOLE_ONLY)
 
 
 class _Extractions:

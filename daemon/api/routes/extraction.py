@@ -1,4 +1,4 @@
-"""`POST /v1/reextract`, `POST /v1/backfill` and `GET /v1/extraction`."""
+"""`POST /v1/reextract`, `POST /v1/backfill`, `GET /v1/extraction` and `GET /v1/costs`."""
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -7,8 +7,9 @@ from starlette.responses import Response
 from daemon.api import responses
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
-from daemon.api.openapi import json_body, problems
-from daemon.api.validation import read_model
+from daemon.api.openapi import json_body, problems, query_parameters
+from daemon.api.validation import read_model, read_query_string
+from daemon.contract.costs import CostsRequest, CostsResponse
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse, ReextractRequest
 
@@ -46,3 +47,15 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     @needs(Need.ADMIN)
     async def extraction(request: Request) -> Response:
         return responses.json_response(await (await context.memory(request)).extractions.status())
+
+    @app.get(
+        Route.COSTS,
+        response_model=CostsResponse,
+        responses=problems(422, 503),
+        openapi_extra=query_parameters(CostsRequest),
+        summary="Tokens and money of model calls, by day, source and purpose",
+    )
+    @needs(Need.ADMIN)
+    async def costs(request: Request) -> Response:
+        wanted = read_query_string(request, CostsRequest)
+        return responses.json_response(await (await context.memory(request)).costs.costs(wanted))
