@@ -223,10 +223,11 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 def _price(value: Any) -> Any:
-    value = or_none(value)
-    if value is not None and (not isinstance(value, list | tuple) or len(value) != 2):
+    if (value := or_none(value)) is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError("the prices of a million prompt tokens and a million completion tokens, such as [0.15, 0.6]")
-    return value
+    return tuple(value)
 
 
 class LLM(ModelServer):

@@ -4,6 +4,7 @@ import signal
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def paid(server: ModelServer) -> Counter[str]:
 def test_cost_is_known_before_it_is_spent_and_a_budget_limits_it(server: ModelServer, tmp_path: Path) -> None:
     llm = {"base_url": server.url, "model": "m", "price_per_million": PRICE}
     daemon = Daemon(tmp_path, llm=llm, openie={"backend": "llm", "concurrency": 1})
-    with daemon:
+    with closing(daemon):
         for file in range(FILES):
             daemon.write(f"{file}.md", f"# Light {file}\n\nAda Kerr built light number {file} on Orrey.\n")
 
@@ -55,10 +56,11 @@ def test_cost_is_known_before_it_is_spent_and_a_budget_limits_it(server: ModelSe
         # The sample is not paid for again, and the budget of its day includes it. It is used up: nothing more is read.
         set_llm(daemon, budget_tokens_per_day=1)
         daemon.start()
-        waiting = until(lambda: daemon.status().get("extraction", {}).get("waiting_for"), "extraction waits for the budget")
+        waiting = until(
+            lambda: daemon.status().get("extraction", {}).get("waiting_for"), "extraction waits for the budget"
+        )
         assert "budget_tokens_per_day" in waiting
         assert hippod(tmp_path, "--config", str(daemon.config), "--estimate").code == 3
-        assert daemon.ask("POST", "/v1/query", json={"query": "Who built light 3?", "filter": "llm"})["passages"]
         assert daemon.ctl_json("reextract", "--dry-run")["passages"] >= 0
         assert sum(paid(server).values()) == 20
         assert daemon.metric("hippod_budget_used_up") == 1
@@ -68,6 +70,12 @@ def test_cost_is_known_before_it_is_spent_and_a_budget_limits_it(server: ModelSe
         daemon.signal(signal.SIGHUP)
         daemon.wait()
         assert set(paid(server).values()) == {1} and len(paid(server)) == 2 * FILES
+
+        # Queries continue without a budget, and count.
+        set_llm(daemon, budget_tokens_per_day=1)
+        daemon.signal(signal.SIGHUP)
+        until(lambda: len(daemon.events("reloaded")) == 2, "the budget is applied")
+        assert daemon.ask("POST", "/v1/query", json={"query": "Who built light 3?", "filter": "llm"})["passages"]
 
         costs = daemon.ctl_json("costs")["costs"]
         by_purpose = {each["purpose"]: each for each in costs}
@@ -88,10 +96,12 @@ def test_cost_is_known_before_it_is_spent_and_a_budget_limits_it(server: ModelSe
         assert "triples" in shown and "total" in shown
 
 
-def test_reextract_with_another_model_estimates_from_a_sample_that_it_keeps(server: ModelServer, tmp_path: Path) -> None:
+def test_reextract_with_another_model_estimates_from_a_sample_that_it_keeps(
+    server: ModelServer, tmp_path: Path
+) -> None:
     llm = {"base_url": server.url, "model": "old", "price_per_million": PRICE}
     daemon = Daemon(tmp_path, folders=(), llm=llm, openie={"backend": "llm"})
-    with daemon:
+    with closing(daemon):
         daemon.start()
         daemon.add(*({"id": str(n), "text": f"Ada Kerr built light number {n} on Orrey."} for n in range(FILES)))
         daemon.wait()

@@ -14,7 +14,9 @@ from tests.e2e.real_hippod import until
 
 PYTHON = os.environ.get("HIPPOD_LLAMA_PYTHON")
 """Python of the environment that contains the server."""
-needs_llama_cpp = pytest.mark.skipif(PYTHON is None, reason="llama-cpp-python[server] is not installed: make test-servers")
+needs_llama_cpp = pytest.mark.skipif(
+    PYTHON is None, reason="llama-cpp-python[server] is not installed: make test-servers"
+)
 
 
 @contextmanager

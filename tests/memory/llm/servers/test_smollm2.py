@@ -164,11 +164,16 @@ def test_a_server_of_a_few_tokens_a_second_is_waited_for(url):
 
 @pytest.mark.daemon
 def test_a_daemon_extracts_answers_and_evaluates_with_it(url, tmp_path, capsys):
-    llm = {"base_url": url, "model": "smollm2", "timeout_s": ANSWER_S, "max_retries": 1, "price_per_million": [1.0, 2.0]}
+    llm = {
+        "base_url": url,
+        "model": "smollm2",
+        "timeout_s": ANSWER_S,
+        "max_retries": 1,
+        "price_per_million": [1.0, 2.0],
+    }
     openie = {"backend": "llm", "concurrency": 2}
     sections = {"llm": llm, "openie": openie, "retrieval": {"filter_timeout_s": ANSWER_S}}
     with Daemon(tmp_path, folders=(), **sections) as daemon:
-        daemon.start()
         daemon.add(*({"id": p.id, "title": p.title, "text": p.text} for p in PASSAGES))
         daemon.wait(timeout_s=2 * ANSWER_S)
         states = Counter(each["state"] for each in daemon.documents().values())
