@@ -88,6 +88,7 @@ class CostLedger:
         """The last UTC day with a call, and its sum."""
         self._out: TextIO | None = None
         self._rewrite_at = MAX_FILE_BYTES
+        self._is_written = True
         for key, spent in _lines(file):
             self._add(key, spent)
         self._rewrite()
@@ -118,9 +119,9 @@ class CostLedger:
         self._rewrite()
 
     def entries(self, since: date | None = None) -> list[tuple[CostKey, Spent]]:
-        """Returns the entries from the day `since` on, by day, source and purpose."""
+        """Returns the entries from the day `since` on, by day, source and purpose. May be called in any thread."""
         first = "" if since is None else since.isoformat()
-        found = [(key, spent) for key, spent in self._entries.items() if key.day >= first]
+        found = [(key, spent) for key, spent in list(self._entries.items()) if key.day >= first]
         return sorted(found, key=lambda entry: (entry[0].day, entry[0].source or "", entry[0].purpose))
 
     def today(self) -> Spent:
@@ -155,12 +156,14 @@ class CostLedger:
             self._log_trouble(error)
             return
         self.close()
-        self._out = out
+        self._out, self._is_written = out, True
         self._rewrite_at = max(MAX_FILE_BYTES, 2 * out.tell())
 
     def _log_trouble(self, error: OSError) -> None:
-        if self._out is not None or not self._entries:
+        """Logs the first error after a success, because every later call tries again."""
+        if self._is_written:
             log.warning("costs_not_written", file=str(self._file), error=error)
+        self._is_written = False
         self.close()
 
 

@@ -1,6 +1,6 @@
 """Reports the ledger of model calls."""
 
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 
 from daemon.contract.costs import CostEntry, CostsRequest, CostsResponse
 from daemon.contract.query import Tokens
@@ -14,7 +14,7 @@ class CostService:
         self._ledger = ledger
 
     async def costs(self, request: CostsRequest) -> CostsResponse:
-        since = None if request.since is None else request.since.astimezone(UTC).date()
+        since = None if request.since is None else _utc_day(request.since)
         return CostsResponse(
             costs=[
                 CostEntry(
@@ -28,3 +28,10 @@ class CostService:
                 for key, spent in self._ledger.entries(since)
             ]
         )
+
+
+def _utc_day(moment: datetime) -> date:
+    try:
+        return moment.astimezone(UTC).date()
+    except OverflowError:  # within a day of the years 1 or 9999
+        return moment.date()

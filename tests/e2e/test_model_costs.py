@@ -1,4 +1,4 @@
-"""The user's way to a bill without surprises: an estimate before the first start, a budget that pauses extraction, the ledger."""
+"""No surprises on the bill: an estimate before the first start, a budget that pauses extraction, the ledger of costs."""
 
 import signal
 import tomllib

@@ -24,9 +24,9 @@ PIECE_CHARS = 12_000
 """A longer passage is read in pieces: models overlook the middle of long texts, and their answers are cut off."""
 MIN_PIECE_CHARS = 200
 MAX_HALVINGS = 4
-RUNAWAY_RATIO = 6
-"""An answer that was cut off and whose triples are this many times as long as the passage is endless: a half of the passage would
-get an endless one too."""
+ENDLESS_RATIO = 6
+"""An answer that was cut off and whose triples are this many times as long as the passage is endless. Half of the passage would
+get an endless answer too, so it is not tried."""
 ANSWER_CUT_OFF = "the model's answer was cut off"
 
 
@@ -188,7 +188,7 @@ def _parts(triple: Any) -> Any:
 def is_endless(triples: list[Any], passage: PassageText) -> bool:
     """Whether an answer that was cut off contains far more than the passage can say."""
     chars = sum(len(part) for triple in triples if isinstance(triple, list) for part in triple if isinstance(part, str))
-    return chars > RUNAWAY_RATIO * len(passage.full)
+    return chars > ENDLESS_RATIO * len(passage.full)
 
 
 def is_grounded(triple: Triple, text: str) -> bool:
