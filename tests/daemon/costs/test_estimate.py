@@ -30,7 +30,7 @@ def test_an_estimate_is_proportional_to_its_sample(passages: int, sampled: int, 
     assert abs(found.tokens.prompt - passages * prompt / sampled) <= 0.5
     assert abs(found.tokens.completion - passages * completion / sampled) <= 0.5
     assert abs(found.money - (2 * found.tokens.prompt + 8 * found.tokens.completion) / 1e6) < 1e-6
-    assert abs(found.left_s - passages / min(4, sampled)) <= 0.05
+    assert abs(found.left_s - passages / min(4, sampled)) < 0.06
 
 
 def test_without_a_price_or_a_model_nothing_is_invented() -> None:
