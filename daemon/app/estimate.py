@@ -21,11 +21,15 @@ from daemon.model_factory import JOURNAL, price
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.runtime.reload import ActiveConfig
 from daemon.runtime.sd_notify import Notifier
+from daemon.sources.registry import SOURCE_KINDS
 from memory.openie.registry import OPENIE_BACKENDS
 from store.log.log_summary import encoder_of_store, summary_of_store
 from store.log.store_lock import StoreLock
 from store.store import Store
 from store.types import ExtractionOutcome
+
+LEFT_OUT = tuple(kind for kind in SOURCE_KINDS if kind.table != "folder")
+"""Sources whose documents cannot be counted without taking them."""
 
 
 def estimate(config: Config, lock: StoreLock) -> list[str]:
@@ -37,7 +41,8 @@ def estimate(config: Config, lock: StoreLock) -> list[str]:
     extracted = _extracted_passages(config, lock, name)
     with tempfile.TemporaryDirectory(prefix="scratch-", dir=config.store.path) as folder:
         waiting, plan = asyncio.run(_plan(config, Path(folder), extracted))
-    return [*_report(plan, len(waiting) - (plan.passages or 0)), *_kafka_note(config)]
+    lines = _report(plan, len(waiting) - (plan.passages or 0))
+    return [*lines, *(f"Documents of [[{kind.table}]] are not included." for kind in LEFT_OUT if config.tables(kind))]
 
 
 def _extracted_passages(config: Config, lock: StoreLock, extractor: str) -> set[str]:
@@ -61,7 +66,8 @@ async def _plan(config: Config, folder: Path, extracted: set[str]) -> tuple[list
     store = config.store.model_copy(update={"path": folder})
     encoder = Encoder(backend="hash", model="16")
     openie = config.openie.model_copy(update={"fallback": "none", "reextract": "off"})
-    scratch = config.model_copy(update={"store": store, "encoder": encoder, "openie": openie, "kafka": ()})
+    sources = {kind.table: () for kind in LEFT_OUT}
+    scratch = config.model_copy(update={"store": store, "encoder": encoder, "openie": openie, **sources})
     async with AsyncExitStack() as stack:
         memory = await open_memory(
             stack, ActiveConfig(scratch, None), StoreLock(folder), EventHub(), OpeningStep(Notifier())
@@ -99,7 +105,3 @@ def _report(plan: ExtractionResponse, extracted: int) -> list[str]:
     if plan.left_s:
         lines.append(f"about {plan.left_s / 3600:,.1f} hours at the rate of the sample")
     return [*lines, *([plan.note] if plan.note else [])]
-
-
-def _kafka_note(config: Config) -> list[str]:
-    return ["Messages of Kafka topics are not included."] if config.kafka else []

@@ -108,7 +108,7 @@ class Chat:
                 self._failures.raise_unless_repeatable(error, reduce)
 
     async def stream(
-        self, messages: Sequence[ChatMessage], schema: JsonSchema, json_mode: str, max_tokens: int
+        self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
         """Yield the answer while it is written; each Reply contains the whole text so far.
 

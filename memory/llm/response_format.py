@@ -39,8 +39,8 @@ class ServerCapabilities:
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
     is_slow: bool = False
-    """Whether an answer took longer than the time limit. Only then are answers streamed, because reading hundreds of streams of a
-    fast server would take much of the processor."""
+    """Whether an answer took longer than the time limit. Only then are answers streamed: reading hundreds of streams of a fast
+    server would take much of the processor."""
     doubted: str | None = None
     """The format that was dropped because the server failed."""
     _recheck_after: int = FIRST_RECHECK_ANSWERS

@@ -69,6 +69,7 @@ ELSEWHERE = {
     "bench/support/second_extractors.py",
     "systemd/package/wheel_backend.py",
     "examples/langchain_retriever.py",
+    "examples/llama/serve.py",
     "examples/llamaindex_retriever.py",
     "tests/examples/retriever_run.py",
     "tests/memory/llm/servers/gguf_tokens.py",

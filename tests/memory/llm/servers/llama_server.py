@@ -1,4 +1,4 @@
-"""Runs llama-cpp-python's server, which `make test-servers` installs into an environment of its own."""
+"""Runs llama.cpp's server as `examples/llama` does; `make test-servers` installs it into an environment of its own."""
 
 import os
 import socket
@@ -13,9 +13,10 @@ import pytest
 from tests.e2e.real_hippod import until
 
 PYTHON = os.environ.get("HIPPOD_LLAMA_PYTHON")
-"""Python of the environment that contains the server."""
+"""Python of the environment that contains xllamacpp."""
+SERVE = Path(__file__).parents[4] / "examples" / "llama" / "serve.py"
 needs_llama_cpp = pytest.mark.skipif(
-    PYTHON is None, reason="llama-cpp-python[server] is not installed: make test-servers"
+    PYTHON is None, reason="xllamacpp is not installed: make test-servers"
 )
 
 
@@ -25,10 +26,10 @@ def llama_server(model: Path, log_file: Path, context: int) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    options = {"model": model, "port": port, "n_ctx": context, "n_threads": 1, "n_threads_batch": 1}
+    options = {"model": model, "port": port, "context": context, "threads": 1}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     with log_file.open("w") as log:
-        server = subprocess.Popen([str(PYTHON), "-m", "llama_cpp.server", *words], stdout=log, stderr=log)
+        server = subprocess.Popen([str(PYTHON), str(SERVE), *words], stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}/v1"
 
     def answers() -> bool:

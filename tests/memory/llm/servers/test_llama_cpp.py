@@ -1,6 +1,6 @@
 """llama.cpp's own server with a model of random weights: JSON bound by a grammar, streams, the end of its context.
 
-`make test-servers` installs it into an environment of its own and names that one's Python in HIPPOD_LLAMA_PYTHON.
+`make test-servers` installs xllamacpp into an environment of its own and names that one's Python in HIPPOD_LLAMA_PYTHON.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def test_it_answers_a_probe_and_counts_tokens(url):
 
 
 def test_every_answer_is_bound_to_json_or_cut_off(url):
-    """Its server refuses JSON by schema (with 500) and binds answers to JSON of any kind, which random weights seldom end."""
+    """Random weights seldom end a list."""
 
     async def work(client):
         found = []

@@ -21,7 +21,7 @@ from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
 from memory.llm.messages import user_message
-from memory.llm.response_format import BY_JSON_OBJECT, BY_WORDS_ALONE
+from memory.llm.response_format import BY_JSON_OBJECT, BY_SCHEMA, BY_WORDS_ALONE
 from memory.openie.llm.extractor import LLMExtractor, parse_entities
 from memory.openie.llm.prompts import ENTITIES_SCHEMA
 from store.types import PassageText
@@ -70,8 +70,8 @@ def asking(url, work, json_mode=None, **settings):
 
 def tokenized(url: str, text: str) -> list[int]:
     """Returns the tokens of a text in a prompt, as the server makes them."""
-    address = url.removesuffix("/v1") + "/extras/tokenize"
-    body = json.dumps({"input": text}).encode()
+    address = url.removesuffix("/v1") + "/tokenize"
+    body = json.dumps({"content": text, "parse_special": True}).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         return list(json.load(answer)["tokens"])
@@ -90,9 +90,9 @@ def test_no_control_token_of_its_tokenizer_gets_into_a_message(url):
             assert not conversation.keys() & set(tokenized(url, neutral)), (hidden, neutral)
 
 
-@pytest.mark.parametrize("json_mode", [BY_JSON_OBJECT, BY_WORDS_ALONE])
+@pytest.mark.parametrize("json_mode", [BY_SCHEMA, BY_WORDS_ALONE])
 def test_a_passage_is_read_or_refused_in_two_calls_or_more(url, json_mode):
-    """Its server refuses a schema; in JSON mode a grammar binds the answer, and in words alone nothing does."""
+    """By schema a grammar binds the answer, and in words alone nothing does."""
 
     async def work(client):
         try:
@@ -239,7 +239,7 @@ def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
                 failed += 1
         return kept, failed, loop.time() - began
 
-    (kept, failed, took_s), _, tokens = asking(url, work, BY_JSON_OBJECT)
+    (kept, failed, took_s), _, tokens = asking(url, work)
     answers, passages = sum(valid.values()), len(PASSAGES)
     well_formed = kept + dropped["ungrounded"]
     measured = {
