@@ -8,6 +8,10 @@ from pathlib import Path
 import structlog
 
 from daemon.config import Config, model_key
+from daemon.costs.daily_budget import Budget, DailyBudget
+from daemon.costs.estimate import CostEstimator
+from daemon.costs.ledger import CostLedger, Price, charged_to
+from daemon.costs.passage_source import source_of_passage
 from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
@@ -44,9 +48,15 @@ PASSAGES_PER_CALL = 1.25
 """Passages being extracted for each allowed concurrent call, so that the next call is ready when one ends."""
 
 
-def count_tokens(purpose: str, prompt: int, completion: int) -> None:
-    TOKENS.labels(purpose, "prompt").inc(prompt)
-    TOKENS.labels(purpose, "completion").inc(completion)
+def price(config: Config) -> Price | None:
+    """Returns the price of the model's tokens; None if none is configured."""
+    prices = config.llm.price_per_million
+    return None if prices is None else Price(*prices)
+
+
+def budget(config: Config) -> Budget:
+    """Returns the daily limits of `[llm]`."""
+    return Budget(config.llm.budget_tokens_per_day, config.llm.budget_money_per_day)
 
 
 def count_dropped(reason: str, count: int) -> None:
@@ -54,17 +64,22 @@ def count_dropped(reason: str, count: int) -> None:
 
 
 class Models:
-    """The models of one daemon. Used on the event loop."""
+    """The models of one process. Used on the event loop."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, costs: Path | None = None, present: Callable[[], Config] | None = None) -> None:
+        """`costs` is the file of the ledger; without one, costs and budgets are those of this process. `present` returns the
+        configuration in force, from which prices and budgets are taken."""
         self._config = config
+        present = present or (lambda: config)
+        self.ledger = CostLedger(costs, lambda: price(present()))
+        self.budget = DailyBudget(self.ledger, lambda: budget(present()))
         self.backend = OPENIE_BACKENDS[config.openie.backend]
         replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})
         self._listening: list[ExtractionQueue | ServerExtractor] = []
         settings = model_settings(config)
-        self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
+        self.client = ModelClient(settings, self._count_call, self._count_tokens) if settings is not None else None
         judging = judge_settings(config)
-        self.judge = ModelClient(judging, self._count_call, count_tokens) if judging is not None else self.client
+        self.judge = ModelClient(judging, self._count_call, self._count_tokens) if judging is not None else self.client
         """The model that judges answers."""
         self.limiter = Limiter(config.openie.concurrency)
         self.entities = ModelEntities(self.client, asyncio.get_running_loop()) if self.client is not None else None
@@ -80,6 +95,20 @@ class Models:
             for listener in self._listening:
                 listener.note_call(outcome, good=outcome in USABLE_OUTCOMES)
 
+    def _count_tokens(self, purpose: str, prompt: int, completion: int) -> None:
+        TOKENS.labels(purpose, "prompt").inc(prompt)
+        TOKENS.labels(purpose, "completion").inc(completion)
+        self.ledger.count(purpose, prompt, completion)
+
+    @property
+    def estimator(self) -> CostEstimator:
+        return CostEstimator(self.ledger.price, self.backend.calls_per_passage, self._at_once)
+
+    @property
+    def _at_once(self) -> int:
+        """Number of passages that a model server extracts concurrently."""
+        return max(2, round(self._config.openie.concurrency * PASSAGES_PER_CALL))
+
     @property
     def extractor_name(self) -> str:
         """Name under which the configured backend's extractions are stored."""
@@ -91,7 +120,7 @@ class Models:
 
     def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
         """Returns the queue of committed passages for the configured backend."""
-        backend, name, openie = self.backend, self.extractor_name, self._config.openie
+        backend, name = self.backend, self.extractor_name
         journal = ExtractionJournal(store.folder / JOURNAL, name, check=store.check_folder)
         match backend:
             case WorkerBackend():
@@ -106,16 +135,25 @@ class Models:
                 async def never(_passage: PassageText) -> Extraction:
                     raise AssertionError("passages are read by `backfill` only")
 
-                return ExtractionQueue(store, name, never, journal, 1, bulk_only=True)
+                return ExtractionQueue(store, name, never, journal, 1, bulk_only=True, budget=self.budget)
             case ServerBackend():
                 assert self.client is not None
                 reader = backend.make(self.client, self.limiter, count_dropped)
 
                 async def by_model(passage: PassageText) -> Extraction:
-                    return await reader.read(passage, journal.entities, journal.found_entities)
+                    with charged_to(source_of_passage(store, passage.id)):
+                        return await reader.read(passage, journal.entities, journal.found_entities)
 
-                at_once = max(2, round(openie.concurrency * PASSAGES_PER_CALL))
-                queue = ExtractionQueue(store, name, by_model, journal, at_once, probe=self.client.probe)
+                queue = ExtractionQueue(
+                    store,
+                    name,
+                    by_model,
+                    journal,
+                    self._at_once,
+                    probe=self.client.probe,
+                    budget=self.budget,
+                    estimate=self.estimator.estimate,
+                )
                 self._listening.append(queue)
                 return queue
 
@@ -145,7 +183,7 @@ class Models:
             case ServerBackend():
                 assert self.client is not None
                 reader = backend.make(self.client, self.limiter, count_dropped)
-                extractor = ServerExtractor(self.extractor_name, reader, self.client.probe)
+                extractor = ServerExtractor(self.extractor_name, reader, self.client.probe, self.budget)
                 self._listening.append(extractor)
                 return extractor
             case BulkBackend():
@@ -162,6 +200,7 @@ class Models:
         for client in {self.client, self.judge}:
             if client is not None:
                 await client.close()
+        self.ledger.close()
 
 
 def load_encoder(config: Config) -> Encoder:

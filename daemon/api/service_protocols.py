@@ -18,6 +18,7 @@ from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
 from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import ExportFormat
+from daemon.contract.costs import CostsRequest, CostsResponse
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -82,9 +83,13 @@ class SessionPort(Protocol):
     async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse: ...
 
 
+class CostPort(Protocol):
+    async def costs(self, request: CostsRequest) -> CostsResponse: ...
+
+
 class ExtractionPort(Protocol):
     async def reextract(self, dry_run: bool) -> ExtractionResponse:
-        """Queues the passages that another extractor has read; with `dry_run`, only counts them."""
+        """Queues the passages that another extractor has read; with `dry_run`, only estimates their cost."""
         ...
 
     async def backfill(self) -> ExtractionResponse:
@@ -209,6 +214,7 @@ class MemoryPorts:
     extractions: ExtractionPort
     graphs: GraphPort
     sessions: SessionPort
+    costs: CostPort
     overviews: OverviewPort
     asks: AskPort | None
     judge: JudgePort | None = None

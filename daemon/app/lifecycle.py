@@ -79,7 +79,14 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
                 _run_beside(stack, memory.idle_reextraction.run())
             front.progress.ready(memory, lambda: memory.pool.pids)
             metrics.at_scrape(
-                Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
+                Gauges(
+                    memory.store,
+                    memory.pipeline,
+                    memory.extraction_queue,
+                    memory.scheduler,
+                    memory.sources,
+                    memory.costs,
+                )
             )
             _run_beside(stack, memory.memory_watch.run())
             _run_beside(stack, memory.scheduler.follow_clock())

@@ -18,6 +18,8 @@ from daemon.app.index_settings import check_passage_prefix, cut_files_anew
 from daemon.app.program_watch import ProgramWatch
 from daemon.config import Config
 from daemon.config.synonym_rule import synonym_rule
+from daemon.costs.ledger import FILE as COSTS
+from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for, load_encoder
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.parser_pool import parser_pool
@@ -38,6 +40,7 @@ from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.backups import ScheduledBackup
 from daemon.services.client_positions import ClientPositions
+from daemon.services.costs import CostService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
 from daemon.services.documents.unread import UnreadDocuments
@@ -76,6 +79,8 @@ class Memory(OpenMemory):
     scheduler: Scheduler
     ports: MemoryPorts
     memory_watch: MemoryWatch
+    costs: CostLedger
+    extractions: ExtractionService
     idle_reextraction: IdleReextraction | None
     """None if `[openie] reextract` is off."""
 
@@ -141,7 +146,7 @@ async def open_memory(
     pool.start()
     clock = StopClock(active)
     encoder, store, weak_below, before = await _open_store(stack, config, lock, opening, clock)
-    models = Models(config)
+    models = Models(config, store.folder / COSTS, lambda: active.config)
     stack.push_async_callback(models.close)
     scopes = ScopeService(store, active.labels)
     queries = QueryService(
@@ -210,8 +215,9 @@ async def open_memory(
         extraction_queue,
         models.load_bulk_extractor(),
         extractor_note(config.openie.backend),
-        models.backend.calls_per_passage,
+        models.estimator,
         provenance.left_s,
+        models.ledger,
     )
     idle_reextraction = None
     if config.openie.reextract == "idle":
@@ -251,6 +257,7 @@ async def open_memory(
         extractions=extractions,
         graphs=GraphService(queries),
         sessions=sessions,
+        costs=CostService(models.ledger),
         overviews=OverviewService(store, scopes),
         asks=None
         if models.client is None
@@ -274,6 +281,8 @@ async def open_memory(
         scheduler=scheduler,
         ports=ports,
         memory_watch=memory_watch,
+        costs=models.ledger,
+        extractions=extractions,
         idle_reextraction=idle_reextraction,
     )
 

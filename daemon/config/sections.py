@@ -29,6 +29,7 @@ from daemon.config_types.values import (
     OptionalText,
     Seconds,
     optional_number,
+    or_none,
 )
 from daemon.config_types.values import Size as Bytes
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
@@ -229,11 +230,28 @@ class Judge(ModelServer):
     """The model that judges answers. Omitted keys are as in `[llm]`, except the API key if the server is another."""
 
 
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _price(value: Any) -> Any:
+    if (value := or_none(value)) is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError("the prices of a million prompt tokens and a million completion tokens, such as [0.15, 0.6]")
+    return tuple(value)
+
+
 class LLM(ModelServer):
     timeout_s: Seconds = 60.0
     max_retries: Annotated[int, Field(ge=0, le=100)] = 5
     prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
     """Folder of prompts that replace hippod's own, one file NAME.txt each."""
+    price_per_million: Annotated[tuple[Price, Price] | None, BeforeValidator(_price)] = None
+    """Money for a million prompt tokens and a million completion tokens, in any currency."""
+    budget_tokens_per_day: Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(or_none)] = None
+    """Prompt and completion tokens of a UTC day after which extraction pauses until the next day."""
+    budget_money_per_day: Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(or_none)] = None
+    """Money of a UTC day after which extraction pauses until the next day."""
     judge: Judge = Field(default_factory=Judge)
 
 

@@ -53,15 +53,29 @@ class SourceStatus(OpenResponse):
     lag: int | None = None
 
 
+class ExtractionEstimate(Response):
+    """What the extraction of `passages` passages will cost: at least `calls` of the model server, and, extrapolated from
+    extracted passages, `tokens`, `money` (null without `[llm] price_per_million`) and seconds (`left_s`).
+    """
+
+    passages: int
+    calls: int
+    tokens: Tokens
+    money: float | None
+    left_s: float
+
+
 class ExtractionStatus(Response):
     """Passages that wait for the extractor, and passages on which it failed. `waiting_for`, `since`: if all of them wait for
-    something, such as the model server.
+    something, such as the model server or the next day's budget. `estimate`: what the waiting passages will cost, once enough
+    passages were extracted since the start.
     """
 
     waiting: int
     failed: int
     waiting_for: str | None = Field(default=None, exclude_if=is_empty)
     since: AwareDatetime | None = Field(default=None, exclude_if=is_empty)
+    estimate: ExtractionEstimate | None = Field(default=None, exclude_if=is_empty)
 
 
 class SynonymRecall(Response):
@@ -256,15 +270,18 @@ class ExtractionCost(Response):
 
 
 class ReextractRequest(Request):
-    """With `dry_run`, nothing is extracted: the response says what would be."""
+    """With `dry_run`, nothing is queued: the response says what would be. If the model has extracted too few passages for an
+    estimate, it extracts a random sample now; its extractions are kept and not paid for again.
+    """
 
     dry_run: JsonBoolean = False
 
 
 class ExtractionResponse(Response):
     """`requeued`: passages that this request added to those `waiting`. `running`: whether a backfill is running. `note`: says
-    that no model is configured, if so. Only after `reextract`: `passages` to extract again, at least `calls` of the model
-    server for them, and, judging by earlier extractions, `tokens` and seconds (`left_s`).
+    that no model is configured, if so, or why no sample was extracted. Only after `reextract`: `passages` to extract again, at
+    least `calls` of the model server for them, and, extrapolated from extracted passages, `tokens`, `money` (with `[llm]
+    price_per_million`) and seconds (`left_s`).
     """
 
     extractor: str
@@ -278,6 +295,7 @@ class ExtractionResponse(Response):
     passages: int | None = Field(default=None, exclude_if=is_empty)
     calls: int | None = Field(default=None, exclude_if=is_empty)
     tokens: Tokens | None = Field(default=None, exclude_if=is_empty)
+    money: float | None = Field(default=None, exclude_if=is_empty)
     left_s: float | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
 

@@ -245,9 +245,9 @@ class StatusService:
             if scope is not None:
                 raise TimedOut(f"after {timeout_s:g} s documents are still being indexed") from None
             left, unread = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
-            outage = self._memory.extraction_queue.outage
+            waits_for = self._memory.extraction_queue.waits_for
             why = f", and {unread} passages wait for the model" if unread else ""
-            why += f": {outage.reason}" if outage is not None else ""
+            why += f": {waits_for.reason}" if waits_for is not None else ""
             why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
             trouble = await asyncio.to_thread(self._memory.trouble)
             why += f"; nothing can be committed: {trouble}" if trouble is not None else ""

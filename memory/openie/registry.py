@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from store.types import Extraction, PassageText
 
 CountDropped = Callable[[str, int], None]
-"""Called with the reason why triples were dropped and their number: "parts" (not three), "empty", "long" or "excess"."""
+"""Called with the reason why triples were dropped and their number: "parts" (not three), "empty", "long", "repeated",
+"ungrounded" (neither end occurs in the passage) or "excess"."""
 ReportUnread = Callable[[str, str], None]
 """Called with the id of a passage that the model could not handle, and why."""
 

@@ -30,6 +30,7 @@ class Route(StrEnum):
     REEXTRACT = "/v1/reextract"
     BACKFILL = "/v1/backfill"
     EXTRACTION = "/v1/extraction"
+    COSTS = "/v1/costs"
     EVENTS = "/v1/events"
     EXPORT = "/v1/export"
     VERIFY = "/v1/verify"

@@ -24,6 +24,9 @@ PIECE_CHARS = 12_000
 """A longer passage is read in pieces, because models overlook the middle of long texts and their answers are cut off."""
 MIN_PIECE_CHARS = 200
 MAX_HALVINGS = 4
+ENDLESS_RATIO = 6
+"""An answer that was cut off and whose triples are this many times as long as the passage is endless. Half of the passage would
+get an endless answer too, so it is not tried."""
 ANSWER_CUT_OFF = "the model's answer was cut off"
 
 
@@ -99,7 +102,7 @@ class LLMExtractor:
         cost = _CallCost(first.prompt_tokens, first.completion_tokens)
         triples = await self._triples(passage, first.names, cost, 0)
         return build_extraction(
-            passage.id,
+            passage,
             self.name,
             first.names,
             triples,
@@ -144,6 +147,8 @@ class LLMExtractor:
         cost.add(reply)
         if not reply.cut:
             return triples
+        if is_endless(triples, passage):
+            return triples[:-1]
         try:
             halves = halve_passage(passage, ModelRefused(ANSWER_CUT_OFF, too_long=True), depth)
         except ModelRefused:
@@ -179,8 +184,21 @@ def _parts(triple: Any) -> Any:
     return triple
 
 
+def is_endless(triples: list[Any], passage: PassageText) -> bool:
+    """Whether an answer that was cut off contains far more than the passage can say."""
+    chars = sum(len(part) for triple in triples if isinstance(triple, list) for part in triple if isinstance(part, str))
+    return chars > ENDLESS_RATIO * len(passage.full)
+
+
+def is_grounded(triple: Triple, text: str) -> bool:
+    """Whether subject or object occurs in a text. `text` is normalised like phrases, with a space at each end."""
+    # In scripts without spaces, and in inflected words of others, a phrase is a part of a word.
+    ends = triple[0], triple[2]
+    return any(f" {end} " in text or (not end.isascii() and end in text) for end in ends)
+
+
 def build_extraction(
-    passage: str,
+    passage: PassageText,
     name: str,
     names: tuple[str, ...],
     triples: list[Any],
@@ -190,6 +208,7 @@ def build_extraction(
     took_ms: float,
 ) -> Extraction:
     """Returns an extraction with normalised phrases. Malformed triples are dropped and counted."""
+    text = f" {normalise_phrase(passage.full)} "
     accepted: dict[Triple, None] = {}
     dropped: dict[str, int] = {}
     for raw in triples:
@@ -200,7 +219,11 @@ def build_extraction(
             reason = "long"
         elif (triple := normalise_triple(raw)) is None:
             reason = "empty"
-        elif triple not in accepted and len(accepted) >= MAX_PASSAGE_TRIPLES:
+        elif triple in accepted:
+            reason = "repeated"
+        elif not is_grounded(triple, text):
+            reason = "ungrounded"
+        elif len(accepted) >= MAX_PASSAGE_TRIPLES:
             reason = "excess"
         else:
             accepted[triple] = None
@@ -209,7 +232,7 @@ def build_extraction(
     for reason, count in dropped.items():
         count_dropped(reason, count)
     entities = dict.fromkeys(phrase for phrase in map(normalise_phrase, names) if phrase)
-    return Extraction(passage, name, tuple(entities), tuple(accepted), prompt_tokens, completion_tokens, took_ms)
+    return Extraction(passage.id, name, tuple(entities), tuple(accepted), prompt_tokens, completion_tokens, took_ms)
 
 
 def split_passage(passage: PassageText) -> list[PassageText]:

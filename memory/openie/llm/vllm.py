@@ -11,6 +11,7 @@ from typing import Any
 from memory.llm.client import DEFAULT_MAX_TOKENS, ChatMessage
 from memory.llm.errors import BadAnswer, ModelRefused
 from memory.llm.json_answers import parse
+from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES
 from memory.openie.llm.extractor import (
@@ -19,6 +20,7 @@ from memory.openie.llm.extractor import (
     build_extraction,
     extractor_name,
     halve_passage,
+    is_endless,
     names_within,
     parse_entities,
     parse_triples,
@@ -86,7 +88,7 @@ class VLLMExtractor:
                 continue
             said = triples[at] if at not in batch.failed else []
             spent = batch.prompt[at], batch.completion[at]
-            out.append(build_extraction(passage.id, self.name, names[at], said, self._count_dropped, *spent, took_ms))
+            out.append(build_extraction(passage, self.name, names[at], said, self._count_dropped, *spent, took_ms))
         return out
 
     def _read(
@@ -105,7 +107,9 @@ class VLLMExtractor:
                 batch.spend(part.passage, answer)
                 value, useless = _value(answer.text, read)
                 # A truncated list of names is long enough; a truncated list of triples lacks some.
-                divided = _divided(part) if answer.cut and (useless or shape is TRIPLES_SCHEMA) else []
+                endless = ends_in_repetition(answer.text) if useless else is_endless(value, part.text)
+                again_halved = answer.cut and not endless and (useless or shape is TRIPLES_SCHEMA)
+                divided = _divided(part) if again_halved else []
                 if divided:
                     again += divided
                 elif useless is None:

@@ -39,6 +39,7 @@ OPERATIONS = {
     ("/v1/reextract", "post"),
     ("/v1/backfill", "post"),
     ("/v1/extraction", "get"),
+    ("/v1/costs", "get"),
     ("/v1/events", "get"),
     ("/v1/export", "get"),
     ("/v1/verify", "post"),
