@@ -55,8 +55,15 @@ log = structlog.get_logger()
     metavar="URL",
     help="Replace the configured store by a backup (a directory, or s3://bucket/prefix), and exit with 0, 2 or 3.",
 )
+@click.option(
+    "--reencode",
+    is_flag=True,
+    help="Run, and replace all vectors by those of the configured encoder in the background, as `hippoctl reencode` does.",
+)
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, backup: str | None) -> None:
+def main(
+    file: Path | None, check: bool, no_secrets: bool, inspecting: bool, backup: str | None, reencode: bool
+) -> None:
     """Run hippod, a long-term memory for language models that follows folders and Kafka topics.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -88,7 +95,7 @@ def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, bac
     log_library_output()
     signals.before_event_loop()
     ending = QuickExit()
-    ending.code = serve(config, file)
+    ending.code = serve(config, file, reencode)
     sys.exit(ending.code)
 
 
@@ -106,18 +113,21 @@ def restore_backup(backup: str, folder: Path) -> int:
     """Restores a backup to the store's folder; returns the exit code."""
     from store.backup.local import restore
     from store.backup.remote import fetch
+    from store.log.log_summary import encoder_of_store
 
     try:
         make_shared_folder(folder.parent)
         made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
+        encoder = encoder_of_store(folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
-    click.echo(f"restored commit {made.commit} ({made.files} files) to {folder}; the previous store is in {aside}")
+    by = "" if encoder is None else f", encoded by {encoder.name} ({encoder.dim} dimensions),"
+    click.echo(f"restored commit {made.commit} ({made.files} files){by} to {folder}; the previous store is in {aside}")
     return OK
 
 
-def serve(config: Config, file: Path | None) -> int:
+def serve(config: Config, file: Path | None, reencode: bool) -> int:
     """Runs the daemon until it is told to stop; returns the exit code."""
     configure_malloc()
     shorten_switch_interval()
@@ -142,7 +152,7 @@ def serve(config: Config, file: Path | None) -> int:
     try:
         with asyncio.Runner() as runner:
             runner.get_loop().set_exception_handler(loop_exception_handler)
-            runner.run(run(config, lock, file))
+            runner.run(run(config, lock, file, reencode))
     except StoreError as error:
         return _refused(error, NO_STORE, lambda error: log.error("store_not_opened", error=error))
     except SocketLost as error:

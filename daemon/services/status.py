@@ -12,7 +12,6 @@ from daemon.contract.status import (
     PAUSED,
     DaemonState,
     Edges,
-    PassageShare,
     SourceStatus,
     Status,
     SynonymRecall,
@@ -29,6 +28,7 @@ from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
+from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.errors import StoreFolderLost
@@ -48,7 +48,7 @@ class OpenMemory:
         store: Store,
         pipeline: Pipeline,
         sources: Sequence[Source],
-        encoder: str,
+        reencoding: Reencoding,
         openie: str,
         extraction_queue: ExtractionQueue,
         states: DocumentStates,
@@ -60,7 +60,7 @@ class OpenMemory:
         self.store = store
         self.pipeline = pipeline
         self.sources = sources
-        self.encoder = encoder
+        self.reencoding = reencoding
         self.openie = openie
         self.extraction_queue = extraction_queue
         self.states = states
@@ -68,6 +68,11 @@ class OpenMemory:
         self.scopes = scopes
         self.memory_use = memory_use
         self.provenance = provenance
+
+    @property
+    def encoder(self) -> str:
+        """The name of the encoder that made the vectors."""
+        return self.pipeline.committer.encoder.identity.name
 
     @property
     def paused(self) -> str | None:
@@ -177,7 +182,8 @@ class StatusService:
                 ),
                 "extractors": memory.provenance.extractors,
                 "readers": memory.provenance.readers,
-                "encoders": [PassageShare(name=memory.encoder, passages=snapshot.living_passages)],
+                "encoders": memory.reencoding.shares(),
+                "unapplied": memory.reencoding.unapplied,
             }
         )
 

@@ -39,7 +39,7 @@ from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.show import ShowResponse
-from daemon.contract.status import DaemonState, ExtractionResponse, Overview, Status
+from daemon.contract.status import DaemonState, ExtractionResponse, Overview, ReencodeResponse, Status
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRequest, VerifyResponse
 from daemon.errors import Forbidden
 
@@ -57,6 +57,7 @@ def memory_ports(ports: MemoryPorts, client: Client) -> MemoryPorts:
         documents=_Documents(client, ports.documents),
         transfer=_Transfer(client, ports.transfer),
         extractions=_Extractions(),
+        reencoding=_Reencoding(),
         graphs=_Graphs(client, ports.graphs),
         sessions=_Sessions(client, ports.sessions),
         overviews=_Overviews(client, ports.overviews),
@@ -80,6 +81,11 @@ class _Extractions:
         raise Forbidden(WHOLE_ONLY)
 
     async def status(self) -> ExtractionResponse:
+        raise Forbidden(WHOLE_ONLY)
+
+
+class _Reencoding:
+    async def reencode(self) -> ReencodeResponse:
         raise Forbidden(WHOLE_ONLY)
 
 

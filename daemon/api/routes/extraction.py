@@ -1,4 +1,4 @@
-"""`POST /v1/reextract`, `POST /v1/backfill` and `GET /v1/extraction`."""
+"""`POST /v1/reextract`, `POST /v1/backfill`, `GET /v1/extraction` and `POST /v1/reencode`."""
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -10,7 +10,7 @@ from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems
 from daemon.api.validation import read_model
 from daemon.contract.http.routes import Route
-from daemon.contract.status import ExtractionResponse, ReextractRequest
+from daemon.contract.status import ExtractionResponse, ReencodeResponse, ReextractRequest
 
 
 def add_routes(app: FastAPI, context: ApiContext) -> None:
@@ -46,3 +46,13 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
     @needs(Need.ADMIN)
     async def extraction(request: Request) -> Response:
         return responses.json_response(await (await context.memory(request)).extractions.status())
+
+    @app.post(
+        Route.REENCODE,
+        response_model=ReencodeResponse,
+        responses=problems(409, 502, 503),
+        summary="Replace all vectors by those of the configured encoder, and the remaining work",
+    )
+    @needs(Need.ADMIN)
+    async def reencode(request: Request) -> Response:
+        return responses.json_response(await (await context.memory(request)).reencoding.reencode())
