@@ -59,3 +59,12 @@ def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encode
     kept = ("base_url", "batch_size", "device")
     section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in kept})
     return section.model_copy(update={"passage_prefix": prefix}) if ENCODER_BACKENDS[backend].needs_server else section
+
+
+def cannot_open(config: Config) -> str | None:
+    """Returns what to install or set before the configured encoder can be loaded; None if nothing is known to be missing."""
+    section = config.encoder
+    backend = ENCODER_BACKENDS[section.backend]
+    if backend.needs_server and section.base_url is None and config.llm.base_url is None:
+        return f"set [encoder] base_url to the server of {section.model}"
+    return backend.missing_package(section.model, section.device)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from daemon.config import Config
-from daemon.config.store_encoder import choose_encoder
+from daemon.config.store_encoder import cannot_open, choose_encoder
 from daemon.config.synonym_rule import synonym_rule
 from daemon.config_types.mounts import MOUNTS
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
@@ -17,6 +17,7 @@ from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
 from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder.calibration import known_calibration
+from memory.encoder.packaged_model import PACKAGED_MODELS
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
 from store.errors import refusal
@@ -127,16 +128,21 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
 
 
 def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
-    made, choice, target = log.encoder, choose_encoder(config, log), target_of(folder)
+    made, choice = log.encoder, choose_encoder(config, log)
     said = f"{made.name} ({made.dim} dimensions)"
+    if any(made == model.beginnings_only for model in PACKAGED_MODELS):
+        said += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage"
     if choice.wanted is None:
         return Finding("store encoder", "ok", said)
-    detail = (
-        f"the content is encoded by {choice.content} ({made.dim} dimensions), the configuration has {choice.configured}"
-    )
-    if target is not None:
-        return Finding("store encoder", "ok", f"{detail}; it is being encoded anew")
-    hint = "run `hippoctl reencode`: it encodes the content anew in the background"
+    detail = f"the content is encoded by {said}; the configuration has {choice.configured}"
+    if target_of(folder) is not None:
+        return Finding("store encoder", "ok", f"{detail}; the content is being encoded anew")
+    if (missing := cannot_open(choice.opened)) is not None:
+        hint = (
+            f"{missing}; or set [encoder] back; or start with `hippod --reencode`: until the content is encoded anew, "
+        )
+        return Finding("store encoder", "fail", detail, f"{hint}queries are answered by words only")
+    hint = "`hippoctl reencode` encodes the content anew in the background; or set [encoder] back"
     return Finding("store encoder", "warn", detail, hint)
 
 

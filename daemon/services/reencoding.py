@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -150,7 +149,8 @@ class Reencoding:
         passages, encoder = self._store.snapshot().living_passages, self._committer.encoder.identity.name
         if self._wanted is None or not self._running:
             return [PassageShare(name=encoder, passages=passages)]
-        done = round(passages * min(self._encoded / max(self._texts(), 1), 1.0))
+        texts = max(self._texts(), 1)
+        done = passages * min(self._encoded, texts) // texts
         return [
             PassageShare(name=encoder, passages=passages - done, left_s=self._left_s()),
             PassageShare(name=self._wanted.encoder, passages=done),
@@ -176,7 +176,7 @@ class Reencoding:
             error=self._error,
             passages=passages,
             texts=texts,
-            calls=ceil(texts / self._wanted.batch_size) if remote and self._wanted is not None else 0,
+            calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
             left_s=self._left_s(),
             disk_bytes=self._needed if self._wanted is not None else 0,
         )

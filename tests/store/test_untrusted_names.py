@@ -173,7 +173,7 @@ TRUSTED = {
         "store/log/extraction_costs.py": ["sum((row['took_ms_sum'] or 0.0 for row in rows)) / count"],
         "consumers/parsing/formats/csv.py": ["seen / widths.total()"],
         "consumers/parsing/formats/markup/boilerplate.py": ["self.link_chars / self.chars"],
-        "daemon/pipeline/commit/committer.py": ["ENCODE_SLICE_S / max(took_s, 0.001)"],
+        "memory/batch_encoding.py": ["ENCODE_SLICE_S / max(took_s, 0.001)"],
         "daemon/services/passage_languages.py": ["n / len(sample)"],
         "daemon/services/progress.py": [
             "(done - before) / (now - since)",
