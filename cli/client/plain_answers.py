@@ -48,6 +48,7 @@ OPTIONAL: dict[str, Any] = {
     "text": "",
     "total": None,
     "triples": (),
+    "unapplied": (),
     "trouble": None,
     "uri": None,
     "waiting_for": None,
