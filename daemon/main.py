@@ -61,9 +61,20 @@ log = structlog.get_logger()
     metavar="URL",
     help="Replace the configured store by a backup (a directory, or s3://bucket/prefix), and exit with 0, 2 or 3.",
 )
+@click.option(
+    "--reencode",
+    is_flag=True,
+    help="Run, and replace all vectors by those of the configured encoder in the background, as `hippoctl reencode` does.",
+)
 @click.version_option(version("hippod"), prog_name="hippod")
 def main(
-    file: Path | None, check: bool, no_secrets: bool, inspecting: bool, estimating: bool, backup: str | None
+    file: Path | None,
+    check: bool,
+    no_secrets: bool,
+    inspecting: bool,
+    estimating: bool,
+    backup: str | None,
+    reencode: bool,
 ) -> None:
     """Run hippod, a long-term memory for language models that follows folders and Kafka topics.
 
@@ -99,7 +110,7 @@ def main(
         ending.code = with_store(config, print_estimate)
         sys.exit(ending.code)
     signals.before_event_loop()
-    ending.code = with_store(config, lambda config, lock: serve(config, lock, file))
+    ending.code = with_store(config, lambda config, lock: serve(config, lock, file, reencode))
     sys.exit(ending.code)
 
 
@@ -117,14 +128,17 @@ def restore_backup(backup: str, folder: Path) -> int:
     """Restores a backup to the store's folder; returns the exit code."""
     from store.backup.local import restore
     from store.backup.remote import fetch
+    from store.log.log_summary import encoder_of_store
 
     try:
         make_shared_folder(folder.parent)
         made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
+        encoder = encoder_of_store(folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
-    click.echo(f"restored commit {made.commit} ({made.files} files) to {folder}; the previous store is in {aside}")
+    by = "" if encoder is None else f", encoded by {encoder.name} ({encoder.dim} dimensions),"
+    click.echo(f"restored commit {made.commit} ({made.files} files){by} to {folder}; the previous store is in {aside}")
     return OK
 
 
@@ -159,7 +173,7 @@ def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int
     return OK
 
 
-def serve(config: Config, lock: StoreLock, file: Path | None) -> None:
+def serve(config: Config, lock: StoreLock, file: Path | None, reencode: bool) -> None:
     """Runs the daemon until it is told to stop."""
     configure_malloc()
     shorten_switch_interval()
@@ -168,7 +182,7 @@ def serve(config: Config, lock: StoreLock, file: Path | None) -> None:
 
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(loop_exception_handler)
-        runner.run(run(config, lock, file))
+        runner.run(run(config, lock, file, reencode))
 
 
 def print_estimate(config: Config, lock: StoreLock) -> None:

@@ -21,7 +21,8 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.workers.pool import WorkerPool
 from memory.encoder.calibration import calibrate, known_calibration
-from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
+from memory.encoder.errors import EncoderUnavailable
+from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, encoder_name, make_encoder
 from memory.llm.client import ModelClient
 from memory.llm.limiter import Limiter
 from memory.llm.prompt_texts import read_prompt_files, replace_prompts
@@ -36,9 +37,9 @@ from memory.openie.registry import (
 from memory.retrieval.linking.model_entities import ModelEntities
 from memory.retrieval.linking.recognition_memory import ModelFilter
 from memory.types import Encoder
-from store.log.log_summary import encoder_of_store, summary_of_store
+from store.log.log_summary import LogSummary
 from store.store import Store
-from store.types import Calibration, Extraction, PassageText
+from store.types import Calibration, EncoderIdentity, Extraction, PassageText
 
 log = structlog.get_logger()
 
@@ -203,11 +204,11 @@ class Models:
         self.ledger.close()
 
 
-def load_encoder(config: Config) -> Encoder:
-    """Loads the configured encoder. Takes seconds; may run in any thread.
+def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Encoder:
+    """Loads the configured encoder. Takes seconds; may run in any thread. Raises EncoderUnavailable.
 
-    An embedding server's first answer gives the length of its vectors. While the server is unreachable, the store's length is
-    used.
+    `made_by`: the encoder of the store that it is for, if any. An embedding server's first answer gives the length of its
+    vectors. While the server is unreachable, that of `made_by` is used.
     """
     section = config.encoder
     if not ENCODER_BACKENDS[section.backend].needs_server:
@@ -217,22 +218,22 @@ def load_encoder(config: Config) -> Encoder:
             section.batch_size,
             section.device,
             triple_query_prefix=section.triple_query_prefix,
-            made_by=encoder_of_store(config.store.path),
+            made_by=made_by,
         )
-    server = _embedding_server(config)
+    server = _embedding_server(config, made_by)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
     if (reason := getattr(encoder, "away", None)) is not None:
         log.warning("encoder_away", encoder=encoder.identity.name, dim=encoder.identity.dim, error=reason)
     return encoder
 
 
-def calibration_for(encoder: Encoder, folder: Path) -> Calibration:
-    """The encoder's constants for the store in `folder`: measured ones, else those that the store keeps. For a new store they
-    are found with the encoder, which takes seconds."""
+def calibration_for(encoder: Encoder, store: LogSummary | None) -> Calibration:
+    """The encoder's constants: measured ones, else those that a store of this encoder keeps. Otherwise they are found with the
+    encoder, which takes seconds."""
     if (known := known_calibration(encoder.identity)) is not None:
         return known
-    if (made := summary_of_store(folder)) is not None:
-        return made.calibration
+    if store is not None and store.encoder == encoder.identity:
+        return store.calibration
     found = calibrate(encoder)
     log.info(
         "encoder_calibrated",
@@ -243,16 +244,20 @@ def calibration_for(encoder: Encoder, folder: Path) -> Calibration:
     return found
 
 
-def _embedding_server(config: Config) -> EmbeddingServer:
-    """Returns the settings of `[encoder]`, with `[llm]` as default. The key is masked in the log from here on."""
+def _embedding_server(config: Config, made_by: EncoderIdentity | None) -> EmbeddingServer:
+    """Returns the settings of `[encoder]`, with `[llm]` as default. The key is masked in the log from here on.
+
+    Raises EncoderUnavailable if the configuration names no server.
+    """
     encoder, llm = config.encoder, config.llm
     base_url = encoder.base_url or llm.base_url
-    assert base_url is not None
+    if base_url is None:
+        raise EncoderUnavailable(f"The encoder {encoder.model} needs its server: set [encoder] base_url.")
     key = model_key(llm)
     if key is not None:
         mask(key)
-    made = encoder_of_store(config.store.path)
-    known_dim = made.dim if made is not None and made.name == f"{encoder.backend}/{encoder.model}" else None
+    same = made_by is not None and made_by.name == encoder_name(encoder.backend, encoder.model)
+    known_dim = made_by.dim if made_by is not None and same else None
     return EmbeddingServer(
         base_url,
         key,

@@ -22,6 +22,8 @@ from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_of
 from store.maintenance.retention import Purge
+from store.reencode.kept_texts import ROWS_AT_ONCE, TextsToEncode, texts_to_encode
+from store.reencode.new_vectors import NewVectors
 from store.snapshot import Snapshot
 from store.types import (
     Batch,
@@ -223,6 +225,13 @@ class StoreReader:
         """Returns the passages that an extractor must process before `batch` is complete."""
         self._protect(batch)
         return unextracted(self._index, batch)
+
+    def texts_to_encode(self, kind: str, first: int, vectors: NewVectors) -> TextsToEncode | None:
+        """Returns the texts without a vector in `vectors` among the next `ROWS_AT_ONCE` rows of a table from number `first`,
+        living or not; None if the table has no such rows."""
+        index = self._index
+        after = min(first + ROWS_AT_ONCE, index.next_id[kind])
+        return texts_to_encode(self._tables, index, kind, first, after, vectors) if first < after else None
 
     def missing(self, batch: Batch) -> MissingVectors:
         """Returns the texts to encode before `batch`, with its extractions, can be committed."""

@@ -194,6 +194,9 @@ def contents(status: Status) -> Iterator[Finding]:
     if outdated and all(each.task not in ("extract", "reextract") for each in status.progress):
         hint = 'run `hippoctl reextract`, or set [openie] reextract = "idle": newer rules find other triples'
         yield Finding("contents", "warn", detail, hint)
+    elif status.unapplied and all(each.task != "reencode" for each in status.progress):
+        hint = f"run {', '.join(f'`{one_line(each.command)}`' for each in status.unapplied)}, or restore the earlier settings"
+        yield Finding("contents", "warn", detail, hint)
     else:
         yield Finding("contents", "ok", detail)
 

@@ -10,7 +10,7 @@ from cli.terminal_text import count, duration, local_time, one_line, size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from daemon.contract.status import ExtractionEstimate, MemoryUse, Progress, SourceStatus, Status
+    from daemon.contract.status import ExtractionEstimate, MemoryUse, Progress, SourceStatus, Status, Unapplied
 
 
 def status_lines(answer: "Status") -> list[Text]:
@@ -108,7 +108,14 @@ def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple
         ("encoded by", [(each.name, each.passages, None) for each in answer.encoders], "passage"),
     ]
     shown = [row for row in rows if row[1] and not (mixed_only and _is_uniform(row[1]))]
-    return [(head, _share_words(shares, unit)) for head, shares, unit in shown]
+    differences = [(f"{each.setting} in use", _unapplied_words(each)) for each in answer.unapplied]
+    return [(head, _share_words(shares, unit)) for head, shares, unit in shown] + differences
+
+
+def _unapplied_words(each: "Unapplied") -> str:
+    """Return, for example: hash/words+chars-1 (256); the configuration has all-MiniLM-L6-v2: run `hippoctl reencode`."""
+    named = f"{one_line(each.content)}; the configuration has {one_line(each.configured)}"
+    return f"{named}: run `{one_line(each.command)}`"
 
 
 def _is_uniform(shares: Shares) -> bool:

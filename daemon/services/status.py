@@ -13,7 +13,6 @@ from daemon.contract.status import (
     PAUSED,
     DaemonState,
     Edges,
-    PassageShare,
     SourceStatus,
     Status,
     SynonymRecall,
@@ -30,6 +29,7 @@ from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
+from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.errors import StoreFolderLost
@@ -43,12 +43,12 @@ HIDDEN_TROUBLE = "hippod's log has the reason"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenMemory:
-    """The parts of the daemon that `status` reports on once the memory is open. `encoder` and `openie` are names."""
+    """The parts of the daemon that `status` reports on once the memory is open. `openie` is the extractor's name."""
 
     store: Store
     pipeline: Pipeline
     sources: Sequence[Source]
-    encoder: str
+    reencoding: Reencoding
     openie: str
     extraction_queue: ExtractionQueue
     states: DocumentStates
@@ -56,6 +56,11 @@ class OpenMemory:
     scopes: ScopeService
     memory_use: Callable[[], MemoryUse]
     provenance: Provenance
+
+    @property
+    def encoder(self) -> str:
+        """The name of the encoder that made the vectors."""
+        return self.pipeline.committer.encoder.identity.name
 
     @property
     def paused(self) -> str | None:
@@ -167,7 +172,8 @@ class StatusService:
                 ),
                 "extractors": extractors,
                 "readers": readers,
-                "encoders": [PassageShare(name=memory.encoder, passages=snapshot.living_passages)],
+                "encoders": memory.reencoding.shares(),
+                "unapplied": memory.reencoding.unapplied,
             }
         )
 

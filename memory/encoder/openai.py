@@ -33,6 +33,8 @@ QUERY_RETRIES = 1
 class OpenAIEncoder:
     """`memory.types.Encoder` over a server. Queries have their own connection, so they never wait for a batch."""
 
+    remote = True
+
     def __init__(self, model: str, batch_size: int, server: EmbeddingServer) -> None:
         """Asks the server once, to learn the length of the vectors.
 

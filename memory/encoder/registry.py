@@ -67,6 +67,8 @@ class EncoderBackend:
     check_model: Callable[[str], object] = lambda _model: None
     """Raises `ValueError`, with the allowed values, for an impossible model. Loads nothing."""
     needs_server: bool = False
+    passage_prefix: Callable[[str, str | None], str | None] = lambda _model, _given: None
+    """The prefix of texts to be indexed, for a model and the configured prefix; None of a backend without such a setting."""
     missing_package: Callable[[str, str], str | None] = lambda _model, _device: None
     """Returns the package that this model lacks on this device; None if nothing is missing. Loads nothing."""
     loads_model_files: bool = False
@@ -162,6 +164,12 @@ def _torch_device(device: str) -> str:
     return str(torch.accelerator.current_accelerator()) if torch.accelerator.is_available() else "cpu"
 
 
+def _openai_prefix(model: str, given: str | None) -> str:
+    from memory.encoder.text_preparation import prefixes_of
+
+    return prefixes_of(model)[1] if given is None else given
+
+
 def _openai(settings: EncoderSettings) -> "Encoder":
     from memory.encoder.openai import OpenAIEncoder
 
@@ -187,6 +195,7 @@ ENCODER_BACKENDS = {
             summary="A server that speaks OpenAI's protocol makes the vectors.",
             make=_openai,
             needs_server=True,
+            passage_prefix=_openai_prefix,
             memory_bytes=GIB // 2,
         ),
         EncoderBackend(
@@ -236,3 +245,24 @@ def identity_before_loading(
 ) -> "EncoderIdentity | None":
     """Returns the identity of the encoder for a store made by `made_by`; None if only loading the model tells it."""
     return ENCODER_BACKENDS[backend].identity(model, made_by) if backend in ENCODER_BACKENDS else None
+
+
+def encoder_name(backend: str, model: str) -> str:
+    """The name that the encoder will have for a new store."""
+    known = identity_before_loading(backend, model)
+    if known is not None:
+        return known.name
+    return f"{backend}/{model}" if ENCODER_BACKENDS[backend].needs_server else model
+
+
+def backend_and_model(made_by: "EncoderIdentity") -> tuple[str, str]:
+    """`[encoder]` backend and model of the encoder that made a store's vectors."""
+    if made_by == _hash_identity(str(made_by.dim), None):
+        return "hash", str(made_by.dim)
+    for model in packaged_models.PACKAGED_MODELS:
+        if made_by in (model.identity, model.beginnings_only):
+            return "sentence-transformers", model.names[0]
+    backend, _, model_name = made_by.name.partition("/")
+    if backend in ENCODER_BACKENDS and ENCODER_BACKENDS[backend].needs_server:
+        return backend, model_name
+    return "sentence-transformers", made_by.name

@@ -175,7 +175,7 @@ TRUSTED = {
         "daemon/pipeline/commit/content_counts.py": ["sum((ms for _, ms in times)) / count"],
         "consumers/parsing/formats/csv.py": ["seen / widths.total()"],
         "consumers/parsing/formats/markup/boilerplate.py": ["self.link_chars / self.chars"],
-        "daemon/pipeline/commit/committer.py": ["ENCODE_SLICE_S / max(took_s, 0.001)"],
+        "memory/batch_encoding.py": ["ENCODE_SLICE_S / max(took_s, 0.001)"],
         "daemon/services/passage_languages.py": ["n / len(sample)"],
         "daemon/services/progress.py": [
             "(done - before) / (now - since)",

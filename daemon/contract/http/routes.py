@@ -28,6 +28,7 @@ class Route(StrEnum):
     STATUS = "/v1/status"
     WAIT = "/v1/wait"
     REEXTRACT = "/v1/reextract"
+    REENCODE = "/v1/reencode"
     BACKFILL = "/v1/backfill"
     EXTRACTION = "/v1/extraction"
     COSTS = "/v1/costs"

@@ -37,6 +37,7 @@ OPERATIONS = {
     ("/v1/status", "get"),
     ("/v1/wait", "post"),
     ("/v1/reextract", "post"),
+    ("/v1/reencode", "post"),
     ("/v1/backfill", "post"),
     ("/v1/extraction", "get"),
     ("/v1/costs", "get"),
