@@ -28,11 +28,7 @@ from cli.evaluation.question_formats import (
     sources_of,
 )
 
-FORMATS_HINT = (
-    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval, NarrativeQA and Prelude, claims "
-    "(`claim` with `label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): "
-    "docs/how-to/evaluation.md."
-)
+FORMATS_HINT = "See docs/how-to/evaluation.md for the keys of an entry, and the data sets whose files need no change."
 
 
 @dataclass(frozen=True, slots=True)
