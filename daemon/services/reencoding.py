@@ -7,6 +7,7 @@ The old vectors answer queries until the switch. hippod may end at any moment: w
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -116,10 +117,10 @@ class Reencoding:
         little space, and UpstreamFailed if the encoder cannot be loaded."""
         if self._wanted is not None and not self._running:
             await self._require_space()
-            self._measured.clear()
             self._begin()
         if self._running:
-            await asyncio.wait([asyncio.create_task(self._measured.wait())], timeout=FIRST_RATE_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._measured.wait(), FIRST_RATE_S)
         return self._answer()
 
     async def stop(self) -> None:
@@ -204,7 +205,9 @@ class Reencoding:
             )
 
     def _begin(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        if not self._running:  # another request may have begun meanwhile
+            self._measured.clear()
+            self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         while self._wanted is not None:

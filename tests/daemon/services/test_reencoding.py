@@ -9,7 +9,10 @@ from typing import Any, cast
 import pytest
 
 from daemon.errors import Conflict, UpstreamFailed
+from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.pipeline import Pipeline
+from daemon.pipeline.record_import import record_delivery
 from daemon.services import reencoding as module
 from daemon.services.progress import ProgressBoard
 from daemon.services.reencoding import Reencoding, Wanted
@@ -23,6 +26,7 @@ from store.reencode.new_vectors import NewVectors, Target, target_of
 from store.store import Store
 from store.types import Batch, Calibration, Document, Extraction, PassageRef, PassageText, SynonymRule
 from store.verify.verify import verify
+from tests.daemon.pipeline import test_records as records
 
 OLD, NEW = HashEncoder(32), HashEncoder(48)
 TEXTS = [f"Ada Quill measured the gauge {number} in Aldersund" for number in range(30)]
@@ -181,3 +185,47 @@ def test_an_earlier_run_is_continued_or_deleted(tmp_path: Path) -> None:
     with Store(tmp_path, OLD.identity) as store:
         fill(store, OLD)
         run(scenario(store))
+
+
+def test_a_replica_that_catches_up_across_the_switch_equals_one_of_the_new_encoder(tmp_path: Path) -> None:
+    """Its topic has records with vectors of the old encoder, of the new one, and of none that it uses."""
+    documents = [records.article(number) for number in range(9)]
+    other = HashEncoder(40)
+
+    async def deliver(pipeline: Pipeline, numbers: range, encoder: Encoder) -> None:
+        maker = RecordMaker(records.Rules(), encoder)
+        positioned = [PositionedDocument(documents[number], records.at(number)) for number in numbers]
+        for record in await maker.make(positioned):
+            await pipeline.deliver(record_delivery(record), "records")
+        await pipeline.drained()
+
+    async def across(pipeline: Pipeline) -> None:
+        await deliver(pipeline, range(3), records.ENCODER)
+        store, committer = pipeline._store, pipeline.committer
+
+        def load() -> tuple[Encoder, Calibration, SynonymRule]:
+            return NEW, Calibration(0.8, None), store.rule
+
+        work = Reencoding(
+            store,
+            committer,
+            ProgressBoard(Queue(), Queue()),
+            Wanted(NEW.identity.name, "new", "old", load, "prefix", 64),
+            lambda encoder, _calibration, _since: committer.use(encoder),
+            lambda: False,
+        )
+        await work.reencode()
+        await finished(work)
+        await deliver(pipeline, range(3, 5), records.ENCODER)
+        await deliver(pipeline, range(5, 7), NEW)
+        await deliver(pipeline, range(7, 9), other)
+
+    async def of_the_new(pipeline: Pipeline) -> None:
+        await deliver(pipeline, range(9), NEW)
+
+    async def both() -> None:
+        old = await records.running(tmp_path / "old", across, records.Rules(), records.ENCODER)
+        new = await records.running(tmp_path / "new", of_the_new, records.Rules(), NEW, NEW.identity)
+        assert old[0] == new[0] and any('"synonym"' in line for line in new[0])
+
+    run(both())
