@@ -54,8 +54,12 @@ class Cluster:
     @property
     def options(self) -> dict[str, Any]:
         """Returns hippod's options for these brokers; the mock ones support only old API versions."""
-        # One message a batch, for the same reason as in `forget`.
-        return {"batch_size": 0} if self.real else {"api_version": [2, 3]}
+        return {} if self.real else {"api_version": [2, 3]}
+
+    @property
+    def sender_options(self) -> dict[str, Any]:
+        """Returns hippod's options where it also sends: one message a batch, for the same reason as in `forget`."""
+        return {**self.options, "batch_size": 0}
 
     def mock(self, **command: Any) -> None:
         """Sends a command to the mock brokers."""
