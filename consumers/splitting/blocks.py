@@ -99,5 +99,5 @@ class ParsedText:
     attachments: tuple[Attachment, ...] = ()
     pictures: tuple[Picture, ...] = ()
     """The pictures that OCR may read, in the order of their positions."""
-    without_pictures: str = ""
+    without_pictures: str = "it contains no text, except pictures"
     """Why there is no text if no picture is read: the beginning of a sentence for users."""

@@ -25,8 +25,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.support.scanned_pages import encoded, scanned_pages
 from bench.support.second_extractors import EXTRACTORS
+from consumers.parsing import Limits
 from consumers.parsing.parse_file import parse_data
+from consumers.parsing.programs.installed import OCR, find_programs
 from consumers.splitting import SplitSettings
 
 SAMPLES = (
@@ -76,7 +79,27 @@ def run(results: dict[str, Any]) -> str:
         python = os.environ.get("HIPPOD_BENCH_READERS_PYTHON") or _environment(Path(folder))
         compared = list(_compare(_files(samples), python, samples))
     results["readers"] = compared
-    return f"{_table(compared)}\n\n{_exceptions(compared)}"
+    results["ocr"] = recognised = dict(_recognised_shares())
+    return f"{_table(compared)}\n\n{_exceptions(compared)}\n\n{_ocr_table(recognised)}"
+
+
+def _recognised_shares() -> Iterator[tuple[str, float]]:
+    """The share of its words that OCR reads of each page; none without Tesseract."""
+    limits = Limits(ocr="now", programs=find_programs("auto", ("eng",)), program_seconds=300)
+    if OCR not in limits.programs:
+        return
+    for kind, page in scanned_pages().items():
+        found: set[str] = set()
+        for document in parse_data(encoded({kind: page}, "PDF"), b"a.pdf", "file:///a.pdf", SplitSettings(), limits):
+            found.update(word for passage in document.passages for word in _WORD.findall(passage.text.casefold()))
+        yield kind, sum(word in found for word in page.words) / len(page.words)
+
+
+def _ocr_table(shares: dict[str, float]) -> str:
+    if not shares:
+        return "OCR: Tesseract is not installed."
+    rows = "\n".join(f"| {kind} | {100 * share:.1f} % |" for kind, share in shares.items())
+    return f"| page, read by OCR | words recognised |\n| --- | ---: |\n{rows}"
 
 
 def _download(folder: Path) -> Path:

@@ -85,6 +85,16 @@ FORMATS = (
         cut_at=b"\n",
     ),
     DocumentFormat(
+        "wiki",
+        "wiki pages",
+        "Pages of DokuWiki and MediaWiki: headings, lists, tables, links; each page of a MediaWiki export is a document.",
+        ("wiki", "mediawiki", "wikitext", "dokuwiki"),
+        ("text/x-wiki",),
+        "markup.wiki.parse_wiki",
+        libraries=("lxml",),
+        cut_at=b"\n",
+    ),
+    DocumentFormat(
         "man",
         "man pages",
         "Their sections, tagged paragraphs and tables, in the macros man and mdoc.",
@@ -338,6 +348,6 @@ BY_ENDING = {ending: each for each in FORMATS for ending in each.endings}
 BY_MIME_TYPE = {mime_type: each for each in FORMATS for mime_type in each.mime_types}
 TEXT, MARKDOWN, HTML, XML, CSV = (BY_NAME[name] for name in ("text", "markdown", "html", "xml", "csv"))
 JSON, JSON_LINES, GZIP, EVERNOTE = (BY_NAME[name] for name in ("json", "jsonl", "gzip", "enex"))
-MAIL, MAILBOX, WEB_ARCHIVE, OPENDOCUMENT = (
-    BY_NAME[name] for name in ("mail", "mailbox", "web_archive", "opendocument")
+MAIL, MAILBOX, WEB_ARCHIVE, OPENDOCUMENT, WIKI = (
+    BY_NAME[name] for name in ("mail", "mailbox", "web_archive", "opendocument", "wiki")
 )

@@ -99,8 +99,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     pictures = tuple(_pages_without_text(data, pages, lines, blocks, count))
     if not blocks and not pictures:
         raise NotADocument("no text layer: its pages are blank; exclude it", FailureCode.NO_TEXT)
-    why = _why_without_text(omissions) if not blocks else ""
-    return ParsedText(blocks, title, metadata, tuple(attachments.found), pictures, why)
+    return ParsedText(blocks, title, metadata, tuple(attachments.found), pictures, _why_without_text(omissions))
 
 
 def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions, attachments: Attachments) -> _Pages:
