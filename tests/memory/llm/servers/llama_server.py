@@ -15,9 +15,7 @@ from tests.e2e.real_hippod import until
 PYTHON = os.environ.get("HIPPOD_LLAMA_PYTHON")
 """Python of the environment that contains xllamacpp."""
 SERVE = Path(__file__).parents[4] / "examples" / "llama" / "serve.py"
-needs_llama_cpp = pytest.mark.skipif(
-    PYTHON is None, reason="xllamacpp is not installed: make test-servers"
-)
+needs_llama_cpp = pytest.mark.skipif(PYTHON is None, reason="xllamacpp is not installed: make test-servers")
 
 
 @contextmanager
