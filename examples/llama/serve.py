@@ -1,4 +1,4 @@
-"""Serves a GGUF file with llama.cpp's server: `serve.py --model FILE`. Needs the package xllamacpp (llama.cpp)."""
+"""Serves a GGUF file with llama.cpp's server, which the package xllamacpp contains: `serve.py --model FILE`."""
 
 import argparse
 import signal

@@ -11,7 +11,15 @@ from typing import Any
 BY_SCHEMA, BY_JSON_OBJECT, BY_WORDS_ALONE = "schema", "object", "words"
 JSON_MODES = (BY_SCHEMA, BY_JSON_OBJECT, BY_WORDS_ALONE)
 
-_TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long", "context window")
+_TOO_LONG = (
+    "context_length",
+    "context length",
+    "context size",
+    "maximum context",
+    "max_model_len",
+    "too long",
+    "context window",
+)
 _DROPPABLE = ("stream_options", "temperature", "max_tokens")
 
 
