@@ -3,9 +3,11 @@
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.triple_filter import (
     is_malformed,
+    is_of_another_clause,
     is_preposition,
     is_relation,
     is_short_for,
+    is_tautology,
     is_vague,
     states_outright,
 )
@@ -14,6 +16,7 @@ from store.types import MENTION, Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
 """Words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
+_BE = frozenset({"is", "was", "are", "were"})
 _MAX_CHARS = 400
 """Of subject and object together."""
 
@@ -97,7 +100,7 @@ class TripleCollector:
     def _is_specific(self, subject: str, predicate: str, object_: str) -> bool:
         """Whether both ends say enough to be met again: not a lone common word ("city"), except to tell what one is."""
         known = object_ in self.names or object_ == self.coref.title or " " in object_ or object_[0].isdigit()
-        if not known and predicate not in ("is", "was", "are", "were"):
+        if not known and predicate not in _BE:
             return False
         return " " in subject or subject[0].isdigit() or subject in self.names or subject == self.coref.title
 
@@ -106,10 +109,14 @@ class TripleCollector:
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
         near = self._near.get(triple)
+        if predicate in _BE and is_tautology(subject, object_):
+            return False
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
         if self.coref.strict:
             return self._is_outright(triple, near)
+        if is_of_another_clause(subject, predicate):
+            return False
         if len(unnamed) < 2:
             return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))
         return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
