@@ -119,7 +119,7 @@ def _vllm(model: str, temperature: float, count_dropped: CountDropped) -> BulkEx
 _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
     WorkerBackend(
         name="rules",
-        summary="Triples by grammar, without a model: nine languages; names in others.",
+        summary="Without a model: statements of English sentences and of tables; names in other languages.",
         extractor_name=_rules_name,
         make=_rules,
     ),

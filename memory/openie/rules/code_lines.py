@@ -14,6 +14,8 @@ _SIGNATURE = re.compile(r"[\w.:~*&-]+ ?\([^()]*\)?[^a-z]{0,3}(?:¶|;|:|->.*|→.
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*(?:[ =,|]|$)")
 _CODE_MARKS = frozenset("{}[]<>=|\\$`~^@#*_+&%│─┌└┐┘┤├┼")
 _ASSIGNED = re.compile(r"[\w.\[\]\"'<>-]+\s*(?:=|\+=|:=|==|->|=>|::)\s*\S")
+_NODE = re.compile(r"\w{1,20}[\[({]{1,2}[^\])}]*[\])}]{1,2}")
+"""Of a diagram's source: "A[Your phone]"."""
 _LEADERS = re.compile(r"(?:\. ?){4,}|[.…·_-]{5,}\s*\d*$")
 _FOOTER = re.compile(
     r"©|Copyright \W|Copyright \d|Last (?:updated|modified)|Created using|All rights reserved", re.IGNORECASE
@@ -38,7 +40,7 @@ def is_code(line: str, continues: bool = False) -> bool:
         return True
     if line.endswith(("»", "|", "\\", "{", "};", ");", "¶")) and len(words) < 12:
         return True
-    if not ends and (_SIGNATURE.fullmatch(line) or _NUMBERED.match(line)):
+    if not ends and (_SIGNATURE.fullmatch(line) or _NUMBERED.match(line) or _NODE.fullmatch(line)):
         return True
     if continues and line[:1].islower():
         ends = True

@@ -89,7 +89,7 @@ def names_topic(title: str, text: str) -> bool:
     if opens_with(text, name):
         return True
     first = words[0].lower()
-    task = tagger().lexicon.get(first, "")[:2] == "VB" if len(words) > 1 else _common(first)
+    task = tagger().lexicon.get(first, "")[:2] in ("VB", "WR", "WP") if len(words) > 1 else _common(first)
     if task or _JOIN in title:
         return False
     return _is_name(name, "") or all(word in _NAME_JOINTS or any(map(str.isupper, word)) for word in words)

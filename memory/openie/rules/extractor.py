@@ -1,4 +1,4 @@
-"""OpenIE without a model: triples by grammar in some languages; for others the title and its mentions."""
+"""OpenIE without a model: triples of English sentences and of tables; in other languages the title and the names it mentions."""
 
 import time
 from collections.abc import Sequence
@@ -7,12 +7,10 @@ from unicodedata import normalize
 from memory.llm.json_answers import replace_surrogates
 from memory.openie.rules.coreference import Coreference, names_topic
 from memory.openie.rules.grammar.clause_parser import parse_sentences
-from memory.openie.rules.grammar.instructions import instructs
-from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
-from memory.openie.rules.languages.reader import LANGUAGES, paragraph_language, read_language
+from memory.openie.rules.languages.paragraph_language import is_english, paragraph_language
 from memory.openie.rules.line_classifier import line_blocks
-from memory.openie.rules.names_and_keywords import is_english, names_and_keywords, names_together
+from memory.openie.rules.names_and_keywords import read_names
 from memory.openie.rules.table_records import read_record
 from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
@@ -21,7 +19,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 7
+VERSION = 8
 MAX_CHARS = 40_000
 """Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
 MAX_TRIPLES = 400
@@ -66,18 +64,16 @@ class RulesExtractor:
 def _read_prose(text: str, language: str, found: TripleCollector) -> None:
     """Reads prose. `language` is that of the passage; a paragraph may be in English."""
     language = paragraph_language(text, language)
-    if language in LANGUAGES:
-        read_language(text, language, found)
-        return
-    read = split_sentences(text)
-    # A title may be in any language: "Ven mi corazón is a 1942 film" is English.
-    title = set(found.coref.title_words)
-    if is_english([word for words in read for word in words if word.lower() not in title], tagger().lexicon):
-        parse_sentences(read, found)
-    else:
-        read = [words for words in read if not instructs(words, tagger().tag(words))]
-        for name in names_and_keywords(text, read, language):
-            found.add_name(normalise_phrase(name))
-        if language not in ("", "en") and not found.technical:
-            for name, other in names_together(read):
-                found.add_mention(normalise_phrase(name), normalise_phrase(other))
+    if language in ("", "en"):
+        sentences = split_sentences(text)
+        # A title may be in any language: "Ven mi corazón is a 1942 film" is English.
+        title = set(found.coref.title_words)
+        if is_english([word for words in sentences for word in words if word.lower() not in title]):
+            parse_sentences(sentences, found)
+            return
+    read = read_names(text, language)
+    for name in read.names:
+        found.add_name(normalise_phrase(name))
+    if not found.technical:
+        for name, other in read.pairs:
+            found.add_mention(normalise_phrase(name), normalise_phrase(other))

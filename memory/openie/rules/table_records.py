@@ -1,17 +1,20 @@
 """Triples of records: the rows of a table and "key: value" lines. The column's name is the predicate."""
 
 from collections.abc import Sequence
+from unicodedata import category
 
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
 from memory.openie.rules.triple_collector import TripleCollector
-from memory.openie.rules.triple_filter import says
+from memory.openie.rules.triple_filter import is_tautology, says
 from memory.phrase_normalisation import normalise_phrase
 
 _NAMING = word_set(
     "name title id person instrument item product project place site company organisation organization employee member "
     "customer author book film country city species part model device event course station"
 )
+_IDENTIFYING = frozenset({"name", "title"})
+_ARTICLES = ("a ", "an ", "the ")
 _TELLING = frozenset({"description", "purpose", "meaning"})
 _MAX_VALUE = 10
 """Maximum number of words of a value; a longer value is read as prose."""
@@ -33,9 +36,12 @@ def read_record(
     coref = found.coref
     subject = coref.title
     rest = list(fields)
-    first_key, first_value = fields[0]
+    if not is_row:
+        # "Metadata-Version: 2.4" stands above the name.
+        rest.sort(key=lambda field: normalise_phrase(field[0]) not in _IDENTIFYING)
+    first_key, first_value = rest[0]
     keys = set(normalise_phrase(first_key).split())
-    if len(fields) > 1 and (of_first or keys & _NAMING or not subject or not first_key):
+    if len(fields) > 1 and (of_first or keys & _NAMING or not first_key):
         named = normalise_phrase(first_value)
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
@@ -48,21 +54,29 @@ def read_record(
     if coref.strict and subject == coref.title and not about_document:
         return
     for key, value in rest:
+        if key.startswith(_ARTICLES):
+            continue  # a table without a header: its first row is none
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
             parse_sentences(split_sentences(value), found)
             continue
         for part in _parts(value):
-            phrase = normalise_phrase(part)
+            phrase = "" if _has_symbol(part) else normalise_phrase(part)
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
-            if _is_value(phrase, found) or (
-                says(phrase) and (says(column := normalise_phrase(key)) or column in _TELLING)
-            ):
+            column = normalise_phrase(key)
+            if not phrase or (column in _TELLING and is_tautology(subject, phrase)):
+                continue
+            if _is_value(phrase, found) or (says(phrase) and (says(column) or column in _TELLING)):
                 if key:
                     found.add_triple(subject, key, phrase, is_column=True)
                 else:
                     found.add_mention(subject, phrase)
+
+
+def _has_symbol(value: str) -> bool:
+    """Whether a phrase, which has no symbols, would say less than the value: "Ctrl+←"."""
+    return not value.isascii() and any(category(char) in ("So", "Sm") for char in value if not char.isascii())
 
 
 def _is_value(phrase: str, found: TripleCollector) -> bool:

@@ -3,9 +3,11 @@
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.triple_filter import (
     is_malformed,
+    is_of_another_clause,
     is_preposition,
     is_relation,
     is_short_for,
+    is_tautology,
     is_vague,
     states_outright,
 )
@@ -14,6 +16,7 @@ from store.types import MENTION, Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
 """Maximum number of words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
+_BE = frozenset({"is", "was", "are", "were"})
 _MAX_CHARS = 400
 """Maximum number of characters of subject and object together."""
 
@@ -98,7 +101,7 @@ class TripleCollector:
         """Returns whether both ends are specific enough to recur: no lone common word ("city"), except after "is" and the
         like."""
         known = object_ in self.names or object_ == self.coref.title or " " in object_ or object_[0].isdigit()
-        if not known and predicate not in ("is", "was", "are", "were"):
+        if not known and predicate not in _BE:
             return False
         return " " in subject or subject[0].isdigit() or subject in self.names or subject == self.coref.title
 
@@ -107,10 +110,14 @@ class TripleCollector:
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
         near = self._near.get(triple)
+        if predicate in _BE and is_tautology(subject, object_):
+            return False
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
         if self.coref.strict:
             return self._is_outright(triple, near)
+        if is_of_another_clause(subject, predicate):
+            return False
         if len(unnamed) < 2:
             return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))
         return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))

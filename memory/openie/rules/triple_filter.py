@@ -66,6 +66,12 @@ def is_malformed(phrase: str) -> bool:
     )
 
 
+def is_tautology(subject: str, object_: str) -> bool:
+    """Whether all words of the object, or their plurals, are in the subject: "standard encryption is encryption"."""
+    words = {word.removesuffix("s") for word in subject.split()}
+    return words.issuperset(word.removesuffix("s") for word in object_.split())
+
+
 @lru_cache(1 << 14)
 def is_vague(phrase: str) -> bool:
     """Returns whether a phrase that is no name is unspecific ("following functions", "e g", "case", "also")."""
@@ -86,6 +92,8 @@ def is_vague(phrase: str) -> bool:
 
 _OUTRIGHT = 5
 """Maximum number of words of a predicate in a direct statement."""
+_PARTICIPLE = 3
+"""Maximum number of words of a predicate that begins with a present participle."""
 _MARKS = word_set("not never no longer hardly rarely reportedly possibly also only")
 _BE = word_set("is are was were")
 _CONDITIONS = word_set("when whenever where once until whether")
@@ -127,11 +135,21 @@ def is_relation(predicate: str, of_names: bool = False) -> bool:
     return of_names or not (words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
 
 
+def is_of_another_clause(subject: str, predicate: str) -> bool:
+    """Whether a verb cannot be that of a lone subject: "go to" of one thing, or a participle that several words follow."""
+    words = predicate.split()
+    first = next((word for word in words if word not in _MARKS), "")
+    if first.endswith("ing") and len(words) > _PARTICIPLE:
+        return True
+    head = subject.rpartition(" ")[2]
+    return tagger().lexicon.get(first) in ("VB", "VBP") and first not in _PLURAL and not head.endswith("s")
+
+
 def states_outright(subject: str, predicate: str) -> bool:
     """Returns whether a predicate is a short finite verb phrase that agrees with its subject: reliable in a technical
     sentence."""
     words = predicate.split()
-    if len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
+    if words[0] == "would" or len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
         return False
     lexicon = tagger().lexicon
     head = subject.rpartition(" ")[2]
