@@ -1,4 +1,4 @@
-"""OpenIE without a model: triples of English sentences and of tables; in other languages the title and the names it mentions."""
+"""OpenIE without a model: triples of English sentences and of tables; in other languages a title and the names it mentions."""
 
 import time
 from collections.abc import Sequence

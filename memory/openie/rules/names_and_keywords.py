@@ -22,7 +22,7 @@ MAX_NAMES = 24
 MAX_KEY_PHRASES = 6
 """Maximum number of key phrases of a paragraph without names."""
 KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
-"""Minimum number of occurrences in a paragraph of Chinese or Japanese from which a noun, or a compound of nouns, is a key phrase."""
+"""Minimum numbers of occurrences in a Chinese or Japanese paragraph for a noun, and for a compound of nouns, as key phrase."""
 _JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
@@ -44,7 +44,7 @@ class ProseNames(NamedTuple):
 
 
 def read_names(text: str, language: str) -> ProseNames:
-    """Returns the names in prose of a language (the detector's code), at most `MAX_NAMES`; its key phrases if it has no name."""
+    """Returns at most `MAX_NAMES` names in prose of a language (the detector's code); its key phrases if it has no name."""
     if read := _UNSPACED.get(language):
         return _read_unspaced(text, read)
     sentences = split_sentences(_ELIDED.sub(" ", text) if language in _ELIDING else text)
