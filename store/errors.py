@@ -58,6 +58,10 @@ class EncoderMismatch(StoreError):
     """The store's vectors were made by another encoder."""
 
 
+class NotEncoded(StoreError):
+    """A text of the store has no vector of the new encoder yet. Encode it, and switch again."""
+
+
 class NewerFormat(StoreError):
     """The store was written by a newer hippod."""
 

@@ -13,14 +13,17 @@ from typing import Any
 
 from store.change.pending_inputs import MissingVectors, missing_vectors, unextracted
 from store.document_snapshot import DocumentSnapshot
+from store.index.effective_triples import needs_extraction
 from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents
 from store.lance.checksums import Checksums
 from store.lance.schema import documents
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
-from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, mean_ms
+from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_of
 from store.maintenance.retention import Purge
+from store.reencode.kept_texts import ROWS_AT_ONCE, TextsToEncode, texts_to_encode
+from store.reencode.new_vectors import NewVectors
 from store.snapshot import Snapshot
 from store.types import (
     Batch,
@@ -36,6 +39,10 @@ from store.types import (
 
 SUPPLIED, UNREAD = "supplied", "none"
 """Stand for an extractor's name where the documents supply the triples, and where no extractor has read the passage."""
+
+
+def _extractor_label(state: ExtractionState | None) -> str:
+    return UNREAD if state is None or state.status is ExtractionOutcome.FAILED else state.label
 
 
 def count_omissions(documents: Iterable[Document]) -> dict[str, int]:
@@ -172,18 +179,23 @@ class StoreReader:
         """Counts the living passages by the label of the extractor that has read them, or by `SUPPLIED` or `UNREAD`."""
         index = self._index
         needing, states = index.holders.needing_extraction(), index.extraction_states.copy()
-        found = [states.get(row) for row in needing.tolist()]
-        counts = Counter(
-            UNREAD if each is None or each.status is ExtractionOutcome.FAILED else each.label for each in found
-        )
+        counts = Counter(_extractor_label(states.get(row)) for row in needing.tolist())
         supplied = int((index.holders.sizes() > 0).sum()) - len(needing)
         return dict(sorted(counts.items())) | ({SUPPLIED: supplied} if supplied > 0 else {})
 
-    def extraction_ms(self, wanted: Callable[[str], bool]) -> float | None:
-        """Returns the mean time in ms that the extractors with a `wanted` name took for a passage; None if unknown."""
+    def extractor_label(self, passage: str) -> str | None:
+        """Returns the name under which `passages_by_extractor` counts a passage; None if the passage is not living."""
+        index = self._index
+        row = index.passage_rows.get(passage)
+        if row is None or not (holders := index.holders[row]):
+            return None
+        return _extractor_label(index.extraction_states.get(row)) if needs_extraction(holders) else SUPPLIED
+
+    def extraction_times(self) -> dict[str, tuple[int, float]]:
+        """Returns, by extractor, the number of stored extractions and the sum of their durations in ms."""
         with self._tables.pruning_paused():
             table = self._tables.read("extractions", TIMES, self._log.last.versions["extractions"])
-        return mean_ms(table, wanted)
+        return times_of(table)
 
     def passage(self, id: str) -> PassageText | None:
         """Returns a passage's text, living or not."""
@@ -213,6 +225,13 @@ class StoreReader:
         """Returns the passages that an extractor must process before `batch` is complete."""
         self._protect(batch)
         return unextracted(self._index, batch)
+
+    def texts_to_encode(self, kind: str, first: int, vectors: NewVectors) -> TextsToEncode | None:
+        """Returns the texts without a vector in `vectors` among the next `ROWS_AT_ONCE` rows of a table from number `first`,
+        living or not; None if the table has no such rows."""
+        index = self._index
+        after = min(first + ROWS_AT_ONCE, index.next_id[kind])
+        return texts_to_encode(self._tables, index, kind, first, after, vectors) if first < after else None
 
     def missing(self, batch: Batch) -> MissingVectors:
         """Returns the texts to encode before `batch`, with its extractions, can be committed."""

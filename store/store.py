@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -26,7 +27,7 @@ from store.index.load import Rest, load_index, no_rest
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.tables import Tables
-from store.log.commits import SETTLE, Commit, CommitLog, rule_facts
+from store.log.commits import REENCODE, SETTLE, Commit, CommitLog, rule_facts
 from store.log.extraction_costs import add_costs
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
@@ -37,10 +38,13 @@ from store.maintenance.rebuild import catch_up, load_fresh, needs_rebuild
 from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
 from store.reader import StoreReader
+from store.reencode.new_encoder import NewEncoder
+from store.reencode.switch_vectors import rewrite_tables
 from store.scope.changes import Changes
 from store.scope.scopes import Scopes
 from store.snapshot import Snapshot
 from store.types import Batch, Calibration, Document, EncoderIdentity, ExtractionCosts, SynonymRule
+from store.upgrade_backup import make_upgrade_backup
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +89,7 @@ class Store(StoreReader):
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
-        self.rule = rule or SynonymRule()
+        rule = rule or SynonymRule()
         self._lock = lock or StoreLock(folder)
         try:
             if (folder / "restoring").exists():
@@ -93,13 +97,14 @@ class Store(StoreReader):
             self._tables = Tables(folder, encoder.dim)
             for name in TABLES:
                 self._lock.hold(table_folder(folder, name))
-            self._log = CommitLog(self._tables, encoder, self.rule, calibration)
+            before_migration = partial(make_upgrade_backup, folder)
+            self._log = CommitLog(self._tables, encoder, rule, calibration, before_migration)
             self._tables.assume_synced()
             self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
             """Tables from which opening removed rows of unfinished commits."""
             self.found_format = self._log.format
             """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
-            self._index, self.opened_from, opened = self._load(encoder.dim)
+            self._index, self.opened_from, opened = self._load(encoder.dim, rule)
         except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
             # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
             self._lock.release()
@@ -119,7 +124,7 @@ class Store(StoreReader):
         self._applying = False
         self._apply_lock = threading.Lock()
         """Held while a commit is applied to the index, and while changing containers are copied."""
-        self.scopes = Scopes(self.rule, self._apply_lock, lambda: (self._index, self._snapshot))
+        self.scopes = Scopes(self._apply_lock, lambda: (self._index, self._snapshot))
         self._purge = None
         self._write_lock = WriteLock(self._lock.check)
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
@@ -127,24 +132,28 @@ class Store(StoreReader):
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
         self._checkpointing = Checkpointing(
             folder,
-            self.rule,
             opened,
             self._write_lock,
             self._folding,
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )
-        by_other_rule = self._log.synonym_rule < SynonymRule.VERSION or self._log.edges_rule != self.rule
+        by_other_rule = self._log.synonym_rule < SynonymRule.VERSION or self._log.edges_rule != rule
         if by_other_rule or self._log.synonyms_stale:
             self._settle_synonyms()
 
-    def _load(self, dim: int) -> tuple[LiveIndex, str, int | None]:
+    @property
+    def rule(self) -> SynonymRule:
+        """The rule of the synonym edges."""
+        return self._index.rule
+
+    def _load(self, dim: int, rule: SynonymRule) -> tuple[LiveIndex, str, int | None]:
         """Returns the index, its origin (for the log), and the commit of the checkpoint used, if any."""
         times, horizon = self._log.times, self._log.horizon
         try:
-            index, commit = recover_index(self.folder, self._tables, dim, self.rule, times, horizon)
+            index, commit = recover_index(self.folder, self._tables, dim, rule, times, horizon)
         except CheckpointUnusable as reason:
-            index = load_index(self._tables, dim, self.rule)
+            index = load_index(self._tables, dim, rule)
             # Later starts must not use it either: numbers of purged rows are reused from here on.
             discard(self.folder)
             return index, f"rebuilt from the tables; no checkpoint was used: {reason}", None
@@ -344,16 +353,54 @@ class Store(StoreReader):
             index = load_fresh(tables, self._index.dim, self.rule)
             with self._write_lock.hold("rebuild"):
                 catch_up(index, self._index, self._tables, commit.seq)
-                self._applying = True
-                try:
-                    with self._apply_lock:
-                        self._index = index
-                        self._snapshot = Snapshot(index, self._snapshot.commit, self._snapshot.time)
-                        self.scopes.clear()
-                finally:
-                    self._applying = False
+                self._replace_index(index, self._snapshot.commit, self._snapshot.time)
         self._past.clear()
         return True
+
+    def _replace_index(self, index: LiveIndex, commit: int, time: float) -> None:
+        """Makes `index` the live one. The caller holds the write lock, and clears `_past` afterwards."""
+        self._applying = True
+        try:
+            with self._apply_lock:
+                self._index = index
+                self._snapshot = Snapshot(index, commit, time)
+                self.scopes.clear()
+        finally:
+            self._applying = False
+
+    def switch_encoder(self, new: NewEncoder, announce: Callable[[int], None]) -> int:
+        """Replaces all vectors and synonym edges by those of the `new` encoder, in one commit; returns its number.
+
+        Commits wait meanwhile. Queries continue with the old vectors until `announce` was called with the commit's number.
+        Earlier commits cannot be queried from then on, and the old vectors are deleted. Raises NotEncoded if a text has no new
+        vector; then, or if the process ends before the commit, nothing has changed.
+        """
+        with self.maintenance_paused():
+            with self._write_lock.hold("reencode"):
+                old, horizon = self._index, self._log.horizon
+                # The tables of earlier commits are not valid while they are rewritten.
+                self._log.horizon = self._log.last.seq
+                try:
+                    rewrite_tables(self._tables, old, new.vectors)
+                    index = load_index(self._tables, new.vectors.target.dim, new.rule)
+                    index.keep_numbering_of(old)
+                    edges = settle_synonyms(index, new.rule)
+                    self._tables.append_to(synonym_rows(index, edges, self._log.last.seq + 1))
+                    index.apply(edges)
+                    self._checkpointing.discard()
+                    commit = self._log.append(REENCODE, new.positions, new.facts(self._log.last.seq + 1))
+                except BaseException:
+                    self._log.horizon = horizon
+                    self._undo()
+                    raise
+                self._lock.check_written()
+                self._tables.use_dim(new.vectors.target.dim)
+                self._log.forget_before(commit.seq)
+                announce(commit.seq)
+                self._replace_index(index, commit.seq, commit.time)
+            self._compactor.prune(timedelta(0))
+        self._past.clear()
+        return commit.seq
 
     def measure_synonym_recall(self, sample: int = 500) -> RecallMeasurement | None:
         """Returns the share of true synonym pairs that are edges, by a sample of phrases; None if all were compared exactly."""

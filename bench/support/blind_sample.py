@@ -1,10 +1,10 @@
-"""Draws triples of several extractors in random order, to be labelled without knowing whose they are.
+"""Draws triples of several extractors in random order, to be labelled without knowing which extractor made them.
 
     python -m bench.support.blind_sample SEED COUNT PASSAGES old=FILE new= > sample.json
 
 PASSAGES is a JSON list of [title, text]. `NAME=` is this checkout's extractor, `NAME=FILE` a JSON list of each passage's
-triples (another version's, another method's). Standard output has the sample, standard error the key. What was labelled so far
-lies in `blind_triple_labels.json`.
+triples (of another version or method). The sample is written to standard output, the key to standard error. Earlier labels are
+in `blind_triple_labels.json`.
 """
 
 import json
@@ -28,14 +28,14 @@ def _statements(passages: Sequence[tuple[str, str]], source: str) -> list[tuple[
 
 
 def _sentence(text: str, triple: Sequence[str]) -> str:
-    """The sentence that has most words of the triple."""
+    """Returns the sentence with the most words of the triple."""
     sentences = [s for line in text.splitlines() for s in re.split(r"(?<=[.!?])\s+|(?<=[。！？])", line) if s.strip()]
     words = set(" ".join(triple).split())
     return max(sentences or [""], key=lambda s: sum(word in s.lower() for word in words))[:400]
 
 
 def main() -> None:
-    """Print the sample and, on standard error, whose each triple is."""
+    """Prints the sample, and on standard error the extractor of each triple."""
     seed, count, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     passages = json.loads(Path(path).read_text("utf-8"))
     rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""The example in docs/explanation/working-memory.md: `python -m bench.support.deep_example` runs it and prints the events.
+"""An example of `ask --deep`: `python -m bench.support.deep_example` runs it and prints the events.
 
 hippod indexes examples/drive with its packaged encoder and extractor. The deep question is real in every part except the model,
 which is a script; its sentences were written by hand from the passages that hippod finds.

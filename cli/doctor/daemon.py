@@ -18,6 +18,7 @@ from daemon.contract.finding import ASK_ROOT, Finding, guarded
 from daemon.contract.http.routes import Route
 from daemon.contract.status import (
     BAD_SOURCE_STATES,
+    PROGRAM_OF_REASON,
     DaemonState,
     SourceStatus,
     Status,
@@ -54,6 +55,7 @@ def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
         yield from memory(status)
         yield from extraction(status)
         yield from contents(status)
+        yield from programs(status)
         yield from (source(each) for each in status.sources)
         if not status.sources:
             yield Finding("sources", "warn", "no folder or topic is followed", "add [[folder]] to the configuration")
@@ -100,6 +102,14 @@ def _stale(path: str) -> bool:
         except OSError:  # no permission, or a full queue: what follows says so
             return False
     return False
+
+
+def programs(status: Status) -> Iterator[Finding]:
+    """Warns of each program that skipped documents wait for."""
+    for reason, (program, packages) in PROGRAM_OF_REASON.items():
+        if waiting := status.skipped.get(reason):
+            detail = f"{count(waiting, 'document')} {'waits' if waiting == 1 else 'wait'} for {program}"
+            yield Finding("programs", "warn", detail, f"install {packages}; hippod then reads them without a restart")
 
 
 def answering(status: Status) -> Finding:
@@ -183,6 +193,9 @@ def contents(status: Status) -> Iterator[Finding]:
     outdated = any(each.left_s is not None for each in status.extractors)
     if outdated and all(each.task not in ("extract", "reextract") for each in status.progress):
         hint = 'run `hippoctl reextract`, or set [openie] reextract = "idle": newer rules find other triples'
+        yield Finding("contents", "warn", detail, hint)
+    elif status.unapplied and all(each.task != "reencode" for each in status.progress):
+        hint = f"run {', '.join(f'`{one_line(each.command)}`' for each in status.unapplied)}, or restore the earlier settings"
         yield Finding("contents", "warn", detail, hint)
     else:
         yield Finding("contents", "ok", detail)

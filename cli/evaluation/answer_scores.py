@@ -1,4 +1,4 @@
-"""Exact match and token F1 between an answer and the known ones, as MuSiQue's evaluation (and SQuAD's before it) has them."""
+"""Exact match and token F1 between an answer and the known answers, as in the evaluations of MuSiQue and SQuAD."""
 
 import re
 import string
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 _PUNCTUATION = frozenset(string.punctuation)
 KEYWORD_RECALL = 0.2
-"""Share of the keywords' words that an answer must have to be scored; LV-Eval's for English."""
+"""LV-Eval's minimum share of the keywords' words in a scored answer, for English."""
 KEYWORD_RECALL_CHINESE = 0.4
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65‐-‧]")
@@ -28,7 +28,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 
 def words(text: str) -> list[str]:
-    """Small letters without punctuation and articles, in words."""
+    """Returns the words in lower case, without punctuation and articles."""
     bare = "".join(char for char in text.lower() if char not in _PUNCTUATION)
     return [word for word in bare.split() if word not in _ARTICLES]
 
@@ -38,12 +38,12 @@ def exact(answer: str, known: Sequence[str]) -> float:
 
 
 def f1(answer: str, known: Sequence[str]) -> float:
-    """The best over the known answers."""
+    """Returns the best F1 over the known answers."""
     return max((_f1(words(answer), words(each)) for each in known), default=0.0)
 
 
 def keyword_f1(answer: str, known: Sequence[str], keywords: str) -> float:
-    """LV-Eval's F1: 0 if the answer has too few words of the keywords; common words do not count for them."""
+    """Returns LV-Eval's F1: 0 if the answer has too few words of the keywords, not counting common words."""
     said, wanted = _tokens(answer), _tokens(keywords)
     is_chinese = bool(_HAN.search(keywords))
     same = Counter(said) & Counter(wanted)
@@ -55,7 +55,7 @@ def keyword_f1(answer: str, known: Sequence[str], keywords: str) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    """As `words`; a Chinese text in the words that jieba finds."""
+    """Returns `words` of the text; the words that jieba finds if it is Chinese."""
     if not _HAN.search(text):
         return words(text)
     import rjieba

@@ -1,4 +1,4 @@
-"""The figures of rows over several question files."""
+"""Averages of each row's figures over several question files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from daemon.contract.evaluation import AverageScores, ComparisonResponse, EvalRe
 
 
 def averaged(found: Mapping[str, ComparisonResponse]) -> FilesResponse:
-    """The comparisons by file, and the mean of each row's figures, in which every file counts the same."""
+    """Returns the comparisons by file, and the means of each row's figures, in which every file counts the same."""
     by_label: dict[str, list[EvalResponse]] = {}
     for comparison in found.values():
         for row in comparison.modes:

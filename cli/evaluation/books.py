@@ -1,4 +1,4 @@
-"""The documents of a book: HGMem asks each question of one book alone."""
+"""Scopes of books, because HGMem asks each question of one book only."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ class BookScopes:
 
     list_documents: Callable[[], Sequence[DocumentEntry]]
     absent: int = 0
-    """Questions so far that name a book which the memory does not contain. They are asked of the whole memory."""
+    """Number of questions so far whose book the memory lacks. They are asked of the whole memory."""
 
     def scoped(self, question: EvalQuestion) -> EvalQuestion:
         if question.book is None or question.scope is not None:
@@ -30,7 +30,7 @@ class BookScopes:
 
     @cached_property
     def _prefixes(self) -> dict[str, set[str]]:
-        """By name: the URIs of documents and folders."""
+        """Returns the URIs of documents and folders by name."""
         found: dict[str, set[str]] = defaultdict(set)
         for entry in self.list_documents():
             found[_key(entry.title)].add(entry.uri)

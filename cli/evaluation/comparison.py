@@ -1,4 +1,4 @@
-"""Rows over the same questions, fresh or saved, compared with the first of them: by each measure, and by a judge."""
+"""Compares rows over the same questions, fresh or saved, with the first row: by each measure, and by a judge."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from daemon.contract.evaluation import (
 def compare(
     results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], judge: Judge | None
 ) -> ComparisonResponse:
-    """Differences are paired: over the questions that both rows have."""
+    """Compares all results with the first. Differences are paired over the questions that both rows have."""
     gold = [(len(each.absent), each.gold) for each in questions]
     return ComparisonResponse(
         n=len(questions),
@@ -36,7 +36,7 @@ def compare(
 
 
 def values_of(result: EvalResponse) -> Values:
-    """By measure and question: the question's value."""
+    """Returns each question's value, by measure and question."""
     values: dict[str, dict[str, float]] = {}
     for score in result.questions:
         for measure, value in _measures(score):
@@ -62,7 +62,7 @@ def _key(score: QuestionScore) -> str:
 
 
 def _judged(results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], judge: Judge) -> list[JudgedComparison]:
-    """Each row's answers against the first row's, of the questions that both have answered."""
+    """Compares each row's answers with the first row's, over the questions that both have answered."""
     answers = [{_key(score): score.answer for score in each.questions if score.answer is not None} for each in results]
     found: list[JudgedComparison] = []
     for result, of_row in list(zip(results, answers, strict=True))[1:]:
@@ -76,7 +76,8 @@ def _judged(results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], 
 
 
 def read_saved(path: Path, question_file: str) -> list[EvalResponse]:
-    """The rows in a file that `--save` or `--json` wrote; of several question files, those of the file with this name."""
+    """Returns the rows of a file written by `--save` or `--json`. Of several question files, it takes the one with this
+    name."""
     try:
         content: Any = json.loads(path.read_text("utf-8"))
     except OSError as error:

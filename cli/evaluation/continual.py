@@ -1,7 +1,7 @@
-"""Recall and answers as a memory grew: the memory as of earlier commits is asked the same questions again.
+"""Recall and answers as a memory grew: asks the same questions again of the memory as of earlier commits.
 
-The measure of "From RAG to Memory" (HippoRAG 2), Figure 3: what arrived is cut into segments, and the questions that the
-first one answers are asked after each segment. Here the segments are those in which the memory's own documents came.
+Measure of "From RAG to Memory" (HippoRAG 2), Figure 3: the arrived documents are cut into segments, and the questions answered
+by the first segment are asked after each segment. Here the segments follow the order in which the memory's own documents came.
 """
 
 import random
@@ -20,7 +20,7 @@ from daemon.contract.evaluation import ComparisonResponse
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What had come by the end of a segment; `as_of` is None for the present."""
+    """Documents and passages that had arrived by the end of a segment. `as_of` is None for the present."""
 
     number: int
     documents: int
@@ -29,7 +29,10 @@ class Segment:
 
 
 def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
-    """`count` segments of about as many passages each, in order of arrival. `CommandError` where it came in fewer steps."""
+    """Returns `count` segments with about equally many passages, in order of arrival.
+
+    Raises `CommandError` if the documents came in fewer commits.
+    """
     steps = _steps(documents)
     if len(steps) < count:
         raise CommandError(
@@ -42,7 +45,7 @@ def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
     for at, (_, entries, passages) in enumerate(steps):
         documents_so_far, passages_so_far = documents_so_far + entries, passages_so_far + passages
         left, missing = len(steps) - at - 1, count - len(found) - 1
-        # A segment ends where its share is reached, and at the latest where each step left has to be one of its own.
+        # A segment ends when its share is reached, or when each remaining commit must become a segment of its own.
         if missing and (passages_so_far * count >= whole * (len(found) + 1) or left == missing):
             before_next = steps[at + 1][0] - timedelta(microseconds=1)
             found.append(Segment(len(found) + 1, documents_so_far, passages_so_far, before_next.isoformat()))
@@ -50,7 +53,7 @@ def segments(documents: Sequence[DocumentEntry], count: int) -> list[Segment]:
 
 
 def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]]:
-    """(time, documents, passages) of each commit that brought what the memory holds now."""
+    """Returns (time, documents, passages) of each commit that brought documents of the present memory."""
     by_time: dict[datetime, list[DocumentEntry]] = {}
     for entry in documents:
         if entry.committed_at is not None and entry.passages:
@@ -59,7 +62,7 @@ def _steps(documents: Sequence[DocumentEntry]) -> list[tuple[datetime, int, int]
 
 
 def documents_of(segment: Segment, documents: Sequence[DocumentEntry]) -> list[DocumentEntry]:
-    """The documents that had arrived by the end of the segment."""
+    """Returns the documents that had arrived by the end of the segment."""
     limit = datetime.fromisoformat(segment.as_of) if segment.as_of is not None else None
     return [
         entry
@@ -69,7 +72,7 @@ def documents_of(segment: Segment, documents: Sequence[DocumentEntry]) -> list[D
 
 
 def chosen_segment(parts: Sequence[Segment], wanted: str) -> Segment:
-    """A segment by its number, or "random": drawn with a fixed seed."""
+    """Returns a segment by its number; "random" draws one with a fixed seed."""
     if wanted == "random":
         return random.Random(SEED).choice(parts)
     return parts[int(wanted) - 1]
@@ -78,8 +81,10 @@ def chosen_segment(parts: Sequence[Segment], wanted: str) -> Segment:
 def answered_questions(
     questions: Sequence[EvalQuestion], segment: Segment, locator: GoldLocator, before: GoldLocator | None = None
 ) -> list[EvalQuestion]:
-    """The questions whose whole gold is in the memory at the end of the segment, and was not `before` it. `CommandError` if
-    there is none."""
+    """Returns the questions whose gold was complete at the end of `segment` but not at the end of `before`.
+
+    Raises `CommandError` if there are none.
+    """
     answered = [found for each in questions if each.gold and not (found := locator.locate(each)).absent]
     if before is not None:
         answered = [each for each in answered if before.locate(each).absent]
@@ -101,8 +106,8 @@ def evaluate_growth(
     evaluation: Callable[[str | None], Evaluation],
     wanted: str = "1",
 ) -> list[tuple[Segment, ComparisonResponse]]:
-    """The rows' scores after each of `count` segments from the `wanted` one on, over that one's questions. `evaluation`: as of
-    a time."""
+    """Returns the rows' scores after each of `count` segments, from the `wanted` segment on, over the questions that this
+    segment completed. `evaluation` makes the evaluation as of a time."""
     parts = segments(documents, count)
     chosen = chosen_segment(parts, wanted)
     before = locator(parts[chosen.number - 2]) if chosen.number > 1 else None

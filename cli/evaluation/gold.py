@@ -1,6 +1,6 @@
-"""Gold passages: which documents of the memory contain one, and whether a retrieved passage is a part of one.
+"""Gold passages: finds the documents of the memory that contain one, and decides whether a retrieved passage is a part of one.
 
-hippod splits a long text and may join short ones, so a gold passage is rarely the text of one retrieved passage. Texts are
+hippod splits long texts and may join short ones, so a gold passage is rarely the text of one retrieved passage. Texts are
 compared by their runs of `RUN_CHARS` characters, without white space, which works in every script.
 """
 
@@ -12,15 +12,15 @@ from typing import Protocol
 
 RUN_CHARS = 12
 PART_MIN = 0.4
-"""Share of the shorter text's runs that a passage and a gold passage must have in common."""
+"""Minimum share of the shorter text's runs that a passage must share with a gold passage."""
 WHOLE_MIN = 0.8
-"""Share of the gold passage's runs that a document must contain if its passages have another title."""
+"""Minimum share of the gold passage's runs in a document whose passages have another title."""
 NEARLY_AS_MUCH = 0.9
-"""A document counts as one that contains the gold passage if it contains this share of what the best document does."""
+"""A document contains the gold passage if it has at least this share of the runs that the best document has."""
 
 
 class FoundPassage(Protocol):
-    """What a query and an answer say of a passage."""
+    """The fields of a passage in query results and answers that are used here."""
 
     @property
     def title(self) -> str: ...
@@ -34,8 +34,7 @@ class FoundPassage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A passage that answers a question. `documents`: the URIs of the documents that contain it; None before they are looked
-    up."""
+    """A passage that answers a question. `documents`: the URIs of the documents that contain it; None before the look-up."""
 
     title: str
     text: str
@@ -45,7 +44,7 @@ class GoldPassage:
         return f"{self.title}\n{self.text}" if self.title else self.text
 
     def has_part(self, passage: FoundPassage) -> bool:
-        """Whether the passage comes from a document with this gold passage, and overlaps its text."""
+        """Returns whether the passage is from a document with this gold passage and overlaps its text."""
         if self.documents is None:
             known = same_text(passage.title) == same_text(self.title)
         else:
@@ -58,8 +57,10 @@ def uris_of(passage: FoundPassage) -> tuple[str, ...]:
 
 
 def containing_documents(gold: GoldPassage, candidates: Sequence[FoundPassage]) -> frozenset[str]:
-    """The URIs of the documents whose passages among `candidates` contain the gold passage. Documents with its title come
-    first: a document with another title must contain nearly all of its text."""
+    """Returns the URIs of the documents whose passages among `candidates` contain the gold passage.
+
+    Documents with its title come first: a document with another title must contain nearly all of the text.
+    """
     titled: dict[str, set[str]] = {}
     others: dict[str, set[str]] = {}
     for passage in candidates:
@@ -76,12 +77,12 @@ def containing_documents(gold: GoldPassage, candidates: Sequence[FoundPassage]) 
 
 
 def same_text(text: str) -> str:
-    """Equal for texts that differ in white space or in how Unicode writes a character: what reading a file may change."""
+    """Returns a text that is equal for texts with different white space or Unicode normalisation, which parsing may change."""
     return "".join(unicodedata.normalize("NFKC", text).split())
 
 
 def _shared_runs(one: str, other: str) -> frozenset[str]:
-    """The runs that both texts have; none if they are fewer than `PART_MIN` of the shorter text's."""
+    """Returns the runs that both texts have; none if they are fewer than `PART_MIN` of the shorter text's."""
     first, second = _runs(one), _runs(other)
     shared = first & second
     return shared if len(shared) >= PART_MIN * min(len(first), len(second)) else frozenset()

@@ -1,4 +1,4 @@
-"""Answers judged by a model: scored one by one, and compared with those of the first mode in both orders."""
+"""Answers judged by a model: each is scored, and compared with the answer of the first row in both orders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from daemon.contract.answering.judge import Criterion, JudgeResponse
 from daemon.contract.evaluation import JudgedComparison, JudgeScores
 
 Judge = Callable[[EvalQuestion, Criterion, str, str | None], JudgeResponse]
-"""Judges an answer by a criterion, or two against each other."""
+"""Judges one answer by a criterion, or compares it with a second answer."""
 QUALITIES = (Criterion.COMPREHENSIVENESS, Criterion.DIVERSITY)
 
 
 @dataclass
 class JudgeTally:
-    """The scores of one mode's answers, by criterion: 0 to 100, of correctness 0 or 1. An answer that is not there has 0."""
+    """Scores of one row's answers, by criterion: 0 to 100, for correctness 0 or 1. A missing answer has 0."""
 
     scores: dict[Criterion, list[float]] = field(default_factory=dict)
     failed: int = 0
@@ -25,7 +25,7 @@ class JudgeTally:
     completion_tokens: int = 0
 
     def score(self, question: EvalQuestion, answer: str | None, judge: Judge) -> dict[str, float]:
-        """The scores of one answer by criterion; None is a question without an answer."""
+        """Returns the scores of one answer by criterion; all 0 if the answer is None."""
         found = {}
         criteria = [*QUALITIES, *([Criterion.CORRECTNESS] if question.answers else [])]
         for criterion in criteria:
@@ -66,11 +66,11 @@ class JudgeTally:
 
 @dataclass
 class PairTally:
-    """One mode's answers against those of the first. A question on which one of them has no answer, or the judge fails, is left
-    out."""
+    """Comparisons of one row's answers with the first row's. A question is omitted if an answer is missing or the judge
+    fails."""
 
     points: dict[Criterion, list[float]] = field(default_factory=dict)
-    """Of each question, from 0 to 2: 1 for each order in which the mode's answer was better, 1/2 for a tie."""
+    """Points of each question, from 0 to 2: 1 for each order in which the row's answer was better, 1/2 for a tie."""
 
     def compare(self, question: EvalQuestion, answer: str, of_baseline: str, judge: Judge) -> None:
         for criterion in QUALITIES:
@@ -103,7 +103,7 @@ def _points(better: int | None, place: int) -> float:
 def asked(
     judge: Judge, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
 ) -> JudgeResponse | None:
-    """None where the judge's model fails for this answer."""
+    """Returns the judgement, or None if the judge's model fails for this answer."""
     try:
         return judge(question, criterion, answer, other)
     except CommandError as error:

@@ -1,6 +1,6 @@
-"""One entry of a question file: its question or claim, its known answers, its gold passages. Pure.
+"""Parses one entry of a question file: its question or claim, known answers and gold passages. Pure.
 
-The forms are those of the files that HippoRAG, HippoRAG 2 and HGMem are evaluated with, as their authors publish them.
+The formats are those of the files with which HippoRAG, HippoRAG 2 and HGMem are evaluated, as their authors publish them.
 """
 
 import ast
@@ -15,27 +15,28 @@ from daemon.contract.scope import Scope
 TRUE_LABELS = frozenset({"true", "consistent", "yes"})
 FALSE_LABELS = frozenset({"false", "contradict", "contradictory", "inconsistent", "no"})
 CLAIM_KEYS = ("claim", "content")
-"""NoCha's and other claims, and Prelude's."""
+"""Keys of a claim: `claim` (NoCha and others), `content` (Prelude)."""
 LABEL_KEYS = ("label", "answer", "type")
-"""The first that a claim has says whether it is true. NoCha has `type`."""
+"""Keys that say whether a claim is true; the first one present counts. NoCha has `type`."""
 ANSWER_KEYS = ("answer", "gold_ans", "answers", "reference", "reference_answer")
-"""The first that an entry has holds its answers. NarrativeQA and LV-Eval have `answers`, NQ `reference`, HGMem the last."""
+"""Keys of the known answers; the first one present counts. NarrativeQA and LV-Eval: `answers`, NQ: `reference`, HGMem: the
+last."""
 NUMBERED_ANSWER_KEYS = ("answer1", "answer2")
-"""NarrativeQA's in `qaps.csv`."""
+"""Keys of the known answers in NarrativeQA's `qaps.csv`."""
 ID_KEYS = ("id", "_id", "question_id", "qid")
 BOOK_KEYS = ("book", "book_title", "book_name", "document_id")
 CHARACTER_KEYS = ("character", "char", "character_name")
 SOURCE_KEYS = ("origin_chunks", "paragraph", "source")
-"""The paragraphs that a question was made from; HGMem's are `origin_chunks`."""
+"""Keys of the paragraphs that a question was made from; HGMem's is `origin_chunks`."""
 POPQA_KEYS = ("obj", "possible_answers", "o_wiki_title", "o_aliases")
 
 
 class BadEntry(Exception):
-    """What an entry lacks, for the user: "has no `question`"."""
+    """An entry that cannot be used; the message says what it lacks: "has no `question`"."""
 
 
 def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
-    """The claims of an entry with whether each is true; None where it is a question. An entry may hold a pair."""
+    """Returns the claims of an entry with whether each is true; None if the entry is a question. An entry may hold a pair."""
     if "true_claim" in entry or "false_claim" in entry:
         return [(_text(entry, "true_claim"), True), (_text(entry, "false_claim"), False)]
     key = next((key for key in CLAIM_KEYS if key in entry), None)
@@ -46,12 +47,12 @@ def claims_of(entry: dict[str, Any]) -> list[tuple[str, bool]] | None:
 
 
 def is_prequel(entry: dict[str, Any]) -> bool:
-    """Whether the entry is one of Prelude's: a story from before a book, which is consistent with it or not."""
+    """Returns whether the entry is one of Prelude's: a story from before a book, to be judged as consistent with it or not."""
     return "content" in entry and "claim" not in entry
 
 
 def _prequel(entry: dict[str, Any], text: str) -> str:
-    """The story with the book and the character that it is about."""
+    """Returns the story with the book and the character that it is about."""
     book, character = _first(entry, BOOK_KEYS), _first(entry, CHARACTER_KEYS)
     named = [f"Book: {book}"] if book else []
     named += [f"Character: {character}"] if character else []
@@ -59,7 +60,7 @@ def _prequel(entry: dict[str, Any], text: str) -> str:
 
 
 def id_of(entry: dict[str, Any], number: int) -> str:
-    """The entry's own id, or else its number in the file."""
+    """Returns the entry's id, or its number in the file if it has none."""
     return _first(entry, ID_KEYS) or str(number)
 
 
@@ -68,7 +69,7 @@ def book_of(entry: dict[str, Any]) -> str | None:
 
 
 def scope_of(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """`scope`: the documents that the question is asked of."""
+    """Returns `scope`: the documents that the question is asked of."""
     if entry.get("scope") is None:
         return None
     try:
@@ -80,7 +81,7 @@ def scope_of(entry: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def sources_of(entry: dict[str, Any]) -> list[str]:
-    """The paragraphs that the question was made from, for a judge."""
+    """Returns the paragraphs that the question was made from, for a judge."""
     found: list[str] = []
     for key in SOURCE_KEYS:
         value = entry.get(key)
@@ -92,19 +93,20 @@ def sources_of(entry: dict[str, Any]) -> list[str]:
 
 
 def keywords_of(entry: dict[str, Any]) -> str:
-    """LV-Eval's `answer_keywords`; "" where there are none."""
+    """Returns LV-Eval's `answer_keywords`; "" if there are none."""
     value = entry.get("answer_keywords")
     return " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
 def _first(entry: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    """The first of the keys with a text or a number."""
+    """Returns the value of the first of the keys that has a text or a number."""
     values = (entry.get(key) for key in keys)
     return next((str(value) for value in values if isinstance(value, str | int) and str(value).strip()), None)
 
 
 def pair_of(entry: dict[str, Any]) -> str | None:
-    """NoCha's `index`, which the two claims of a pair share. Elsewhere an `index` may be a row's number, and says nothing."""
+    """Returns NoCha's `index`, which the two claims of a pair share; None for other entries, where `index` may be a row
+    number."""
     nocha = "claim" in entry and "type" in entry and not {"label", "answer"} & entry.keys()
     return str(entry["index"]) if nocha and entry.get("index") is not None else None
 
@@ -123,7 +125,7 @@ def _label(entry: dict[str, Any]) -> bool:
 
 
 def question_of(entry: dict[str, Any]) -> str:
-    """`question` (NarrativeQA's has a `text`), or LV-Eval's `input`."""
+    """Returns `question` (or its `text`, for NarrativeQA), or LV-Eval's `input`."""
     asked = entry.get("question")
     if isinstance(asked, dict):
         return _text(asked, "text", "question.text")
@@ -131,7 +133,7 @@ def question_of(entry: dict[str, Any]) -> str:
 
 
 def answers_of(entry: dict[str, Any]) -> tuple[str, ...]:
-    """Every known way to write the answer, in the order of the file; none where it has none."""
+    """Returns all known answers in the order of the file; none if the entry has none."""
     key = next((key for key in ANSWER_KEYS if entry.get(key) is not None), None)
     found = [*_strings(entry[key], key)] if key is not None else []
     if key is None:
@@ -142,7 +144,8 @@ def answers_of(entry: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _unpacked(value: Any) -> Any:
-    """PopQA keeps its lists as text, as JSON or as Python writes them: `'["actor", "stage actor"]'`, `"['actor']"`."""
+    """Returns the list in a text: PopQA writes its lists as JSON or as Python does, `'["actor", "stage actor"]'`,
+    `"['actor']"`."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         for read in (json.loads, ast.literal_eval):
             try:
@@ -153,7 +156,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _strings(value: Any, key: str) -> list[str]:
-    """One answer or a list of them, each as text or with a `text`."""
+    """Returns one answer or a list of answers; each is a text, or an object with `text`."""
     found = []
     for each in value if isinstance(value, list) else [value]:
         text = each.get("text") if isinstance(each, dict) else each
@@ -167,7 +170,7 @@ def _strings(value: Any, key: str) -> list[str]:
 
 
 def paragraphs_of(entry: dict[str, Any]) -> list[GoldPassage]:
-    """The gold passages; none where the entry has no passages at all."""
+    """Returns the gold passages; none if the entry has no passages."""
     if entry.get("supporting_facts") is not None:
         return _supported(entry)
     key = next((key for key in ("contexts", "paragraphs") if key in entry), None)
@@ -180,7 +183,7 @@ def paragraphs_of(entry: dict[str, Any]) -> list[GoldPassage]:
         where = f"{key}[{at}]"
         if not isinstance(each, dict):
             raise BadEntry(f"has {where}, which is not an object")
-        # As HippoRAG reads them: a paragraph that does not say is a supporting one.
+        # As in HippoRAG's code, a paragraph without `is_supporting` is supporting.
         if each.get("is_supporting", True):
             text = "text" if "text" in each else "paragraph_text"
             found.append(GoldPassage(_text(each, "title", f"{where}.title"), _text(each, text, f"{where}.text")))
@@ -188,7 +191,8 @@ def paragraphs_of(entry: dict[str, Any]) -> list[GoldPassage]:
 
 
 def _supported(entry: dict[str, Any]) -> list[GoldPassage]:
-    """The paragraphs of `context` that `supporting_facts` name: lists of pairs, or of columns as on the Hugging Face hub."""
+    """Returns the paragraphs of `context` named by `supporting_facts`: lists of pairs, or columns as on the Hugging Face
+    hub."""
     facts, context = entry["supporting_facts"], entry.get("context")
     if context is None:
         raise BadEntry("has `supporting_facts` without the `context` that they are about")
@@ -206,7 +210,7 @@ def _supported(entry: dict[str, Any]) -> list[GoldPassage]:
 
 
 def documents_of(entry: dict[str, Any]) -> list[str]:
-    """`documents`: ends of URIs."""
+    """Returns `documents`: paths, which are ends of URIs."""
     paths = entry.get("documents")
     if paths is None:
         return []

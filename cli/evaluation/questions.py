@@ -1,4 +1,4 @@
-"""Questions and claims with what answers them: gold passages or documents, known answers, whether a claim is true."""
+"""Questions and claims with their gold passages or documents, known answers and, for claims, truth."""
 
 import csv
 import json
@@ -28,44 +28,40 @@ from cli.evaluation.question_formats import (
     sources_of,
 )
 
-FORMATS_HINT = (
-    "Known are the files of MuSiQue, 2Wiki, HotpotQA, NaturalQuestions, PopQA, LV-Eval, NarrativeQA and Prelude, claims "
-    "(`claim` with `label` or `type`, or `true_claim` and `false_claim`), and `question` with `documents` (paths): "
-    "docs/how-to/evaluation.md."
-)
+FORMATS_HINT = "See docs/how-to/evaluation.md for the keys of an entry, and the data sets whose files need no change."
 
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """A question and what answers it: passages by their text, or documents by the end of their URI."""
+    """A question with its gold: passages by their texts, or documents by the ends of their URIs."""
 
     text: str
     passages: tuple[GoldPassage, ...] = ()
     documents: frozenset[str] = field(default_factory=frozenset)
     answers: tuple[str, ...] = ()
-    """Every known way to write the answer."""
+    """All known answers."""
     keywords: str = ""
-    """The words of the answer that count most (LV-Eval)."""
+    """LV-Eval's keywords: the words of the answer that count most."""
     sources: tuple[str, ...] = ()
     """The paragraphs that the question was made from, for a judge."""
     holds: bool | None = None
-    """Of a claim: whether it is true. None for a question."""
+    """Whether a claim is true. None for a question."""
     pair: int | str | None = None
-    """The same for the claims of one pair, which counts only where both are judged rightly (NoCha): the number of the entry
-    that holds both, or what their entries name it by."""
+    """Equal for the claims of one pair, which counts only if both are judged correctly (NoCha): the number of the entry that
+    holds both, or the name that their entries share."""
     is_prequel: bool = False
-    """Whether the claim is a story from before a book (Prelude): it holds unless the book contradicts it."""
+    """Whether the claim is a story from before a book (Prelude), which is true unless the book contradicts it."""
     id: str = ""
-    """Unlike the ids of the other questions of its file."""
+    """Unique among the questions of its file."""
     scope: Mapping[str, Any] | None = None
     """The documents that it is asked of, as the JSON of a scope."""
     book: str | None = None
-    """The name of the only document, or folder, that it is asked of."""
+    """The name of the only document or folder that the question is asked of."""
     absent: tuple[str, ...] = ()
-    """The gold that the memory does not contain: the title of each passage, or the path of each document."""
+    """Gold that the memory does not contain: the titles of passages, the paths of documents."""
 
     def found(self, ranked: Sequence[FoundPassage]) -> int:
-        """How many of its gold passages or documents are among `ranked`."""
+        """Returns how many of its gold passages or documents are among `ranked`."""
         uris = {unquote(uri) for passage in ranked for uri in uris_of(passage)}
         documents = sum(any(_is_named(uri, path) for uri in uris) for path in self.documents)
         return documents + sum(any(map(gold.has_part, ranked)) for gold in self.passages)
@@ -77,9 +73,9 @@ class EvalQuestion:
 
 @dataclass
 class GoldLocator:
-    """Looks up which documents contain the gold passages of questions.
+    """Finds the documents that contain the gold passages of questions.
 
-    `look` returns the passages, in the question's scope, that match a text best by its words. `list_uris` returns the URIs of
+    `look` returns the passages, in the question's scope, that match a text best by their words. `list_uris` returns the URIs of
     all documents, and is called only if a question names documents.
     """
 
@@ -87,7 +83,7 @@ class GoldLocator:
     list_uris: Callable[[], Iterable[str]]
 
     def locate(self, question: EvalQuestion) -> EvalQuestion:
-        """The question with the documents of its gold passages, and the gold that the memory does not contain."""
+        """Returns the question with the documents of its gold passages, and with the gold that the memory lacks."""
         passages = tuple(
             replace(gold, documents=containing_documents(gold, self.look(question, str(gold))))
             for gold in question.passages
@@ -98,7 +94,7 @@ class GoldLocator:
 
     @cached_property
     def _uris_by_name(self) -> dict[str, list[str]]:
-        """URIs without percent-encoding, by their last part."""
+        """Returns URIs without percent-encoding, by their last part."""
         found: dict[str, list[str]] = defaultdict(list)
         for uri in map(unquote, self.list_uris()):
             found[_last_part(uri)].append(uri)
@@ -117,9 +113,9 @@ def _last_part(path: str) -> str:
 
 
 def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
-    """The questions in a file: JSON (an array or lines), Parquet or CSV. `CommandError` names the first bad entry.
+    """Returns the questions of a file: JSON (an array or lines), Parquet or CSV. `CommandError` names the first bad entry.
 
-    `judged`: a judge reads the answers, so that a question needs neither gold nor known answers.
+    `judged`: a judge scores the answers, so questions need neither gold nor known answers.
     """
     entries = _read_table(path) if path.suffix.lower() in (".parquet", ".csv") else _read_json(path)
     if not entries:
@@ -131,7 +127,7 @@ def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
 
 
 def _read_table(path: Path) -> list[Any]:
-    """The rows of a Parquet or CSV file."""
+    """Returns the rows of a Parquet or CSV file."""
     try:
         if path.suffix.lower() == ".parquet":
             from pyarrow import ArrowException
@@ -183,7 +179,7 @@ def _line(line: str, number: int, path: Path) -> Any:
 
 
 def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQuestion]:
-    """One, or the two of a pair of claims."""
+    """Returns one question, or the two claims of a pair."""
     try:
         if not isinstance(entry, dict):
             raise BadEntry("is not a JSON object")

@@ -1,4 +1,4 @@
-"""What an evaluation asks of the daemon, as requests to its socket."""
+"""Requests of an evaluation to the daemon's socket."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from daemon.contract.limits import QUERY_CHARS_MAX
 from daemon.contract.query import QueryResponse, RankedPassage
 
 LOOKED_AT = 20
-"""Passages in which the text of a gold passage is looked for: the best by its words."""
+"""Passages searched for the text of a gold passage: the best ones by its words."""
 READ = 5
-"""Passages that an answer reads by default; a deep answer has a default of its own."""
+"""Default number of passages for an answer; a deep answer has its own default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class EvalRequests:
     client: Client
     depth: int
     timeout_s: float
-    """Of an answer, and of a query about an earlier memory, which is put together first."""
+    """Timeout of an answer, and of a query about an earlier commit, whose index is built first."""
     scope: dict[str, Any] | None = None
     as_of: str | None = None
     on_answer: Callable[[], None] = lambda: None
@@ -41,12 +41,12 @@ class EvalRequests:
         return self._ask_query(body)
 
     def word_matches(self, question: EvalQuestion, text: str) -> list[RankedPassage]:
-        """The passages that match a text best by its words. No model is asked."""
+        """Returns the passages that match a text best by its words. Calls no model."""
         body = {"query": text[:QUERY_CHARS_MAX], "k": LOOKED_AT, "mode": "bm25", "filter": "none"}
         return self._ask_query(body | self._within(question)).passages
 
     def answer(self, question: EvalQuestion, row: Row) -> AskResponse:
-        """With what its steps retrieved, if it has steps and the question's gold is known."""
+        """Returns the answer, with the passages that its steps retrieved if it has steps and the question's gold is known."""
         body: dict[str, Any] = {"question": question.text, **_named(row.mode), **row.answering}
         if row.read is not None or row.answerer is not Answerer.DEEP:
             body["k"] = row.read or READ
@@ -65,7 +65,7 @@ class EvalRequests:
     def judge(
         self, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
     ) -> JudgeResponse:
-        """Compared with the known answers and the source paragraphs, as far as the question has them."""
+        """Judges an answer. The judge gets the known answers and the source paragraphs of the question, if there are any."""
         body: dict[str, Any] = {
             "question": question.text,
             "criterion": criterion.value,

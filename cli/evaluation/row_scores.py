@@ -1,4 +1,4 @@
-"""What one row retrieved and answered, question by question, and its means."""
+"""Results of one row, question by question, and their means."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,14 +39,14 @@ class RowScores:
     row: Row
     ks: Sequence[int]
     mode: str | None = None
-    """The mode that the daemon used, once it has said so."""
+    """The mode that the daemon used; None before its first answer."""
     asked: list[EvalQuestion] = field(default_factory=list)
     scores: list[QuestionScore] = field(default_factory=list)
     answered: list[tuple[EvalQuestion, QuestionScore]] = field(default_factory=list)
-    """Of the questions that were to be answered."""
+    """Scores of the questions that the row answers."""
     answerer: Answerer | None = None
     times: list[float] = field(default_factory=list)
-    """Milliseconds of each query that was made for itself."""
+    """Milliseconds of each query that measured retrieval alone."""
     filter: FilterTally = field(default_factory=FilterTally)
     query_costs: list[tuple[int, int, int]] = field(default_factory=list)
     """Calls to the model, prompt tokens and completion tokens of each query."""
@@ -129,7 +129,7 @@ class RowScores:
         return self.judge.score(question, answer, judge)
 
     def result(self) -> EvalResponse:
-        """Raises the last failure if questions were asked and none was answered."""
+        """Returns the row's result. Raises the last failure if questions were asked and none was answered."""
         n, gold = len(self.asked), sum(each.gold > 0 for each in self.asked)
         recalls = [score.recall for score in self.scores if score.recall]
         answers = self._answers() if self.answered else None
@@ -151,7 +151,7 @@ class RowScores:
         )
 
     def _query_cost(self) -> ModelCost | None:
-        """None if no query asked the model."""
+        """Returns the cost of the queries; None if no query called the model."""
         return mean_cost(self.query_costs) if any(calls for calls, _, _ in self.query_costs) else None
 
     def _answers(self) -> AnswerScores:

@@ -1,4 +1,4 @@
-"""One row of an evaluation: how its questions are retrieved for and answered. Rows are what `eval` compares."""
+"""One row of an evaluation: how its questions are retrieved and answered. `eval` compares rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,5 +22,5 @@ class Row:
 
     @property
     def is_queried(self) -> bool:
-        """Whether a query of its own measures the row's retrieval. Answers in several steps report theirs."""
+        """Whether a separate query measures the row's retrieval. Answers in several steps report their own."""
         return self.mode != NO_RETRIEVAL and self.answerer in (None, Answerer.SINGLE)

@@ -1,4 +1,4 @@
-"""One evaluation: every question is asked in every row, one after the other so that the times are those of one query alone."""
+"""One evaluation: asks every question in every row, one at a time, so that each time is that of a single query."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ AskAnswer = Callable[[EvalQuestion, Row], AskResponse]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What is measured, and how the daemon is asked. `judge` judges the answers."""
+    """The measures, and how the daemon is asked. `judge` judges the answers."""
 
     ks: Sequence[int]
     query: AskQuery
@@ -27,7 +27,7 @@ class Evaluation:
     judge: Judge | None = None
 
     def answers(self, question: EvalQuestion, row: Row) -> bool:
-        """Whether the row answers the question: an answer is known to compare with, or the answers are judged."""
+        """Returns whether the row answers the question: there are known answers to compare with, or a judge."""
         known = bool(question.answers) or question.holds is not None
         return row.answerer is not None and (known or self.judge is not None)
 
@@ -38,10 +38,10 @@ def evaluate(
     evaluation: Evaluation,
     saved: Sequence[EvalResponse] = (),
 ) -> ComparisonResponse:
-    """The scores of each row, after those of the `saved` rows, and how far all differ from the first.
+    """Returns the scores of each row, after those of the `saved` rows, and the differences of all rows from the first.
 
-    The daemon remembers the vectors of its last queries. If rows are compared, each question is therefore asked once more
-    before it counts: else the row that happens to be first would pay for encoding it, and the others not.
+    The daemon caches the vectors of its last queries. If rows are compared, each question is therefore asked once before it is
+    measured: otherwise the first row would include the encoding, and the others would not.
     """
     for row in rows:
         _require_measurable(questions, row, evaluation)

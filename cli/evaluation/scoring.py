@@ -1,4 +1,4 @@
-"""The measures of one question, and how they are averaged."""
+"""Measures of one question, and their averages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from daemon.contract.query import QueryResponse
 
 
 class Question(Protocol):
-    """`gold` passages or documents answer it; `found` counts those that are among some passages."""
+    """A question with `gold` passages or documents; `found` counts those that are among some passages."""
 
     @property
     def gold(self) -> int: ...
@@ -21,7 +21,7 @@ class Question(Protocol):
 
 
 def recalls_at(ks: Sequence[int], question: Question, ranked: Sequence[Any]) -> list[float]:
-    """For each k, the share of the question's gold among the first k of the passages."""
+    """Returns, for each k, the share of the question's gold among the first k passages."""
     return [question.found(ranked[:k]) / question.gold for k in ks]
 
 
@@ -30,12 +30,12 @@ def recall_by_k(ks: Sequence[int], question: Question, found: Sequence[Any]) -> 
 
 
 def documents_of(found: Sequence[FoundPassage], k: int) -> list[str]:
-    """The documents of the first k passages, each once."""
+    """Returns the documents of the first k passages, each once."""
     return list(dict.fromkeys(passage.document for passage in found[:k]))
 
 
 def compared(question: EvalQuestion, short: str | None) -> dict[str, Any]:
-    """The scores of a short answer; 0 if there is no answer, no score at all if no answer is known."""
+    """Returns the scores of a short answer: 0 without an answer, no scores if no answer is known."""
     if question.holds is not None:
         return {"correct": short == ("true" if question.holds else "false")}
     if not question.answers:
@@ -55,17 +55,17 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """By key, the mean over the rows that have it."""
+    """Returns, by key, the mean over the rows that have it."""
     keys = dict.fromkeys(key for row in rows for key in row)
     return {key: round(fmean(row[key] for row in rows if key in row), 4) for key in keys}
 
 
 @dataclass
 class FilterTally:
-    """What recognition memory did for the queries so far."""
+    """Effects of recognition memory on the queries so far."""
 
     linked: list[tuple[int, int]] = field(default_factory=list)
-    """How many triples each query was linked to, and how many recognition memory kept."""
+    """For each query, the number of linked triples, and how many of them recognition memory kept."""
     unfiltered: int = 0
 
     def add(self, answer: QueryResponse) -> None:
@@ -75,7 +75,7 @@ class FilterTally:
             self.linked.append((len(answer.triples), sum(triple.kept for triple in answer.triples)))
 
     def result(self) -> FilterStatistics | None:
-        """None if the filter removed no triple and never failed."""
+        """Returns the statistics; None if the filter removed no triple and never failed."""
         offered, kept = (sum(part) for part in zip(*self.linked, strict=True)) if self.linked else (0, 0)
         if offered == kept and not self.unfiltered:
             return None
@@ -90,6 +90,6 @@ def mean_cost(costs: Sequence[tuple[int, int, int]]) -> ModelCost:
 
 
 def percentiles(times: Sequence[float]) -> Percentiles:
-    """p50 and p95 by linear interpolation between the nearest two."""
+    """Returns p50 and p95 by linear interpolation between the nearest two values."""
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else [times[0]] * 19
     return Percentiles(p50=round(cuts[9], 3), p95=round(cuts[18], 3))

@@ -1,4 +1,4 @@
-"""Whether two modes differ beyond chance: paired over the questions, with a fixed seed so that figures repeat."""
+"""Whether two rows differ beyond chance: paired over the questions, with a fixed seed so that figures repeat."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,11 +7,12 @@ from daemon.contract.evaluation import Difference
 RESAMPLES = 9_999
 SEED = 0
 Values = Mapping[str, Mapping[str, float]]
-"""By measure, such as "recall@5", and by question: its value."""
+"""The value of each question, by measure (such as "recall@5") and question."""
 
 
 def differences(names: Sequence[str], values: Sequence[Values]) -> list[Difference]:
-    """Each row against the first, in every measure that both have, over the questions that both have; two at least."""
+    """Returns the difference of each row from the first, in every measure that both have, over the questions that both have (at
+    least two)."""
     found = []
     for name, of_row in list(zip(names, values, strict=True))[1:]:
         for measure, of_first in values[0].items():
@@ -32,7 +33,7 @@ def _difference(
     interval = bootstrap(
         (gains,), np.mean, n_resamples=RESAMPLES, method="percentile", batch=1_000, rng=np.random.default_rng(SEED)
     ).confidence_interval
-    # One sample: scipy draws the signs of the differences, which is the permutation of each pair.
+    # With one sample, scipy draws the signs of the differences: the permutation test of paired values.
     test = permutation_test(
         (gains,),
         np.mean,

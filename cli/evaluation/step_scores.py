@@ -1,4 +1,4 @@
-"""What the answers after each step of a deep question are worth: the paper's curves."""
+"""Scores of the answers after each step of a deep question, as in the paper's curves."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -11,7 +11,7 @@ from daemon.contract.evaluation import StepScores
 
 
 def step_scores(ks: Sequence[int], question: EvalQuestion, answer: AskResponse) -> list[StepScores]:
-    """One for each step that was made. The last step's answer is the answer itself."""
+    """Returns the scores of each step that was made. The last step's answer is the answer itself."""
     found, calls = [], 0
     for at, step in enumerate(answer.steps):
         calls += sum(
@@ -40,7 +40,7 @@ def step_scores(ks: Sequence[int], question: EvalQuestion, answer: AskResponse) 
 
 
 def mean_steps(questions: Sequence[Sequence[StepScores]]) -> list[StepScores]:
-    """Means over the questions, up to the last step that any of them made. Each question counts in every step."""
+    """Returns means over the questions, up to the last step that any question made. Each question counts in every step."""
     found = []
     for at in range(max(map(len, questions), default=0)):
         steps = [each[min(at, len(each) - 1)] for each in questions]

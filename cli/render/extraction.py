@@ -29,6 +29,9 @@ def plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
         said += f", with at least {count(plan.calls, 'call')}"
         if plan.tokens is not None:
             said += f" and about {plan.tokens.prompt:,} prompt and {plan.tokens.completion:,} completion tokens"
+    if plan.money is not None:
+        said += f", for about {plan.money:,.2f}"
     if plan.left_s:
         said += f", in about {duration(plan.left_s)}"
-    return [text((plan.extractor, HEADING), f": {said}{'; add --yes to read them' if unconfirmed else ''}")]
+    lines = [text((plan.extractor, HEADING), f": {said}{'; add --yes to read them' if unconfirmed else ''}")]
+    return [*lines, *([text((plan.note, "yellow"))] if plan.calls and plan.note else [])]

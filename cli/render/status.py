@@ -10,7 +10,7 @@ from cli.terminal_text import count, duration, local_time, one_line, size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from daemon.contract.status import MemoryUse, Progress, SourceStatus, Status
+    from daemon.contract.status import ExtractionEstimate, MemoryUse, Progress, SourceStatus, Status, Unapplied
 
 
 def status_lines(answer: "Status") -> list[Text]:
@@ -59,6 +59,8 @@ def status_lines(answer: "Status") -> list[Text]:
         since = f", since {local_time(reading.since)}" if reading.since else ""
         why = f" for {one_line(reading.waiting_for)}{since}" if reading.waiting_for else ""
         rows.append([text(("extraction", DIM)), text(counts, (why, "yellow"))])
+        if (left := reading.estimate) is not None:
+            rows.append([text(("to spend", DIM)), text(estimate_words(left))])
     return [head, *align(rows, indent=2), *_sources(answer.sources)]
 
 
@@ -106,7 +108,14 @@ def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple
         ("encoded by", [(each.name, each.passages, None) for each in answer.encoders], "passage"),
     ]
     shown = [row for row in rows if row[1] and not (mixed_only and _is_uniform(row[1]))]
-    return [(head, _share_words(shares, unit)) for head, shares, unit in shown]
+    differences = [(f"{each.setting} in use", _unapplied_words(each)) for each in answer.unapplied]
+    return [(head, _share_words(shares, unit)) for head, shares, unit in shown] + differences
+
+
+def _unapplied_words(each: "Unapplied") -> str:
+    """Return, for example: hash/words+chars-1 (256); the configuration has all-MiniLM-L6-v2: run `hippoctl reencode`."""
+    named = f"{one_line(each.content)}; the configuration has {one_line(each.configured)}"
+    return f"{named}: run `{one_line(each.command)}`"
 
 
 def _is_uniform(shares: Shares) -> bool:
@@ -122,6 +131,16 @@ def _share_words(shares: Shares, unit: str) -> str:
         again = f", about {duration(left_s)} to read again" if left_s is not None else ""
         parts.append(f"{one_line(name)}: {number:,} of {count(total, unit)}{again}")
     return " · ".join(parts)
+
+
+def estimate_words(left: "ExtractionEstimate") -> str:
+    """Return, for example: about 2,400 calls · 1,950,000 prompt and 600,000 completion tokens · 1.20 of money · 2 h."""
+    parts = [
+        f"about {left.calls:,} calls",
+        f"{left.tokens.prompt:,} prompt and {left.tokens.completion:,} completion tokens",
+    ]
+    parts += [] if left.money is None else [f"{left.money:,.2f} of money"]
+    return " · ".join([*parts, duration(left.left_s)])
 
 
 def reason_counts(counts: "Mapping[str, int]") -> str:

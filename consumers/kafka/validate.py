@@ -23,17 +23,20 @@ OptionProblem = tuple[str, str]
 """Name of a wrong option, and the predicate of a sentence that describes the fault."""
 
 
-def option_problems(settings: KafkaSettings) -> list[OptionProblem]:
-    """Returns every option that kafka-python or hippod would refuse, with kafka-python's message if it has one."""
+def option_problems(settings: KafkaSettings, sends: bool) -> list[OptionProblem]:
+    """Returns every option that kafka-python or hippod would refuse, with kafka-python's message if it has one.
+
+    `sends`: messages are also sent with these settings, so options of a producer are allowed.
+    """
     client_options = dict(KafkaConsumer.DEFAULT_CONFIG)
-    if settings.dead_letter is not None:
+    if sends:
         client_options = {**KafkaProducer.DEFAULT_CONFIG, **client_options}
     found = list(_unknown_names(settings.options, client_options)) or list(
         _wrong_types(settings.options, client_options)
     )
     if not found:
         found = [*_security_problems(with_tuples(settings.options))]
-    return found or list(_refused_by_client(settings))
+    return found or list(_refused_by_client(settings, sends))
 
 
 def _unknown_names(options: Mapping[str, Any], client_options: Mapping[str, Any]) -> Iterator[OptionProblem]:
@@ -110,21 +113,21 @@ def _tls_problems(options: Mapping[str, Any]) -> Iterator[OptionProblem]:
                 yield name, f"cannot be used: {getattr(error, 'strerror', None) or error}"
 
 
-def _refused_by_client(settings: KafkaSettings) -> Iterator[OptionProblem]:
+def _refused_by_client(settings: KafkaSettings, sends: bool) -> Iterator[OptionProblem]:
     """Lets kafka-python check all options. Finds the wrong one by leaving out one option at a time."""
-    reason = _refusal(settings.options, settings)
+    reason = _refusal(settings.options, settings, sends)
     if reason is None:
         return
     named = [name for name in settings.options if name in reason]
     cured = [
         name
         for name in settings.options
-        if _refusal({key: value for key, value in settings.options.items() if key != name}, settings) is None
+        if _refusal({key: value for key, value in settings.options.items() if key != name}, settings, sends) is None
     ]
     yield ", ".join(cured or named or settings.options), f"is refused by kafka-python: {reason}"
 
 
-def _refusal(options: Mapping[str, Any], settings: KafkaSettings) -> str | None:
+def _refusal(options: Mapping[str, Any], settings: KafkaSettings, sends: bool) -> str | None:
     asked = KafkaSettings(settings.brokers, settings.topics, settings.group, options=options)
     version = {
         "api_version": with_tuples(options).get("api_version") or _VERSION_FOR_CHECKS,
@@ -135,7 +138,7 @@ def _refusal(options: Mapping[str, Any], settings: KafkaSettings) -> str | None:
     client.setLevel(logging.CRITICAL + 1)
     try:
         KafkaConsumer(**{**consumer_config(asked, KafkaConsumer.DEFAULT_CONFIG), **version}).close()
-        if settings.dead_letter is not None and any(name not in KafkaConsumer.DEFAULT_CONFIG for name in options):
+        if sends and any(name not in KafkaConsumer.DEFAULT_CONFIG for name in options):
             KafkaProducer(**{**producer_config(asked, KafkaProducer.DEFAULT_CONFIG), **version}).close(timeout=1)
     except (KafkaError, ValueError, TypeError, AssertionError, OSError) as error:
         return " ".join(str(error).split()).removeprefix("KafkaConfigurationError: ") or type(error).__name__

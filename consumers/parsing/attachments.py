@@ -18,9 +18,9 @@ from consumers.splitting import Attachment, ParsedText, PlacedLink, TextBlock
 from consumers.types import Link, ParsedDocument
 
 _MOST_ATTACHMENTS = 1000
-_NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE)
-"""Codes of files that are no documents, such as pictures. Such an attachment is an entry in the containing document's
-`left_out`; every other one is a document, even if it cannot be parsed."""
+_NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_OCR)
+"""Codes of files that are no documents, such as pictures without text. Such an attachment is an entry in the containing
+document's `left_out`; every other one is a document, even if it cannot be parsed."""
 
 ParseAttachment = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
 """Yields the documents of an attachment; the arguments are its content, its name and its URI."""

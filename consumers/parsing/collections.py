@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from consumers.failure_codes import FailureCode
@@ -14,7 +15,7 @@ from consumers.parsing.decoding import decode
 from consumers.parsing.file_name import stem_of
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
-from consumers.parsing.formats.registry import EVERNOTE, JSON, JSON_LINES, MAILBOX, TEXT
+from consumers.parsing.formats.registry import EVERNOTE, JSON, JSON_LINES, MAILBOX, TEXT, XML
 from consumers.part_uri import key_in_uri, part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -42,6 +43,8 @@ def read_collection(
         return _mailbox(data, uri, modified_at, parse_part)
     if format is EVERNOTE and b"<en-export" in data[:_SAMPLE]:
         return _notes(data, uri, parse_part)
+    if format is XML and b"<mediawiki" in data[:_SAMPLE]:
+        return _wiki_pages(data, uri, parse_part)
     if format is TEXT and b":" in data[:_SAMPLE]:
         return _chat(data, name, uri, settings, modified_at)
     return None
@@ -97,6 +100,19 @@ def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocum
         key = f"{key}-{number}" if key in keys else key
         keys.add(key)
         yield from parse_part(note, b"note.enex", part_uri(uri, key))
+
+
+def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
+    """Yield a document for each page of a MediaWiki export, with the URI `<uri>#<title>`."""
+    from consumers.parsing.formats.markup.wiki import split_export
+
+    keys: set[str] = set()
+    for number, (title, text, metadata) in enumerate(split_export(data), 1):
+        key = key_in_uri(title) or str(number)
+        key = f"{key}-{number}" if key in keys else key
+        keys.add(key)
+        for document in parse_part(text, b"page.wiki", part_uri(uri, key)):
+            yield replace(document, metadata={**metadata, **document.metadata})
 
 
 def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_part: ParsePart) -> Iterator[ParsedDocument]:

@@ -15,6 +15,7 @@ from consumers.parsing.formats.registry import (
     MAILBOX_LINE,
     OPENDOCUMENT,
     WEB_ARCHIVE,
+    WIKI,
     XML,
 )
 
@@ -38,6 +39,7 @@ _MAIL_HEADERS = frozenset(
     )
 )  # fmt: skip
 _ARCHIVE = re.compile(rb"^(?:Snapshot-Content-Location|Content-Location):", re.IGNORECASE | re.MULTILINE)
+_DOKUWIKI = re.compile(rb"\s*(={5,6}) [^=\r\n]{1,200} \1[ \t]*(?:\r?\n|\Z)")
 _APPLE = re.compile(rb"\d{1,10}[ \t]*\r?\n")
 _MAILBOX = re.compile(MAILBOX_LINE + rb"(?:[A-Za-z][A-Za-z0-9-]{1,60}:|>From )")
 
@@ -52,6 +54,8 @@ def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
         return HTML
     if (is_office or ending not in BY_ENDING) and _XML.match(start):
         return XML
+    if _DOKUWIKI.match(start):
+        return WIKI
     if _MAILBOX.match(start):
         return MAILBOX
     if mail := _mail_format(start, is_office):

@@ -1,8 +1,11 @@
 """Limits on the cost of parsing a file, and the errors for files that are not indexed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
 
 from consumers.failure_codes import FailureCode
+from consumers.parsing.programs.installed import Program
 
 MIB = 1 << 20
 
@@ -29,6 +32,21 @@ class Limits:
     """Maximum depth of attachments: files in an e-mail (1), files in an e-mail that is attached to it (2), and so on."""
     pages: int = 20_000
     """Maximum number of pages of a PDF, parts of an EPUB and slides of a PPTX."""
+    program_seconds: float = 45.0
+    """Maximum time of one run of an external program: OCR of one page, or the conversion of a file."""
+    program_memory_bytes: int = 1024 * MIB
+    """Maximum address space of an external program, within the parsing process's own limit."""
+    ocr: Literal["off", "later", "now"] = "off"
+    """Whether pictures are read by OCR. "later" only counts them, so that the file's other text need not wait."""
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    """The installed external programs (`consumers.parsing.programs.installed`)."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(**{**value, "programs": {key: Program(**each) for key, each in value["programs"].items()}})
 
 
 class Unreadable(Exception):

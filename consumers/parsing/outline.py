@@ -1,10 +1,10 @@
 """Collects the blocks of a document under their headings, for every format."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.splitting import PlacedLink, TextBlock
+from consumers.splitting import Picture, PlacedLink, TextBlock
 from consumers.types import Link
 
 _LONGEST_HEADING = 300
@@ -17,6 +17,7 @@ class Outline:
         """`text_chars` is the longest text of a document; `omissions` receives what is left out."""
         self.omissions = omissions
         self.blocks: list[TextBlock] = []
+        self.pictures: list[Picture] = []
         self.first_heading = ""
         self._room = text_chars
         self._limit = text_chars
@@ -84,6 +85,17 @@ class Outline:
         self.blocks.append(
             TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links, time)
         )
+
+    def picture(
+        self, image: Callable[[], bytes], name: str, *, described: bool = False, page: int | None = None
+    ) -> None:
+        """Add a picture, which OCR may read. If it does not, the picture is reported unless it is `described` in the text."""
+        unread = None if described else OmissionKind.PICTURE
+        self.pictures.append(Picture(image, len(self.blocks), self.headings, page, unread=unread, name=name))
+
+    def pictures_at_end(self, blocks: Sequence[TextBlock]) -> tuple[Picture, ...]:
+        """Return the pictures for a document that consists of these blocks, in which the positions are others."""
+        return tuple(replace(picture, before=len(blocks)) for picture in self.pictures)
 
     def include(self, blocks: Iterable[TextBlock], level: int) -> None:
         """Add the blocks of another document; its top headings get the level `level`."""

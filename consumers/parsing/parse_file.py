@@ -21,6 +21,7 @@ from consumers.parsing.formats.registry import GZIP, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.invisible_characters import without_invisible_characters
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.ocr.recognition import AwaitsRecognition, TextRecognition
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.parsing.repeated_failures import with_summarised_failures
@@ -44,22 +45,30 @@ def parse_file(
     root: bytes | None = None,
     checked_inode: int | None = None,
     max_bytes: int | None = None,
+    progress: Callable[[], None] = lambda: None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
     """Yield the documents of a file, then a summary of what was read (no summary if the file could not be opened).
 
     `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode` make
     sure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than `max_bytes`
-    is parsed, if its format can be cut.
+    is parsed, if its format can be cut. `progress` is called before each picture that OCR reads.
     """
     name = path if name is None else name
     open_file = partial(
         OpenFile, path, follow_symlinks=follow_symlinks, root=root, checked_inode=checked_inode, max_bytes=max_bytes
     )
-    yield from with_summarised_failures(_parse(open_file, name, uri, settings, limits), uri, stem_of(name))
+    recognition = TextRecognition(limits, progress)
+    documents = _parse(open_file, name, uri, settings, limits, recognition)
+    yield from with_summarised_failures(documents, uri, stem_of(name))
 
 
 def _parse(
-    open_file: Callable[[], OpenFile], name: bytes, uri: str, settings: SplitSettings, limits: Limits
+    open_file: Callable[[], OpenFile],
+    name: bytes,
+    uri: str,
+    settings: SplitSettings,
+    limits: Limits,
+    recognition: TextRecognition,
 ) -> Iterator[ParsedDocument | ParseSummary]:
     try:
         with open_file() as file:
@@ -68,8 +77,8 @@ def _parse(
                 yield from _parse_lines(file, name, uri, settings, limits, modified_at)
             else:
                 data = file.read_all(_most_bytes(file, limits))
-                yield from parse_data(data, name, uri, settings, limits, modified_at, is_cut=file.is_cut)
-            yield file.summary()
+                yield from parse_data(data, name, uri, settings, limits, modified_at, recognition, is_cut=file.is_cut)
+            yield replace(file.summary(), awaits_ocr=recognition.awaited > 0)
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, None)
 
@@ -81,15 +90,17 @@ def parse_data(
     settings: SplitSettings,
     limits: Limits = DEFAULT_LIMITS,
     modified_at: float | None = None,
+    recognition: TextRecognition | None = None,
     *,
     is_cut: bool = False,
     depth: int = 0,
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of a file's content. `name` decides the format if the content does not.
 
-    `is_cut`: `data` is only the beginning of the content. `depth` is the number of documents that the file is attached to, one
-    inside the other.
+    `recognition` reads pictures; a document that it reads later, because it has no other text, is not yielded. `is_cut`: `data`
+    is only the beginning of the content. `depth` is the number of documents that the file is attached to, one inside the other.
     """
+    reading = recognition or TextRecognition(limits, lambda: None)
     try:
         _refuse_blank(data)
         if is_cut and data.startswith(READ_AS_A_WHOLE):
@@ -104,7 +115,7 @@ def parse_data(
             raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
 
         def parse_part(data: bytes, part_name: bytes, part_uri: str) -> Iterator[ParsedDocument]:
-            return parse_data(data, part_name, part_uri, settings, limits, modified_at, depth=depth)
+            return parse_data(data, part_name, part_uri, settings, limits, modified_at, reading, depth=depth)
 
         documents = read_collection(format, data, name, uri, settings, modified_at, parse_part)
         if documents is not None:
@@ -115,13 +126,15 @@ def parse_data(
         omissions = Omissions()
         if is_cut:
             omissions.add(OmissionKind.TOO_LARGE, _rest(len(data)))
-        parsed = _parsed(data, format, name, limits, omissions)
+        parsed = reading.with_recognised_text(_parsed(data, format, name, limits, omissions), omissions)
+    except AwaitsRecognition:
+        return
     except (NotADocument, Unreadable) as error:
         yield _put_aside(uri, name, error, modified_at)
         return
 
     def parse_attachment(data: bytes, name: bytes, attachment_uri: str) -> Iterator[ParsedDocument]:
-        return parse_data(data, name, attachment_uri, settings, limits, modified_at, depth=depth + 1)
+        return parse_data(data, name, attachment_uri, settings, limits, modified_at, reading, depth=depth + 1)
 
     found = read_attachments(parsed.attachments, uri, depth, limits, omissions, parse_attachment)
     parsed = replace(parsed, blocks=with_attachment_links(parsed.blocks, found))

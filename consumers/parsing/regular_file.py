@@ -27,7 +27,7 @@ class ParseSummary:
     opened.
 
     `changed` is true if size or mtime changed while the file was read. The content may then mix two versions, and the file has
-    to be parsed again.
+    to be parsed again. `awaits_ocr` is true if the file has pictures that a later run reads (`Limits.ocr`).
     """
 
     digest: str
@@ -35,6 +35,7 @@ class ParseSummary:
     mtime_ns: int
     inode: int
     changed: bool = False
+    awaits_ocr: bool = False
 
 
 class OpenFile:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from typing import IO
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -47,6 +48,12 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
         raise Unreadable(
             f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
         ) from error
+
+
+def read_again(file: IO[bytes], name: str) -> bytes:
+    """Read a member of an archive that was checked and closed."""
+    with zipfile.ZipFile(file) as package:
+        return read_member(package, name)
 
 
 def check_members(package: zipfile.ZipFile) -> None:

@@ -1,6 +1,6 @@
 """Splits a document's text into passages at content-defined boundaries."""
 
-from consumers.splitting.blocks import SEPARATOR, Attachment, ParsedText, PlacedLink, SplitSettings, TextBlock
+from consumers.splitting.blocks import SEPARATOR, Attachment, ParsedText, Picture, PlacedLink, SplitSettings, TextBlock
 from consumers.splitting.passages import paragraphs, split, split_text
 from consumers.splitting.supplied_triples import assign_triples, read_triples
 from consumers.splitting.tokens import TOKEN, count_tokens
@@ -10,6 +10,7 @@ __all__ = [
     "TOKEN",
     "Attachment",
     "ParsedText",
+    "Picture",
     "PlacedLink",
     "SplitSettings",
     "TextBlock",

@@ -1,9 +1,10 @@
 """The output of parsing and input of splitting: a document's text as a list of blocks with their locations."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from consumers.omissions import OmissionKind
 from consumers.types import Link
 
 SEPARATOR = " › "
@@ -70,6 +71,25 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture whose text only OCR reads: a page without a text layer, or a picture in a document.
+
+    `image` returns it as an image file. Its text is placed before the block with the index `before`. If it is not read, the
+    account of omissions gets an entry of the kind `unread`, with `name` and `total`; None reports nothing.
+    """
+
+    image: Callable[[], bytes]
+    before: int = 0
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    is_page: bool = False
+    """Whether it is a whole page. Other pictures may be too small to contain text."""
+    unread: OmissionKind | None = OmissionKind.PICTURE
+    name: str = ""
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedText:
     """The result of a format's parser. `title` comes from the content alone; it is "" if the content has no title."""
 
@@ -77,3 +97,7 @@ class ParsedText:
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    """The pictures that OCR may read, in the order of their positions."""
+    without_pictures: str = "it contains no text, except pictures"
+    """Why there is no text if no picture is read: the beginning of a sentence for users."""

@@ -18,6 +18,7 @@ from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
 from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionList
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import ExportFormat
+from daemon.contract.costs import CostsRequest, CostsResponse
 from daemon.contract.documents import (
     AddResponse,
     ConfirmResponse,
@@ -32,7 +33,7 @@ from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.contract.scope import Scope, ScopeList
 from daemon.contract.show import ShowResponse
-from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, Status
+from daemon.contract.status import DaemonState, Event, ExtractionResponse, Overview, ReencodeResponse, Status
 from daemon.contract.transfer import BackupResponse, ImportResponse, VerifyRequest, VerifyResponse
 
 Sees = Callable[[AbstractSet[str], Any], bool]
@@ -82,9 +83,13 @@ class SessionPort(Protocol):
     async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse: ...
 
 
+class CostPort(Protocol):
+    async def costs(self, request: CostsRequest) -> CostsResponse: ...
+
+
 class ExtractionPort(Protocol):
     async def reextract(self, dry_run: bool) -> ExtractionResponse:
-        """Queues the passages that another extractor has read; with `dry_run`, only counts them."""
+        """Queues the passages that another extractor has read; with `dry_run`, only estimates their cost."""
         ...
 
     async def backfill(self) -> ExtractionResponse:
@@ -92,6 +97,15 @@ class ExtractionPort(Protocol):
         ...
 
     async def status(self) -> ExtractionResponse: ...
+
+
+class ReencodingPort(Protocol):
+    async def reencode(self) -> ReencodeResponse:
+        """Begins to replace the vectors by those of the configured encoder, and returns the work that is left.
+
+        Raises Conflict if the disk has too little space, and UpstreamFailed if the encoder cannot be loaded.
+        """
+        ...
 
 
 class DocumentPort(Protocol):
@@ -207,8 +221,10 @@ class MemoryPorts:
     documents: DocumentPort
     transfer: TransferPort
     extractions: ExtractionPort
+    reencoding: ReencodingPort
     graphs: GraphPort
     sessions: SessionPort
+    costs: CostPort
     overviews: OverviewPort
     asks: AskPort | None
     judge: JudgePort | None = None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from daemon.costs.ledger import CostLedger
 from daemon.observe import metrics
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 SIZE_INTERVAL_S = 30.0
 """Seconds for which measured disk sizes are reused: a large store has thousands of files."""
 
-STORE_PARTS = {"inbox": "inbox", "openie.jsonl": "paid answers", "lock": "other", "head": "other"}
+STORE_PARTS = {
+    "inbox": "inbox",
+    "openie.jsonl": "paid answers",
+    "costs.jsonl": "costs",
+    "lock": "other",
+    "head": "other",
+}
 
 
 class Gauges:
@@ -35,7 +42,9 @@ class Gauges:
         extraction_queue: ExtractionQueue,
         scheduler: Scheduler,
         sources: "Sequence[Source]",
+        costs: CostLedger,
     ) -> None:
+        self._costs = costs
         self._store = store
         self._pipeline = pipeline
         self._extraction_queue = extraction_queue
@@ -47,6 +56,7 @@ class Gauges:
     def __call__(self) -> None:
         self._queues()
         self._jobs()
+        self._model_costs()
         self._checkpoint()
         with self._sizing:
             if time.monotonic() - self._sized_at >= SIZE_INTERVAL_S:
@@ -86,6 +96,17 @@ class Gauges:
             if job.last_end is not None and job.last_error is None:
                 metrics.JOB_DONE.labels(job.name).set(job.last_end)
 
+    def _model_costs(self) -> None:
+        for gauge in (metrics.CALLS_TODAY, metrics.TOKENS_TODAY, metrics.MONEY_TODAY):
+            gauge.clear()
+        for key, spent in self._costs.entries(since=self._costs.day):
+            labels = key.source or "", key.purpose
+            metrics.CALLS_TODAY.labels(*labels).set(spent.calls)
+            metrics.MONEY_TODAY.labels(*labels).set(spent.money)
+            metrics.TOKENS_TODAY.labels(*labels, "prompt").set(spent.prompt)
+            metrics.TOKENS_TODAY.labels(*labels, "completion").set(spent.completion)
+        metrics.BUDGET_USED_UP.set(self._extraction_queue.waits_for_budget() is not None)
+
     def _checkpoint(self) -> None:
         place = newest(self._store.folder)
         if place is None:
@@ -97,7 +118,7 @@ class Gauges:
         metrics.CHECKPOINT_COMMIT.set(int(place.name[len(PREFIX) :]))
 
     def _sizes(self) -> None:
-        sizes = dict.fromkeys(("inbox", "checkpoint", "paid answers", "other"), 0)
+        sizes = dict.fromkeys(("inbox", "checkpoint", "paid answers", "costs", "other"), 0)
         try:
             entries = list(os.scandir(self._store.folder))
         except OSError:

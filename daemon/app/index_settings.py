@@ -1,23 +1,22 @@
 """Settings that shape the index and that the store keeps: what happens if they have changed since the last start.
 
-The files of followed folders are cut anew after a change of `[passages]`. Another `[encoder] passage_prefix` is refused,
-because vectors of texts with different prefixes cannot be compared.
+The files of followed folders are cut anew after a change of `[passages]`. `daemon.config.store_encoder` has the settings of
+`[encoder]`, and the store itself those of `[graph]`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import structlog
 
 from consumers.splitting import SplitSettings
+from daemon.config.store_encoder import PREFIX_KEY
 from memory.types import Encoder, passage_prefix
-from store.errors import EncoderMismatch
 from store.store import Store
 from store.types import Batch
 
 PASSAGES_KEY = "settings/passages"
 """The position that says with which settings the followed files are cut; without it, with the defaults."""
-PREFIX_KEY = "settings/passage_prefix"
-"""The position that says which prefix the encoder's server gets before a text."""
 
 log = structlog.get_logger()
 
@@ -29,23 +28,22 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
     kept = store.positions.get(PASSAGES_KEY, {"max_tokens": default.max_tokens, "min_tokens": default.min_tokens})
     if wanted == kept:
         return
-    files = {
+    files = mark_unread(store, store.positions, {PASSAGES_KEY: wanted})
+    log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
+
+
+def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any]) -> int:
+    """Marks `files` as not read, and keeps `settings`, in one commit. Returns how many of them are followed files."""
+    found = {
         key: {**position, "reader": None}
-        for key, position in store.positions.items()
-        if isinstance(position, Mapping) and "reader" in position
+        for key in files
+        if isinstance(position := store.positions.get(key), Mapping) and "reader" in position
     }
-    store.commit(Batch(positions={**files, PASSAGES_KEY: wanted}))
-    log.info("passages_cut_anew", files=len(files), max_tokens=split.max_tokens, min_tokens=split.min_tokens)
+    store.commit(Batch(positions={**found, **settings}))
+    return len(found)
 
 
-def check_passage_prefix(store: Store, encoder: Encoder) -> None:
-    """Raises EncoderMismatch if the store's texts were encoded with another prefix. Keeps the prefix of a store without one."""
-    wanted, kept = passage_prefix(encoder), store.positions.get(PREFIX_KEY)
-    if wanted is None or wanted == kept:
-        return
-    if kept is not None:
-        raise EncoderMismatch(
-            f'the texts of the store {store.folder} were encoded with the prefix "{kept}", the configuration asks for '
-            f'"{wanted}"; set [encoder] passage_prefix back, or start a new store with another [store] path'
-        )
-    store.commit(Batch(positions={PREFIX_KEY: wanted}))
+def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
+    """Keeps the prefix of the texts in a store without one, for `daemon.config.store_encoder`."""
+    if (prefix := passage_prefix(encoder)) is not None and store.positions.get(PREFIX_KEY) is None:
+        store.commit(Batch(positions={PREFIX_KEY: prefix}))

@@ -41,7 +41,7 @@ from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, w
 from daemon.services.documents.document_labels import sees
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
-from memory.encoder.registry import ENCODER_BACKENDS
+from memory.types import is_remote
 from store.log.store_lock import StoreLock
 
 if TYPE_CHECKING:
@@ -53,8 +53,11 @@ API_STOP_SHARE = 0.3
 log = structlog.get_logger()
 
 
-async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
-    """Runs the daemon; returns after a clean stop. Raises StoreError or ListenError if it cannot start."""
+async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool = False) -> None:
+    """Runs the daemon; returns after a clean stop. With `reencode`, begins what `hippoctl reencode` asks for.
+
+    Raises StoreError or ListenError if it cannot start.
+    """
     began = time.monotonic()
     requests = signals.handle()
     notifier = Notifier()
@@ -65,7 +68,8 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
         async with _announced_stop(front, active, notifier):
             stop = asyncio.create_task(requests.stop.wait())
             opening = OpeningStep(notifier)
-            memory = await unless_stopped(open_memory(stack, active, lock, front.events, opening), opening, stop)
+            work = open_memory(stack, active, lock, front.events, opening, reencode)
+            memory = await unless_stopped(work, opening, stop)
             if memory is None:
                 return
             # Start the pipeline before requests: documents that arrive while the inbox is read would be processed twice.
@@ -73,17 +77,27 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             memory.extraction_queue.start(memory.pipeline.commit_extractions)
             front.gate.open(memory.ports)
             notifier.status("starting: the first query")
-            await first_query(front.send, config, stop)
+            await first_query(front.send, is_remote(memory.queries.encoder), stop)
             _begin_following(memory)
             if memory.idle_reextraction is not None:
                 _run_beside(stack, memory.idle_reextraction.run())
+            memory.reencoding.resume()
+            if reencode:
+                _run_beside(stack, memory.reencoding.begin())
             front.progress.ready(memory, lambda: memory.pool.pids)
             metrics.at_scrape(
-                Gauges(memory.store, memory.pipeline, memory.extraction_queue, memory.scheduler, memory.sources)
+                Gauges(
+                    memory.store,
+                    memory.pipeline,
+                    memory.extraction_queue,
+                    memory.scheduler,
+                    memory.sources,
+                    memory.costs,
+                )
             )
             _run_beside(stack, memory.memory_watch.run())
             _run_beside(stack, memory.scheduler.follow_clock())
-            probes = _probes(memory.queries, config, front.send, check_interval_s(notifier))
+            probes = _probes(memory.queries, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())
             status = partial(status_line, memory)
@@ -91,7 +105,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None) -> None:
             took_ms = round((time.monotonic() - began) * 1000)
             log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))
             _run_beside(stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status))
-            commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer, config))
+            commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer))
             await watch(stop, memory.pipeline, memory.ended_tasks, [commits, *probes], notifier, status)
 
 
@@ -185,19 +199,20 @@ def _run_beside(stack: AsyncExitStack, work: Coroutine[object, object, None]) ->
     stack.callback(asyncio.create_task(work).cancel)
 
 
-def _probes(queries: QueryService, config: Config, send: Send, pause_s: float) -> list[ProbeCheck]:
+def _probes(queries: QueryService, send: Send, pause_s: float) -> list[ProbeCheck]:
     """Returns probes of the socket and the query threads. Threads that wait for an embedding server cannot be probed."""
-    probes = [ProbeCheck("api", partial(send, HEALTH_REQUEST), pause_s)]
-    if not ENCODER_BACKENDS[config.encoder.backend].needs_server:
-        probes.append(ProbeCheck("queries", queries.moves, pause_s))
-    return probes
+
+    async def queries_move() -> None:
+        if not is_remote(queries.encoder):
+            await queries.moves()
+
+    return [
+        ProbeCheck("api", partial(send, HEALTH_REQUEST), pause_s),
+        ProbeCheck("queries", queries_move, pause_s),
+    ]
 
 
-def _commit_step(committer: Committer, config: Config) -> object | None:
+def _commit_step(committer: Committer) -> object | None:
     """Returns the commit thread's step; None while it is idle or waits for a server, which has its own time limit."""
     step = committer.step
-    return (
-        None
-        if step is not None and step[0] == "encode" and ENCODER_BACKENDS[config.encoder.backend].needs_server
-        else step
-    )
+    return None if step is not None and step[0] == "encode" and is_remote(committer.encoder) else step

@@ -11,15 +11,20 @@ from typing import TypeVar
 
 import structlog
 
-from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
 from daemon.api.service_protocols import MemoryPorts
-from daemon.app.index_settings import check_passage_prefix, cut_files_anew
+from daemon.app.index_settings import cut_files_anew, keep_passage_prefix
+from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
+from daemon.app.program_watch import ProgramWatch
 from daemon.config import Config
+from daemon.config.store_encoder import EncoderChoice, choose_encoder
 from daemon.config.synonym_rule import synonym_rule
-from daemon.model_factory import Models, calibration_for, load_encoder
+from daemon.costs.ledger import FILE as COSTS
+from daemon.costs.ledger import CostLedger
+from daemon.model_factory import Models, calibration_for
 from daemon.observe.memory_use import anonymous_bytes
+from daemon.parser_pool import parser_pool
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
 from daemon.pipeline.parse_task import DocumentReader
@@ -37,6 +42,7 @@ from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.backups import ScheduledBackup
 from daemon.services.client_positions import ClientPositions
+from daemon.services.costs import CostService
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.documents.document_states import DocumentStates
 from daemon.services.documents.unread import UnreadDocuments
@@ -48,6 +54,7 @@ from daemon.services.overview import OverviewService
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
+from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
 from daemon.services.status import OpenMemory
 from daemon.services.transfer import TransferService
@@ -56,8 +63,11 @@ from daemon.sources.registry import SOURCE_KINDS, owners
 from daemon.workers.pool import WorkerPool
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
+from store.log.log_summary import summary_of_store
 from store.log.store_lock import StoreLock
+from store.reencode.new_vectors import target_of
 from store.store import Store
+from store.types import Calibration
 
 PIPELINE_STOP_SHARE, SNAPSHOT_STOP_SHARE, SCHEDULE_STOP_SHARE = 0.6, 0.6, 0.2
 """Maximum shares of `[daemon] stop_timeout_s` for each part; a part rarely takes its full share."""
@@ -75,6 +85,8 @@ class Memory(OpenMemory):
     scheduler: Scheduler
     ports: MemoryPorts
     memory_watch: MemoryWatch
+    costs: CostLedger
+    extractions: ExtractionService
     idle_reextraction: IdleReextraction | None
     """None if `[openie] reextract` is off."""
 
@@ -131,16 +143,21 @@ async def unless_stopped(
 
 
 async def open_memory(
-    stack: AsyncExitStack, active: ActiveConfig, lock: StoreLock, events: EventHub, opening: OpeningStep
+    stack: AsyncExitStack,
+    active: ActiveConfig,
+    lock: StoreLock,
+    events: EventHub,
+    opening: OpeningStep,
+    reencode: bool = False,
 ) -> Memory:
-    """Loads the model, opens the store, and builds the parts."""
+    """Loads the model, opens the store, and builds the parts. With `reencode`, the store's encoder may be missing."""
     config = active.config
-    pool = WorkerPool(config.parsing.workers, config.parsing.memory_bytes, config.parsing.time_limit_s, limits=Limits())
+    pool = parser_pool(config.parsing)
     stack.push_async_callback(pool.close)
     pool.start()
     clock = StopClock(active)
-    encoder, store, weak_below, before = await _open_store(stack, config, lock, opening, clock)
-    models = Models(config)
+    encoder, choice, store, weak_below, before = await _open_store(stack, config, lock, opening, clock, reencode)
+    models = Models(config, store.folder / COSTS, lambda: active.config)
     stack.push_async_callback(models.close)
     scopes = ScopeService(store, active.labels)
     queries = QueryService(
@@ -173,7 +190,9 @@ async def open_memory(
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
     await asyncio.to_thread(cut_files_anew, store, split)
-    await asyncio.to_thread(check_passage_prefix, store, encoder)
+    programs = ProgramWatch(store, pool, config.parsing)
+    await asyncio.to_thread(programs.check_at_start)
+    await asyncio.to_thread(keep_passage_prefix, store, encoder)
     reader = DocumentReader(pool, split)
     pipeline = Pipeline(
         store,
@@ -199,14 +218,17 @@ async def open_memory(
     scheduler = Scheduler(config.schedule)
     states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
-    provenance = Provenance(store, extraction_queue.name, extraction_queue.at_once, models.is_older_version)
+    provenance = Provenance(
+        pipeline.content_counts, extraction_queue.name, extraction_queue.at_once, models.is_older_version
+    )
     extractions = ExtractionService(
         store,
         extraction_queue,
         models.load_bulk_extractor(),
         extractor_note(config.openie.backend),
-        models.backend.calls_per_passage,
+        models.estimator,
         provenance.left_s,
+        models.ledger,
     )
     idle_reextraction = None
     if config.openie.reextract == "idle":
@@ -218,12 +240,28 @@ async def open_memory(
             busy=lambda: bool(len(pipeline.intake) or len(extraction_queue) or queries.asked_recently()),
         )
         progress.list_queue("reextract", "passages", idle_reextraction)
+    committer = pipeline.committer
+
+    def switched(encoder: Encoder, calibration: Calibration, since: int) -> None:
+        queries.use(encoder, calibration.weak_below, since)
+        committer.use(encoder)
+        languages.use(encoder.identity.name)
+
+    reencoding = Reencoding(
+        store,
+        committer,
+        progress,
+        wanted_encoder(choice),
+        switched,
+        busy=lambda: queries.asked_recently() or (bool(len(pipeline.intake)) and committer.trouble is None),
+    )
     add_maintenance_jobs(
         scheduler,
         store,
         config.store.keep_versions,
         rescans=[source.rescan for source in sources],
         retry_due=documents.retry_due,
+        check_programs=lambda: programs.check(documents.read_again),
         expire_sessions=sessions.sweep,
     )
     backups = ScheduledBackup(store, lambda: active.config.schedule, progress, lambda: scheduler.stopping)
@@ -235,6 +273,7 @@ async def open_memory(
     stack.push_async_callback(lambda: pipeline.stop(clock.left_s(PIPELINE_STOP_SHARE)))
     stack.push_async_callback(extraction_queue.stop)
     stack.push_async_callback(extractions.stop)
+    stack.push_async_callback(reencoding.stop)
     stack.push_async_callback(_together, [source.stop for source in sources])
     stack.callback(clock.start)
 
@@ -243,8 +282,10 @@ async def open_memory(
         documents=documents,
         transfer=TransferService(store, pipeline, scopes, progress, FreshBuild(store, reader, worker)),
         extractions=extractions,
+        reencoding=reencoding,
         graphs=GraphService(queries),
         sessions=sessions,
+        costs=CostService(models.ledger),
         overviews=OverviewService(store, scopes),
         asks=None
         if models.client is None
@@ -255,7 +296,7 @@ async def open_memory(
         store=store,
         pipeline=pipeline,
         sources=sources,
-        encoder=encoder.identity.name,
+        reencoding=reencoding,
         openie=extractor.name,
         extraction_queue=extraction_queue,
         states=states,
@@ -268,26 +309,32 @@ async def open_memory(
         scheduler=scheduler,
         ports=ports,
         memory_watch=memory_watch,
+        costs=models.ledger,
+        extractions=extractions,
         idle_reextraction=idle_reextraction,
     )
 
 
 async def _open_store(
-    stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock
-) -> tuple[Encoder, Store, float | None, int]:
-    """Returns the encoder, the store, the cosine below which a match is weak, and the bytes in use after loading the encoder
-    and before opening the store.
+    stack: AsyncExitStack, config: Config, lock: StoreLock, opening: OpeningStep, clock: StopClock, reencode: bool
+) -> tuple[Encoder, EncoderChoice, Store, float | None, int]:
+    """Returns the encoder of the store's vectors, the choice between it and the configured one, the store, the cosine below
+    which a match is weak, and the bytes in use after loading the encoder and before opening the store.
 
     Runs in a thread, because loading a model and reading a store take seconds to minutes.
     """
     loop = asyncio.get_running_loop()
     opener = ThreadPoolExecutor(1, thread_name_prefix="open")
     try:
-        opening.at(f"loading the encoder {config.encoder.model}")
-        encoder = await loop.run_in_executor(opener, load_encoder, config)
+        summary = await loop.run_in_executor(opener, summary_of_store, config.store.path)
+        choice = choose_encoder(config, summary)
+        opening.at(f"loading the encoder {choice.opened.encoder.model}")
+        absent_allowed = reencode or target_of(config.store.path) is not None
+        loading = loop.run_in_executor(opener, load_opened_encoder, choice, summary, absent_allowed)
+        encoder, choice = await loading
         log.info("encoder_loaded", encoder=encoder.identity.name, dim=encoder.identity.dim)
         before = anonymous_bytes()
-        calibration = await loop.run_in_executor(opener, calibration_for, encoder, config.store.path)
+        calibration = await loop.run_in_executor(opener, calibration_for, encoder, summary)
         opening.at(f"opening the store {config.store.path}")
         with frozen_objects():
             rule = synonym_rule(config, calibration)
@@ -307,7 +354,10 @@ async def _open_store(
         found_format=store.found_format,
         started_from=store.opened_from,
     )
-    return encoder, store, calibration.weak_below, before
+    if choice.wanted is not None:
+        command = "hippoctl reencode"
+        log.warning("encoder_differs", content=choice.content, configured=choice.configured, command=command)
+    return encoder, choice, store, calibration.weak_below, before
 
 
 def leave_snapshot(store: Store, until: float) -> None:

@@ -23,7 +23,8 @@ def status_line(memory: OpenMemory) -> str:
         at = f", {committer.step[0].removesuffix('e')}ing" if committer.step is not None else ""
         parts.append(f"indexing, {count(waiting, 'document')} pending{at}")
     if len(extraction_queue):
-        why = f": {extraction_queue.outage.loggable[:200]}" if extraction_queue.outage is not None else ""
+        waits_for = extraction_queue.waits_for
+        why = f": {waits_for.loggable[:200]}" if waits_for is not None else ""
         verb = "waits" if len(extraction_queue) == 1 else "wait"
         parts.append(f"{count(len(extraction_queue), 'passage')} {verb} for the model{why}")
     for source in memory.sources:

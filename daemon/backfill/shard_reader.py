@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from consumers.parsing import Limits, ParseSummary
+from consumers.parsing import ParseSummary
 from consumers.records.record import Record, SourcePosition
 from consumers.records.writer import write_file
 from consumers.splitting import SplitSettings
@@ -23,11 +23,12 @@ from daemon.backfill.shards import BackfillError, InputFile, Shard
 from daemon.config import Config
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.model_factory import Models, load_encoder
+from daemon.parser_pool import parser_pool
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
-from daemon.workers.pool import WorkerPool
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from memory.types import Encoder
+from store.log.log_summary import encoder_of_store
 from store.object_store import explained, file_system
 from store.types import Extraction, PassageText
 
@@ -52,14 +53,13 @@ class ShardReader:
         self._out = out
         self._reading = reading_of(config)
         self._split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
-        self._encoder = load_encoder(config)
+        self._encoder = load_encoder(config, encoder_of_store(config.store.path))
         self._runner = asyncio.Runner()
         self._runner.run(self._open())
 
     async def _open(self) -> None:
         config = self._config
-        parsing = config.parsing
-        self._pool = WorkerPool(parsing.workers, parsing.memory_bytes, parsing.time_limit_s, limits=Limits())
+        self._pool = parser_pool(config.parsing)
         self._models = Models(config)
         extractor: PassageExtractor
         if isinstance(self._models.backend, BulkBackend):
@@ -127,7 +127,7 @@ class ShardReader:
             copy.write(content)
             copy.flush()
             name = os.fsencode(file.path.rpartition("/")[2])
-            stream = self._pool.parse(os.fsencode(copy.name), file.uri, self._split, name=name)
+            stream = self._pool.parse(os.fsencode(copy.name), file.uri, self._split, name=name, recognise=True)
             async with aclosing(stream) as items:
                 async for item in items:
                     if not isinstance(item, ParseSummary):

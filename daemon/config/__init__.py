@@ -1,4 +1,4 @@
-"""Configuration: the file and the environment, validated and resolved, or all reasons why they cannot be used."""
+"""Configuration: reads, validates and resolves the file and the environment, or reports all reasons why they cannot be used."""
 
 from daemon.config.api_key import model_key
 from daemon.config.config import Config

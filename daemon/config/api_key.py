@@ -1,4 +1,4 @@
-"""The model's key: from the environment or a file, never from the configuration itself."""
+"""The model's key, which comes from the environment or a file, never from the configuration itself."""
 
 import os
 from pathlib import Path

@@ -61,17 +61,17 @@ def _rights(value: Any) -> Any:
 
 class ClientSection(Section):
     name: Annotated[OptionalText, AfterValidator(_name)] = None
-    """What the log and refusals call it; the user, the group or the token file's name where it has none."""
+    """Name in the log and in refusals; default: the user, the group or the token file's name."""
     token_file: Annotated[OptionalPath, AfterValidator(token_in)] = None
-    """File with the bearer token that says who asks, on TCP and on the socket."""
+    """File with the bearer token that identifies the client, on TCP and on the socket."""
     user: Annotated[OptionalText, AfterValidator(_user)] = None
     """User whose programs connect to the Unix socket."""
     group: Annotated[OptionalText, AfterValidator(_group)] = None
-    """Group of such programs."""
+    """Group whose members' programs connect to the Unix socket."""
     labels: Labels = ()
-    """It sees documents with one of these labels; ["*"]: all documents."""
+    """The client sees documents with one of these labels; ["*"]: all documents."""
     rights: Annotated[tuple[Literal["read", "write", "admin"], ...], BeforeValidator(_rights)] = ("read",)
-    """What it may do with these documents; "admin" is about the whole memory."""
+    """What the client may do with these documents; "admin" concerns the whole memory."""
 
     @model_validator(mode="after")
     def _one_who_can_be_told(self) -> "ClientSection":

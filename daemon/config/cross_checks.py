@@ -15,7 +15,13 @@ def disagreements(config: Config) -> list[str]:
     if (url := config.schedule.backup_to) is not None and url.startswith("file://"):
         own_paths["schedule.backup_to"] = Path(url.removeprefix("file://"))
     conflicts = [sentence for kind in SOURCE_KINDS for sentence in kind.conflicts(config.tables(kind), own_paths)]
-    return [*_token_needed(config), *_clients(config), *_model_needed(config), *conflicts]
+    return [
+        *_token_needed(config),
+        *_clients(config),
+        *_model_needed(config),
+        *_price_needed(config),
+        *conflicts,
+    ]
 
 
 def _token_needed(config: Config) -> list[str]:
@@ -79,6 +85,15 @@ def _model_needed(config: Config) -> list[str]:
             'or write "sentence-transformers"'
         )
     return problems
+
+
+def _price_needed(config: Config) -> list[str]:
+    if config.llm.budget_money_per_day is None or config.llm.price_per_million is not None:
+        return []
+    return [
+        "llm.price_per_million is not set; llm.budget_money_per_day needs it: the prices of a million prompt tokens and a "
+        "million completion tokens, such as [0.15, 0.6]"
+    ]
 
 
 def _value(config: Config, key: str) -> object:

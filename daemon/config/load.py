@@ -40,15 +40,15 @@ def _one_line(text: str) -> str:
 
 
 CREDENTIALS = "CREDENTIALS_DIRECTORY"
-"""Loads `path`, or the first file of the search order. Raises ConfigError with all errors."""
+"""Environment variable with systemd's directory of credentials."""
 
 
 def load_config(
     path: Path | str | None = None, environ: Mapping[str, str] | None = None, *, read_secrets: bool = True
 ) -> Config:
-    """The configuration in `path`, or in the first file of the search order. `ConfigError` lists all that is wrong.
+    """Loads `path`, or the first file of the search order. Raises ConfigError with all errors.
 
-    Without `read_secrets`, files of tokens and keys need not be readable, nor `$CREDENTIALS_DIRECTORY` be set.
+    Without `read_secrets`, files of tokens and keys need not be readable, and `$CREDENTIALS_DIRECTORY` need not be set.
     """
     environ = os.environ if environ is None else environ
     if not read_secrets:
@@ -61,7 +61,7 @@ def load_config(
         if isinstance(table, dict):
             table.update(keys)
     for section, field in Config.model_fields.items():
-        if field.default_factory is not None:  # Present, though empty: a default is resolved only if it is validated.
+        if field.default_factory is not None:  # An empty section, because defaults are resolved only by validation.
             values.setdefault(section, {})
     config = None
     base = (file.resolve() if ".." in file.parts else file.absolute()).parent
@@ -143,7 +143,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ConfigError([f"{file}: not TOML: nested too deeply"]) from None
-    except ValueError as error:  # TOMLDecodeError is one; so is Python's refusal of a number with thousands of digits.
+    except ValueError as error:  # TOMLDecodeError, or Python's refusal of a number with thousands of digits.
         reason = str(error)
         if "(at line" not in reason:
             line = text.rstrip("\n").count("\n") + 1

@@ -51,7 +51,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def field_at(path: Sequence[str | int]) -> tuple[type[BaseModel], FieldInfo | None]:
-    """Returns the model that has a key, and the key's field; `None` if the path is no field of the model."""
+    """Returns the model that has a key, and the key's field; the field is `None` if the model lacks the key."""
     model: type[BaseModel] = Config
     field: FieldInfo | None = None
     for part in path:

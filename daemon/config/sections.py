@@ -1,6 +1,6 @@
-"""The sections of the configuration and what each key means; the contract of what may be written.
+"""The sections of the configuration, and the type, default and meaning of each key.
 
-Defaults here are the only ones: `config.toml` repeats them in comments, and a test keeps the two equal.
+Defaults are defined here only: `config.toml` repeats them in comments, and a test compares both.
 """
 
 import grp
@@ -29,6 +29,7 @@ from daemon.config_types.values import (
     OptionalText,
     Seconds,
     optional_number,
+    or_none,
 )
 from daemon.config_types.values import Size as Bytes
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
@@ -57,11 +58,11 @@ def at(key: str, message: str) -> PydanticCustomError:
 
 class Store(Section):
     path: Annotated[AnyPath, AfterValidator(directory_to_be)] = STORE
-    """Directory of the store; made when absent, with its parents."""
+    """Directory of the store; created with its parents if it is missing."""
     keep_versions: Duration = 7 * 86400.0
-    """How long versions that a newer commit replaced are kept before maintenance deletes them."""
+    """How long hippod keeps versions that a newer commit replaced."""
     memory_limit: MemoryLimit = "auto"
-    """How much memory that the system cannot drop hippod may take; near it, sources pause. auto: 80 % of the machine's."""
+    """Maximum of memory that the system cannot drop; near it, sources pause. auto: 80 % of the machine's memory."""
 
 
 def _socket(path: Path) -> Path:
@@ -102,36 +103,37 @@ class Api(Section):
     """Path of the Unix socket."""
     mode: Annotated[str, BeforeValidator(_mode)] = "0660"
     group: Annotated[OptionalText, AfterValidator(_group)] = None
-    """Group that the socket is given to."""
+    """Group of the socket."""
     tcp: Annotated[OptionalText, AfterValidator(_tcp)] = None
-    """host:port to listen on besides the socket."""
+    """host:port to listen on, in addition to the socket."""
     token_file: Annotated[OptionalPath, AfterValidator(token_in)] = None
     """File with the bearer token that TCP clients must send."""
     request_bytes: Bytes = 16 * MiB
-    """Largest body of a request."""
+    """Maximum size of a request's body."""
     lines_bytes: Bytes = 64 * MiB
-    """Largest body of JSON lines, which are read one by one."""
+    """Maximum size of a body of JSON lines, which are read one by one."""
     import_bytes: Bytes = 1024 * MiB
-    """Largest file that `import` takes, which is kept on disk while it is read."""
+    """Maximum size of a file for `import`, which is kept on disk while it is read."""
     requests_per_s: Annotated[float, Field(ge=0, le=1_000_000)] = 1000.0
-    """Requests of one client (a `[[client]]`, else a token, else a user of the socket or an address on TCP); those beyond are
-    refused with 429. 0: no limit."""
+    """Requests per second of one client (a `[[client]]`, otherwise a token, otherwise a user of the socket or an address on
+    TCP); further requests are refused with 429. 0: no limit."""
     connections: Annotated[int, Field(ge=8, le=1_000_000)] = 512
-    """Open connections, on the socket and on TCP each; fewer where the system allows fewer open files."""
+    """Maximum of open connections, on the socket and on TCP each; fewer if the system allows fewer open files."""
     concurrent_queries: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Queries worked on at once; those beyond are refused with 503."""
+    """Maximum of concurrent queries; further ones are refused with 503."""
     concurrent_asks: Annotated[int, Field(ge=1, le=10_000)] = 8
-    """Questions that the model answers at once."""
+    """Maximum of questions that the model answers concurrently."""
     concurrent_exports: Annotated[int, Field(ge=1, le=1000)] = 4
     event_readers: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Clients that follow events (`hippoctl watch`) at once."""
+    """Maximum of clients that follow events (`hippoctl watch`) concurrently."""
     concurrent_waits: Annotated[int, Field(ge=1, le=100_000)] = 256
-    """Requests that wait for documents to be indexed at once: `wait`, and queries with `after`."""
+    """Maximum of requests that wait for documents concurrently: `wait`, and queries with `after`."""
     concurrent_as_of: Annotated[int, Field(ge=1, le=1000)] = 8
-    """Queries of an earlier state (`as_of`) at once. They are loaded one after another, and count as no other query."""
+    """Maximum of concurrent queries of an earlier state (`as_of`). They are loaded one at a time and count as no other
+    queries."""
     client_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Largest part of each limit (connections, request bodies, and what is worked on at once) that one client may hold; it
-    shrinks while others hold some. 1: no limit for a client."""
+    """Maximum share of each limit (connections, request bodies, concurrent work) that one client may use; it shrinks while
+    other clients use some. 1: no limit for a client."""
 
     @property
     def mode_bits(self) -> int:
@@ -139,7 +141,7 @@ class Api(Section):
 
     @property
     def tcp_address(self) -> tuple[str, int] | None:
-        """Host (an IPv6 one without brackets) and port."""
+        """Returns host (an IPv6 address without brackets) and port."""
         if self.tcp is None:
             return None
         host, _, port = self.tcp.rpartition(":")
@@ -154,9 +156,9 @@ def _tcp_or_socket(address: str | None) -> str | None:
 
 class Passages(Section):
     max_tokens: Annotated[int, Field(ge=16, le=8192)] = 400
-    """Longest passage, in words and punctuation marks."""
+    """Maximum length of a passage, in words and punctuation marks."""
     min_tokens: Annotated[int, Field(ge=1, le=8192)] = 40
-    """Shorter pieces join their neighbours."""
+    """Shorter pieces are joined to their neighbours."""
 
     @model_validator(mode="after")
     def _min_below_max(self) -> "Passages":
@@ -167,22 +169,32 @@ class Passages(Section):
 
 class Parsing(Section):
     workers: Annotated[int, Field(ge=1, le=256)] = 2
-    """Processes that read documents."""
+    """Number of processes that parse documents."""
     time_limit_s: Seconds = 60.0
-    """A document that takes longer fails, alone."""
+    """Time limit for parsing a document; only that document fails."""
     memory_bytes: Bytes = 1024 * MiB
-    """A document that takes more memory than this fails, alone."""
+    """Memory limit for parsing a document; only that document fails."""
+    ocr: Literal["auto", "off"] = "auto"
+    """Whether pages without a text layer and pictures are read by OCR, if Tesseract is installed."""
+    ocr_languages: OptionalNames = ()
+    """Tesseract's names of languages. Empty: all installed ones, or English if more than four are installed."""
+
+    @model_validator(mode="after")
+    def _languages_are_names(self) -> Self:
+        if not all(re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z0-9_]{1,40}", name) for name in self.ocr_languages):
+            raise at("ocr_languages", 'Tesseract\'s names of languages, such as ["eng", "deu"]')
+        return self
 
 
 class OpenIE(Section):
     backend: OpenIEBackendName = "rules"
-    """One of `memory.openie.registry`."""
+    """A backend of `memory.openie.registry`."""
     concurrency: Count = 8
-    """Most model calls at once; `rules` makes none. Fewer are made where the server does not take as many."""
+    """Maximum of concurrent model calls; fewer if the server does not accept as many. `rules` makes none."""
     fallback: FallbackName = "none"
-    """What gives a passage triples until the model has read it."""
+    """Extractor of a passage's triples until the model has read the passage."""
     reextract: Literal["off", "idle"] = "off"
-    """idle: while hippod has nothing else to do, the rules read again what an older version of them has read."""
+    """idle: while hippod has nothing else to do, the rules extract passages of older rules again."""
 
 
 def _check_address(base_url: str | None) -> None:
@@ -192,7 +204,7 @@ def _check_address(base_url: str | None) -> None:
 
 class ModelServer(Section):
     base_url: OptionalText = None
-    """Address of an OpenAI-compatible server, up to and with `/v1`; without it there is no model."""
+    """Address of a server with OpenAI's protocol, including `/v1`; without it there is no model."""
     model: OptionalText = None
     api_key_env: OptionalText = None
     """Name of the environment variable that holds the key."""
@@ -210,39 +222,56 @@ class ModelServer(Section):
 
     @property
     def configured(self) -> bool:
-        """Whether there is a model to call."""
+        """Whether a model is configured."""
         return self.base_url is not None and self.model is not None
 
 
 class Judge(ModelServer):
-    """The model that judges answers. What it does not set is as in `[llm]`; the key is not, if the server is another."""
+    """The model that judges answers. Omitted keys are as in `[llm]`, except the API key if the server is another."""
+
+
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _price(value: Any) -> Any:
+    if (value := or_none(value)) is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError("the prices of a million prompt tokens and a million completion tokens, such as [0.15, 0.6]")
+    return tuple(value)
 
 
 class LLM(ModelServer):
     timeout_s: Seconds = 60.0
     max_retries: Annotated[int, Field(ge=0, le=100)] = 5
     prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
-    """A folder of prompts that replace hippod's own, each a file NAME.txt."""
+    """Folder of prompts that replace hippod's own, one file NAME.txt each."""
+    price_per_million: Annotated[tuple[Price, Price] | None, BeforeValidator(_price)] = None
+    """Money for a million prompt tokens and a million completion tokens, in any currency."""
+    budget_tokens_per_day: Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(or_none)] = None
+    """Prompt and completion tokens of a UTC day after which extraction pauses until the next day."""
+    budget_money_per_day: Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(or_none)] = None
+    """Money of a UTC day after which extraction pauses until the next day."""
     judge: Judge = Field(default_factory=Judge)
 
 
 class Encoder(Section):
     backend: EncoderBackendName = "sentence-transformers"
-    """One of `memory.encoder.registry`."""
+    """A backend of `memory.encoder.registry`."""
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
-    """Name of the model; the default one comes inside a package and needs no network."""
+    """Name of the model; the default model is packaged and needs no network."""
     base_url: OptionalText = None
-    """For `openai`: the server's address, up to and with `/v1`, where it is another than `[llm] base_url`."""
+    """For `openai`: the server's address, including `/v1`, if it differs from `[llm] base_url`."""
     query_prefix: OptionalText = None
-    """For `openai`: what is put before a query, where the model wants a prefix that hippod does not know."""
+    """For `openai`: prefix of a query, for a model whose prefix hippod does not know."""
     passage_prefix: OptionalText = None
-    """For `openai`: what is put before a text to be indexed."""
+    """For `openai`: prefix of an indexed text."""
     triple_query_prefix: OptionalText = None
-    """What is put before a query that is compared with triples, where the model takes another instruction for facts."""
+    """Prefix of a query that is compared with triples, if the model needs another instruction for facts."""
     phrase_query_prefix: OptionalText = None
-    """For `openai`: what is put before a query that is compared with phrases (mode `query-to-node`)."""
+    """For `openai`: prefix of a query that is compared with phrases (mode `query-to-node`)."""
     name_query_prefix: OptionalText = None
-    """For `openai`: what is put before a name in a query that is compared with phrases (modes `ner-to-node` and `hipporag`)."""
+    """For `openai`: prefix of a name in a query that is compared with phrases (modes `ner-to-node` and `hipporag`)."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
 
@@ -258,7 +287,7 @@ class Encoder(Section):
 
 class Graph(Section):
     synonym_threshold: Literal["auto"] | Annotated[float, Field(gt=0, le=1)] = "auto"
-    """Cosine similarity from which two phrases are synonyms; auto: the encoder's (`memory.encoder.calibration`)."""
+    """Minimum cosine of synonyms; auto: the encoder's own (`memory.encoder.calibration`)."""
     synonym_max: Count = 100
     """Accepted from older configurations; it has no effect."""
     synonym_variants: bool = True
@@ -286,13 +315,13 @@ else:
 
 
 class Retrieval(_DeclaredRetrievalKeys):
-    # Modes and settings are declared in memory.retrieval; the keys here are the daemon's own.
+    # memory.retrieval declares modes and settings; the keys here are the daemon's own.
     filter: Literal["auto", "llm", "none"] = "auto"
-    """Recognition memory: who decides which linked triples matter. auto: the LLM when one is configured."""
+    """Recognition memory: what decides which linked triples matter. auto: the model if one is configured."""
     filter_timeout_s: Seconds = 5.0
-    """How long a query waits for that; then it goes on with all linked triples. Also for a model to name its entities."""
+    """How long a query waits for recognition memory, and for a model that names its entities; then it continues without."""
     keep_sessions: Duration = 30 * 86400.0
-    """How long after its last question a session of `hippoctl ask --session` is kept."""
+    """How long a session of `hippoctl ask --session` is kept after its last question."""
 
 
 if TYPE_CHECKING:
@@ -319,12 +348,12 @@ else:
 
 
 class Deep(_DeclaredDeepKeys):
-    """Of `hippoctl ask --deep`; declared in memory.answering.working_memory.declared_settings."""
+    """Settings of `hippoctl ask --deep`, declared in memory.answering.working_memory.declared_settings."""
 
 
 class MCP(Section):
     write: bool = False
-    """Whether agents are given the tools that add and forget, over HTTP and by `hippoctl mcp`."""
+    """Whether agents get the tools that add and forget, over HTTP and by `hippoctl mcp`."""
 
 
 class Worker(Section):
@@ -332,32 +361,32 @@ class Worker(Section):
     topics: OptionalNames = ()
     """Topics of articles; hippod-worker needs at least one."""
     group: Annotated[str, Field(min_length=1)] = "hippod-worker"
-    """All workers of one group share the reading."""
+    """Consumer group; its workers share the topics."""
     output: OptionalText = None
-    """Topic that takes the records; hippod-worker needs it."""
+    """Topic for the records; hippod-worker needs it."""
     format: Literal["json", "text"] = "json"
     start: Literal["earliest", "latest"] = "earliest"
-    """Where to begin in a topic that the group has no offset for."""
+    """Where to begin in a topic for which the group has no offset."""
     dead_letter: OptionalText = None
-    """Topic that takes the messages which cannot be read; without one they become records of failed documents."""
+    """Topic for unreadable messages; without one they become records of failed documents."""
     encode: bool = True
-    """Whether records get vectors here; without, whoever takes them encodes."""
+    """Whether the worker encodes records; otherwise the receiver does."""
     message_bytes: Annotated[Bytes, Field(ge=16 * 1024)] = 900_000
-    """Largest message that is sent; a larger record is sent in parts. The topic must take as much."""
+    """Maximum size of a sent message; a larger record is sent in parts. The topic must accept this size."""
     concurrency: Count = 16
-    """Messages that are read at once."""
+    """Maximum of messages processed concurrently."""
     buffer_messages: Count = 1000
-    """Messages that may be fetched and not sent as records; beyond, the partitions rest."""
+    """Maximum of messages that are fetched but not yet sent as records; above it, the partitions are paused."""
     buffer_bytes: Bytes = 64 * MiB
-    """The same in bytes."""
+    """The same limit in bytes."""
     listen: Annotated[OptionalText, AfterValidator(_tcp_or_socket)] = None
-    """Where /healthz and /metrics are served: host:port, or the path of a Unix socket."""
+    """Address of /healthz and /metrics: host:port, or the path of a Unix socket."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Passed on to kafka-python."""
+    """Options for kafka-python."""
 
     @property
     def settings(self) -> KafkaSettings:
-        """The section in the consumer's terms."""
+        """Returns the settings for the consumer."""
         return KafkaSettings(
             self.brokers, self.topics, self.group, self.format, self.start, self.dead_letter, self.options
         )
@@ -373,19 +402,19 @@ def _backup_url(url: str | None) -> str | None:
 
 class ScheduleTimes(Section):
     compact: Interval = 600.0
-    """Rewrite tables that have become many files, delete what no kept commit needs, give freed memory back."""
+    """Interval of compaction: rewrites tables with many files, deletes what no kept commit needs, and frees memory."""
     snapshot: Interval = 900.0
-    """Fold the graph's changes in and write it down, for a fast start."""
+    """Interval of checkpoints, from which a start is fast; merges the graph's changes first."""
     rescan: Interval = 600.0
-    """Compare each folder with what is known of it, for changes that no event reported."""
+    """Interval of comparisons of each folder with the memory, for changes that no event reported."""
     retry: Interval = 60.0
-    """Take up failed documents whose next try is due."""
+    """Interval of tries of failed documents that are due."""
     backup: Interval = 0.0
-    """Send what is new to `backup_to`."""
+    """Interval of backups to `backup_to`."""
     backup_to: Annotated[OptionalText, AfterValidator(_backup_url)] = None
-    """Where backups go: "s3://bucket/prefix", or "file:///folder" on another disk."""
+    """Target of backups: "s3://bucket/prefix", or "file:///folder" on another disk."""
     backup_keep: Duration = 30 * 86400.0
-    """How long backups are kept there; the newest stays, however old it is."""
+    """How long backups are kept there; the newest is always kept."""
 
     @model_validator(mode="after")
     def _backup_has_a_place(self) -> Self:
@@ -401,14 +430,14 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 class Daemon(Section):
     stop_timeout_s: Annotated[float, Field(ge=1, le=3600)] = 30.0
-    """How long stopping may take before work in flight is handed back."""
+    """Maximum duration of a stop; after that, work in progress is returned."""
     log_level: LogLevel = "info"
     inbox_documents: Count = 100_000
-    """Documents that were added (`add`) and may wait to be indexed; those beyond are refused with 503, and a request that
-    has more than these by itself with 413."""
+    """Maximum of added documents (`add`) that wait to be indexed; further ones are refused with 503, and a request that exceeds
+    it alone with 413."""
     inbox_bytes: Bytes = 256 * MiB
-    """The same in bytes, which are kept on disk and in memory until they are indexed."""
+    """The same limit in bytes; added documents are kept on disk and in memory until they are indexed."""
     queue_passages: Annotated[int, Field(ge=1, le=1_000_000)] = 768
-    """Passages that may be read and not committed; beyond, reading waits. As many again of what goes first."""
+    """Maximum of passages that are parsed but not committed; above it, parsing waits. Fresh work has the same limit again."""
     queue_bytes: Bytes = 64 * MiB
-    """The same in bytes of their text."""
+    """The same limit in bytes of text."""

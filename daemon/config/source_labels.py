@@ -10,8 +10,8 @@ __all__ = ["LabelsBySource", "source_labels"]
 def source_labels(config: Config) -> LabelsBySource:
     """Returns the labels of every configured source.
 
-    Sections with one name are one source: their labels are united, and the documents' own labels count if every section allows
-    them.
+    Sections with the same name are one source: it has the labels of all, and the documents' own labels count if all sections
+    allow them.
     """
     found: dict[str, SourceLabels] = {}
     for kind in SOURCE_KINDS:

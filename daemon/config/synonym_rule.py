@@ -1,4 +1,4 @@
-"""The rule for synonym edges that `[graph]` and the encoder's calibration give."""
+"""The rule for synonym edges according to `[graph]` and the encoder's calibration."""
 
 from daemon.config.config import Config
 from store.types import Calibration, SynonymRule

@@ -1,4 +1,4 @@
-"""The resolved configuration as TOML, which `--check` prints."""
+"""Formats the resolved configuration as TOML, for `--check`."""
 
 from typing import Any
 

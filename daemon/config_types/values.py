@@ -99,7 +99,7 @@ def _memory_limit(value: Any) -> Any:
         raise ValueError('a size such as "6 GiB", a whole number of bytes, "auto" or "off"') from None
 
 
-def _or_none(value: Any) -> Any:
+def or_none(value: Any) -> Any:
     return None if value == "" else value
 
 
@@ -159,16 +159,16 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 OptionalNames = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
-OptionalText = Annotated[str | None, BeforeValidator(_or_none)]
+OptionalText = Annotated[str | None, BeforeValidator(or_none)]
 """Text; an empty string is `None` and disables an optional setting."""
 
 
 def optional_number(**bounds: Any) -> Any:
     """Returns the type of a number within `bounds`; an empty string is `None`, which means the default from another setting."""
-    return Annotated[Annotated[float, Field(**bounds)] | None, BeforeValidator(_or_none)]
+    return Annotated[Annotated[float, Field(**bounds)] | None, BeforeValidator(or_none)]
 
 
-OptionalPath = Annotated[AnyPath | None, BeforeValidator(_or_none)]
+OptionalPath = Annotated[AnyPath | None, BeforeValidator(or_none)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 """A time limit in seconds, a plain number because its key ends in `_s`."""
 

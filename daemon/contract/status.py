@@ -53,15 +53,29 @@ class SourceStatus(OpenResponse):
     lag: int | None = None
 
 
+class ExtractionEstimate(Response):
+    """What the extraction of `passages` passages will cost: at least `calls` of the model server, and, extrapolated from
+    extracted passages, `tokens`, `money` (null without `[llm] price_per_million`) and seconds (`left_s`).
+    """
+
+    passages: int
+    calls: int
+    tokens: Tokens
+    money: float | None
+    left_s: float
+
+
 class ExtractionStatus(Response):
     """Passages that wait for the extractor, and passages on which it failed. `waiting_for`, `since`: if all of them wait for
-    something, such as the model server.
+    something, such as the model server or the next day's budget. `estimate`: what the waiting passages will cost, once enough
+    passages were extracted since the start.
     """
 
     waiting: int
     failed: int
     waiting_for: str | None = Field(default=None, exclude_if=is_empty)
     since: AwareDatetime | None = Field(default=None, exclude_if=is_empty)
+    estimate: ExtractionEstimate | None = Field(default=None, exclude_if=is_empty)
 
 
 class SynonymRecall(Response):
@@ -120,12 +134,13 @@ def encoder_advice(
             "install the multilingual encoder (`make install EXTRAS=multilingual` in a checkout, or pip install "
             f"'hippod[multilingual]'), set [encoder] model to \"{MULTILINGUAL_ENCODER}\""
         )
-    return f'{first}, and [store] path to a new store: docs/how-to/models.md, "Other languages"'
+    return f'{first}, restart hippod, and run `hippoctl reencode`: docs/how-to/models.md, "Other languages"'
 
 
 class Progress(Response):
     """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model),
-    "reextract" (passages that older rules have read), "import", "verify" or "backup". `step`: the current step, if there are
+    "reextract" (passages that older rules have read), "reencode" (texts that get vectors of another encoder), "import",
+    "verify" or "backup". `step`: the current step, if there are
     several; each counts from 0. `done` and `total` count `unit`s; `share` is their ratio. `rate`: units per second over the
     last minute; `left_s`: the remaining time at that rate.
     """
@@ -159,12 +174,22 @@ class MemoryUse(Response):
 class PassageShare(Response):
     """Number of passages that one extractor has read, or one encoder has encoded. An extractor's name may also be "none" (no
     extractor has read them) or "supplied" (their documents state the triples). `left_s`: time to extract again, in seconds, if
-    the name is of an earlier version of the present rules.
+    the name is of an earlier version of the present rules; or to encode again, while another encoder replaces this one.
     """
 
     name: str
     passages: int
     left_s: float | None = Field(default=None, exclude_if=is_empty)
+
+
+class Unapplied(Response):
+    """A setting that the content does not follow yet: what made the `content`, what is `configured`, and the `command` that
+    applies the configuration to the content."""
+
+    setting: str
+    content: str
+    configured: str
+    command: str
 
 
 class ReaderShare(Response):
@@ -176,15 +201,25 @@ class ReaderShare(Response):
     documents: int
 
 
+PROGRAM_OF_REASON = {
+    "needs Tesseract": ("Tesseract", "tesseract-ocr"),
+    "needs LibreOffice": (
+        "LibreOffice",
+        "libreoffice-writer-nogui libreoffice-impress-nogui libreoffice-draw-nogui",
+    ),
+}
+"""The program that skipped documents wait for, and its Debian packages, by the reason in `Status.skipped`."""
+
+
 class Status(Response):
     """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
     `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
     one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
     `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
-    encoder. `extractors`, `readers` and `encoders`: what made the stored data. A client that sees only some documents gets the
-    counts of these, without `progress`, `extraction`, `memory`, `languages`, `encoder_advice`, `extractors`, `readers` and
-    `encoders`; its `rss_bytes` is 0.
+    encoder. `extractors`, `readers` and `encoders`: what made the stored data. `unapplied`: settings that it does not follow
+    yet. A client that sees only some documents gets the counts of these, without `progress`, `extraction`, `memory`,
+    `languages`, `encoder_advice`, `extractors`, `readers`, `encoders` and `unapplied`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -215,6 +250,7 @@ class Status(Response):
     extractors: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
     readers: list[ReaderShare] = Field(default_factory=list, exclude_if=is_empty)
     encoders: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
+    unapplied: list[Unapplied] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class EventName(StrEnum):
@@ -246,15 +282,18 @@ class ExtractionCost(Response):
 
 
 class ReextractRequest(Request):
-    """With `dry_run`, nothing is extracted: the response says what would be."""
+    """With `dry_run`, nothing is queued: the response says what would be. If the model has extracted too few passages for an
+    estimate, it extracts a random sample now; its extractions are kept and not paid for again.
+    """
 
     dry_run: JsonBoolean = False
 
 
 class ExtractionResponse(Response):
     """`requeued`: passages that this request added to those `waiting`. `running`: whether a backfill is running. `note`: says
-    that no model is configured, if so. Only after `reextract`: `passages` to extract again, at least `calls` of the model
-    server for them, and, judging by earlier extractions, `tokens` and seconds (`left_s`).
+    that no model is configured, if so, or why no sample was extracted. Only after `reextract`: `passages` to extract again, at
+    least `calls` of the model server for them, and, extrapolated from extracted passages, `tokens`, `money` (with `[llm]
+    price_per_million`) and seconds (`left_s`).
     """
 
     extractor: str
@@ -268,8 +307,27 @@ class ExtractionResponse(Response):
     passages: int | None = Field(default=None, exclude_if=is_empty)
     calls: int | None = Field(default=None, exclude_if=is_empty)
     tokens: Tokens | None = Field(default=None, exclude_if=is_empty)
+    money: float | None = Field(default=None, exclude_if=is_empty)
     left_s: float | None = Field(default=None, exclude_if=is_empty)
     spent: list[ExtractionCost]
+
+
+class ReencodeResponse(Response):
+    """`encoder` made the vectors that answer queries; `configured` is to replace it, absent if there is nothing to do. While it
+    is `running`: `passages` and `texts` (passages, phrases and triples) that have no new vector yet, at least `calls` of the
+    encoder's server for them, the remaining time (`left_s`), and the disk space that the work takes until the old vectors are
+    deleted (`disk_bytes`). `error`: why it waits; it tries again.
+    """
+
+    encoder: str
+    configured: str | None = Field(default=None, exclude_if=is_empty)
+    running: bool
+    error: str | None = Field(default=None, exclude_if=is_empty)
+    passages: int
+    texts: int
+    calls: int
+    left_s: float | None = Field(default=None, exclude_if=is_empty)
+    disk_bytes: int
 
 
 class GrowthPoint(Response):

@@ -9,23 +9,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from daemon.config import Config
+from daemon.config.store_encoder import cannot_open, choose_encoder
 from daemon.config.synonym_rule import synonym_rule
 from daemon.config_types.mounts import MOUNTS
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
 from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
 from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, file_system
-from memory.encoder import identity_before_loading
 from memory.encoder.calibration import known_calibration
 from memory.encoder.packaged_model import PACKAGED_MODELS
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
 from store.errors import refusal
 from store.lance.layout import table_folder
-from store.lance.schema import FORMAT
-from store.log.log_summary import summarize_log
+from store.lance.schema import READABLE_FORMAT
+from store.log.log_summary import LogSummary, summarize_log
 from store.log.store_lock import lock_owner
-from store.types import EncoderIdentity, SynonymRule
+from store.reencode.new_vectors import target_of
+from store.types import SynonymRule
+from store.upgrade_backup import kept_until, upgrade_backups
 
 OLD_CHECKPOINT_COMMITS = 2000
 """A start applies this many commits after a checkpoint within seconds."""
@@ -111,33 +113,49 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         hint = refusal(error) or "restore a backup: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
-    if log.format > FORMAT:
+    if log.format > READABLE_FORMAT:
         hint = "upgrade hippod, or set another [store] path"
-        yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {FORMAT}", hint)
+        yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {READABLE_FORMAT}", hint)
         return
     when = datetime.fromtimestamp(log.time, UTC).isoformat(timespec="seconds")
     clock_finding = clock(time.time(), log.time, "the store's last commit")
     if clock_finding.status != "ok":
         yield clock_finding
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
-    yield encoder_of_store(config, log.encoder)
+    yield from map(upgrade_backup, upgrade_backups(folder))
+    yield encoder_of_store(config, log, folder)
     rule = synonym_rule(config, known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 
 
-def encoder_of_store(config: Config, encoder: EncoderIdentity) -> Finding:
-    said = f"{encoder.name} ({encoder.dim} dimensions)"
-    wanted = identity_before_loading(config.encoder.backend, config.encoder.model, encoder)
-    name, dim = (wanted.name, wanted.dim) if wanted is not None else (config.encoder.model, encoder.dim)
-    if (name, dim) == (encoder.name, encoder.dim):
-        if any(encoder == model.beginnings_only for model in PACKAGED_MODELS):
-            said += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage; a new store has it"
+def upgrade_backup(place: Path) -> Finding:
+    try:
+        until = datetime.fromtimestamp(kept_until(place), UTC).date().isoformat()
+    except ValueError as error:
+        return Finding(
+            "upgrade backup", "warn", f"{place} cannot be read ({error})", "delete it, if you do not need it"
+        )
+    return Finding("upgrade backup", "ok", f"{place}: the store before an upgrade, kept until {until}")
+
+
+def encoder_of_store(config: Config, log: LogSummary, folder: Path) -> Finding:
+    made, choice = log.encoder, choose_encoder(config, log)
+    said = f"{made.name} ({made.dim} dimensions)"
+    if any(made == model.beginnings_only for model in PACKAGED_MODELS):
+        said += ", of an earlier release: vectors lack the text after the first 256 tokens of a passage"
+    if choice.wanted is None:
         return Finding("store encoder", "ok", said)
-    hint = "restore the earlier [encoder], or start a new store with another [store] path"
-    return Finding(
-        "store encoder", "fail", f"the store was made with {said}, the configuration asks for {name} ({dim})", hint
-    )
+    detail = f"the content is encoded by {said}; the configuration has {choice.configured}"
+    if target_of(folder) is not None:
+        return Finding("store encoder", "ok", f"{detail}; the content is being encoded anew")
+    if (missing := cannot_open(choice.opened)) is not None:
+        hint = (
+            f"{missing}; or set [encoder] back; or start with `hippod --reencode`: until the content is encoded anew, "
+        )
+        return Finding("store encoder", "fail", detail, f"{hint}queries are answered by words only")
+    hint = "`hippoctl reencode` encodes the content anew in the background; or set [encoder] back"
+    return Finding("store encoder", "warn", detail, hint)
 
 
 def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:

@@ -6,17 +6,16 @@ from contextlib import AsyncExitStack
 
 import structlog
 
-from consumers.parsing import Limits
 from consumers.splitting import SplitSettings
 from daemon.config import Config
 from daemon.fleet.health import HealthServer
 from daemon.fleet.worker import Worker
 from daemon.model_factory import Models, load_encoder
+from daemon.parser_pool import parser_pool
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.runtime import signals
 from daemon.runtime.force_exit import start_exit_timer
 from daemon.runtime.sd_notify import Notifier
-from daemon.workers.pool import WorkerPool
 
 log = structlog.get_logger()
 
@@ -26,8 +25,8 @@ async def run(config: Config) -> None:
     began = time.monotonic()
     requests, notifier = signals.handle(), Notifier()
     async with AsyncExitStack() as stack:
-        parsing, section = config.parsing, config.worker
-        pool = WorkerPool(parsing.workers, parsing.memory_bytes, parsing.time_limit_s, limits=Limits())
+        section = config.worker
+        pool = parser_pool(config.parsing)
         stack.push_async_callback(pool.close)
         pool.start()
         notifier.status(f"starting: loading the encoder {config.encoder.model}")

@@ -26,5 +26,6 @@ def worker_problems(config: Config) -> list[str]:
             option_problems,  # imports kafka-python, so only if there are options to check
         )
 
-        problems += [f"worker.options.{option}: {reason}" for option, reason in option_problems(section.settings)]
+        found = option_problems(section.settings, sends=True)
+        problems += [f"worker.options.{option}: {reason}" for option, reason in found]
     return [f"{config.file or 'configuration'}: {problem}" for problem in problems]

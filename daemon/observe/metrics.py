@@ -82,6 +82,18 @@ TOKENS = Counter(
     ["purpose", "kind"],
     registry=REGISTRY,
 )
+_COST_LABELS = ("source", "purpose")
+CALLS_TODAY = Gauge(
+    "hippod_model_calls_today",
+    "Answered calls of the present UTC day, by source of the extracted passages (empty: none) and purpose.",
+    _COST_LABELS,
+    registry=REGISTRY,
+)
+TOKENS_TODAY = Gauge("hippod_model_tokens_today", "Tokens of these calls.", [*_COST_LABELS, "kind"], registry=REGISTRY)
+MONEY_TODAY = Gauge("hippod_model_money_today", "Money for these calls.", _COST_LABELS, registry=REGISTRY)
+BUDGET_USED_UP = Gauge(
+    "hippod_budget_used_up", "1 while extraction waits for the next day's budget.", registry=REGISTRY
+)
 MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model server.", registry=REGISTRY)
 WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.", registry=REGISTRY)
 

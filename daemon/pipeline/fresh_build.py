@@ -1,11 +1,12 @@
 """Parses and extracts some followed documents again, and compares the result with the store. Changes nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from consumers.folder.file_uri import path_of
-from consumers.types import FileChanged, Fingerprint
+from consumers.types import READER_VERSION, FileChanged, Fingerprint
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.parse_task import DocumentReader
@@ -42,7 +43,7 @@ class FreshBuild:
         followed = [
             document
             for document in self._store.documents()
-            if document.state is State.INDEXED and "digest" in (positions.get(container_uri(document.uri)) or {})
+            if document.state is State.INDEXED and _is_read(positions.get(container_uri(document.uri)))
         ]
         chosen: dict[str, list[Document]] = {}
         for document in Random(seed).sample(followed, min(count, len(followed))):
@@ -76,7 +77,7 @@ class FreshBuild:
         # A retry of the file: without its present size, only with the inode that the source has checked.
         task = FileChanged(file, path_of(file), source, Fingerprint(-1, -1, position.inode))
         for slow in (False, True):
-            work = Work(file, task, 0, source, urgency=Urgency.BULK, slow=slow)
+            work = Work(file, task, 0, source, urgency=Urgency.BULK, slow=slow, recognise=True)
             try:
                 return [change async for change in self._reader.read(work)]
             except SetAside:
@@ -110,6 +111,11 @@ class FreshBuild:
                     f"passage {id}, read by {state.extractor}, lacks {missing} triples and has {excess} others"
                 )
         return found
+
+
+def _is_read(position: Mapping[str, Any] | None) -> bool:
+    """Whether the file was read by this version of hippod, with its pictures."""
+    return position is not None and "digest" in position and position.get("reader") == READER_VERSION
 
 
 def _differences(stored: Document, fresh: Document | None) -> Iterator[str]:

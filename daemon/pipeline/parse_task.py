@@ -5,7 +5,7 @@ import base64
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -68,10 +68,13 @@ class DocumentReader:
         except WorkerFailed as error:
             return str(error)
 
-    async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
+    async def read(
+        self, work: Work, is_superseded: Callable[[], bool] = lambda: False
+    ) -> AsyncIterator[DocumentChange]:
         """Yields the changes of one task, the last one `final`. A document that cannot be parsed is a change too.
 
-        Raises SetAside before the first change if parsing takes so long that other work needs the worker.
+        Raises SetAside before the first change if parsing takes so long that other work needs the worker, and for OCR work if
+        it `is_superseded`.
         """
         task = work.task
         if isinstance(task, FileChanged):
@@ -99,6 +102,8 @@ class DocumentReader:
                 source=work.source,
                 fresh=work.urgency is Urgency.FRESH,
                 slow=work.slow,
+                recognise=work.recognise,
+                is_superseded=is_superseded,
             )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
@@ -107,7 +112,7 @@ class DocumentReader:
             refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
             yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or UNSEEN_POSITION).to_json()})
         elif isinstance(task, AddedDocument):
-            async for change in self._added(work, task):
+            async for change in self._added(work, task, is_superseded):
                 yield change
         elif isinstance(task, DeliveredDocument):
             yield delivered_change(work, task)
@@ -126,12 +131,14 @@ class DocumentReader:
                 return str(above), folder
         return "", None
 
-    async def _added(self, work: Work, task: AddedDocument) -> AsyncIterator[DocumentChange]:
+    async def _added(
+        self, work: Work, task: AddedDocument, is_superseded: Callable[[], bool]
+    ) -> AsyncIterator[DocumentChange]:
         value = json.loads(task.text)
         if task.whole:
             yield _outcome(work, [_whole(task.uri, value)], task.text)
         elif "content_base64" in value:
-            async for change in self._uploaded(work, task, value):
+            async for change in self._uploaded(work, task, value, is_superseded):
                 yield change
         else:
             stream = self._pool.parse_json(
@@ -147,7 +154,9 @@ class DocumentReader:
                 async for read in items:
                     yield _outcome(work, [replace(read, uri=task.uri)], task.text)
 
-    async def _uploaded(self, work: Work, task: AddedDocument, value: dict[str, Any]) -> AsyncIterator[DocumentChange]:
+    async def _uploaded(
+        self, work: Work, task: AddedDocument, value: dict[str, Any], is_superseded: Callable[[], bool]
+    ) -> AsyncIterator[DocumentChange]:
         try:
             content = base64.b64decode(value["content_base64"], validate=True)
         except (ValueError, TypeError) as error:
@@ -170,6 +179,8 @@ class DocumentReader:
                 source=work.source,
                 fresh=work.urgency is Urgency.FRESH,
                 slow=work.slow,
+                recognise=work.recognise,
+                is_superseded=is_superseded,
             )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, None, task.text, value.get("title")):
@@ -192,9 +203,10 @@ class DocumentReader:
         """
         gathered: list[ParsedDocument] = []
         size = 0
-        away = False
+        away = awaits_ocr = False
         async for item in items:
             if isinstance(item, ParseSummary):
+                awaits_ocr = item.awaits_ocr
                 # If the file changed while it was parsed, omit the digest, so that the next scan parses it again.
                 digest = None if item.changed else item.digest
                 position = Fingerprint(item.size, item.mtime_ns, item.inode, digest)
@@ -212,11 +224,13 @@ class DocumentReader:
                 yield _outcome(work, gathered, payload, final=False)
                 gathered, size = [], 0
         last = _outcome(work, gathered, payload)
+        last.awaits_ocr = awaits_ocr
         if away:
             work.task = NO_TASK
             last.positions = {work.key: None}
         elif isinstance(work.task, FileChanged) and position is not None:
-            last.positions = {work.key: position.to_json()}
+            # While pictures wait for OCR, the position counts as one of another reader, so that the next start finds the work.
+            last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
 
 

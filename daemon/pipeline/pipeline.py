@@ -21,6 +21,7 @@ from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.commit.commit_events import Publish, report_commit, report_documents
 from daemon.pipeline.commit.committer import Committer
+from daemon.pipeline.commit.content_counts import ContentCounts
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
@@ -87,8 +88,16 @@ class Pipeline:
             store.folder / "inbox", self.intake, limits, store.positions.get(INBOX_POSITION), store.check_folder
         )
         self.documents_by_file = DocumentsByFile(store.documents())
+        self.content_counts = ContentCounts(store, self.documents_by_file)
         self.committer = Committer(
-            store, encoder, extractor, self._make_batch, self._after_commit, limits, asked_recently
+            store,
+            encoder,
+            extractor,
+            self._make_batch,
+            self.content_counts.commit,
+            self._after_commit,
+            limits,
+            asked_recently,
         )
         self.file_events = FileEvents(store, self.documents_by_file, self.intake, self.committer.queue, owners)
         self.reading = ReadingLoop(store, self.intake, reader, extractor, self.committer.queue, self._finish)
@@ -103,6 +112,7 @@ class Pipeline:
         self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
         self._tasks.append(asyncio.create_task(self.reading.run_starved(), name="read starved"))
         self._tasks.append(asyncio.create_task(self.reading.run_slow(), name="read slow"))
+        self._tasks.append(asyncio.create_task(self.reading.run_ocr(), name="read pictures"))
         self._tasks.append(asyncio.create_task(self.reading.run_freeing(), name="read freeing"))
         self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
 

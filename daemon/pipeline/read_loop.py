@@ -100,6 +100,16 @@ class ReadingLoop:
         finally:
             self._count_reading(source, -1)
 
+    async def run_ocr(self) -> None:
+        """Reads the pictures of documents that were parsed, one document at a time while no other work waits. Runs until
+        cancelled."""
+        while True:
+            work = self._intake.take_ocr()
+            if work is None:
+                await self._intake.changed()
+                continue
+            await self._read_or_fail(work)
+
     async def run_slow(self) -> None:
         """Processes slow documents, one at a time for each source, until cancelled."""
         waiting: dict[str, deque[Work]] = {}
@@ -135,7 +145,7 @@ class ReadingLoop:
             await self._read_or_fail(work)
 
     async def _read_or_fail(self, work: Work) -> None:
-        if not work.slow and self._is_suspected(work):
+        if not work.slow and not work.recognise and self._is_suspected(work):
             work.slow = True
             self._set_aside.put_nowait(work)
             return
@@ -145,6 +155,9 @@ class ReadingLoop:
         try:
             await self._read(work)
         except SetAside:
+            if work.recognise:
+                self._make_way(work)
+                return
             log.info("slow_document", uri=work.key, source=work.source)
             work.slow = True
             self._set_aside.put_nowait(work)
@@ -172,7 +185,7 @@ class ReadingLoop:
         return document is not None and document.state is State.FAILED and document.code == FailureCode.TIME.value
 
     async def _read(self, work: Work) -> None:
-        async for change in self._reader.read(work):
+        async for change in self._reader.read(work, lambda: self._intake.is_superseded(work)):
             while change.texts and self._intake.paused and (work.seen or not self._intake.is_superseded(work)):
                 await self._intake.changed()
             if self._intake.is_superseded(work) and not work.seen:
@@ -180,6 +193,8 @@ class ReadingLoop:
                 return
             if change.texts:
                 change.extractions |= await self._extract(change)
+            if change.awaits_ocr and change.final:
+                self._intake.put_ocr(work)
             await self._commits.put(change)
 
     def _make_way(self, work: Work) -> None:

@@ -105,6 +105,8 @@ class Work:
     """Raised to FRESH while the work runs if fresh work for the same key waits for it."""
     slow: bool = False
     """Whether parsing probably takes long: it exceeded its time limit before, or was set aside for other work."""
+    recognise: bool = False
+    """Whether this is OCR work: the document was parsed, and now its pictures are read. It waits for all other work."""
     seen: set[str] = field(default_factory=set)
     """URIs of the documents found in it so far."""
     inbox_places: list[InboxPlace] = field(default_factory=list)
@@ -130,6 +132,8 @@ class DocumentChange:
     final: bool = True
     record: Record | None = None
     """The record that supplies the documents' vectors."""
+    awaits_ocr: bool = False
+    """Whether OCR work follows. Documents that this work did not find may be in pictures, so they stay until then."""
 
     @property
     def size(self) -> int:

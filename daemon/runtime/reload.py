@@ -24,7 +24,15 @@ from memory.retrieval.settings import RetrievalSettings
 log = structlog.get_logger()
 
 LIVE_SECTIONS = ("client", "retrieval", "deep", "schedule")
-LIVE_KEYS = ("store.memory_limit", "daemon.log_level", "daemon.stop_timeout_s", "api.token_file")
+LIVE_KEYS = (
+    "store.memory_limit",
+    "daemon.log_level",
+    "daemon.stop_timeout_s",
+    "llm.price_per_million",
+    "llm.budget_tokens_per_day",
+    "llm.budget_money_per_day",
+    "api.token_file",
+)
 
 LIVE_SOURCE_KEYS = (".labels", ".labels_from_documents")
 """Keys of a source that a reload applies. Its other keys need a restart, and so does adding or removing a source."""

@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from daemon.config.sections import ScheduleTimes
 from daemon.observe import metrics
 from daemon.runtime.allocator import trim_heap
 from store.store import Store
+from store.upgrade_backup import remove_expired
 
 JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 """The jobs, named as their keys in `[schedule]`."""
@@ -188,11 +189,13 @@ def add_maintenance_jobs(
     keep_versions_s: float,
     rescans: Sequence[Callable[[], None]],
     retry_due: Callable[[float], object],
+    check_programs: Callable[[], Coroutine[Any, Any, None]],
     expire_sessions: Callable[[], None],
 ) -> None:
     """Adds the jobs of `[schedule]`. Call it on the event loop.
 
-    `retry_due` is called on the event loop with the present time (Unix seconds); the other jobs run in the scheduler's threads.
+    `retry_due` is called on the event loop with the present time (Unix seconds), and `check_programs` runs there; the other
+    jobs run in the scheduler's threads.
     """
     loop = asyncio.get_running_loop()
     purged_at = -math.inf
@@ -200,6 +203,7 @@ def add_maintenance_jobs(
     def compact() -> None:
         nonlocal purged_at
         store.scopes.drop_idle()  # first, because it needs no disk space
+        remove_expired(store.folder)
         store.compact(COMPACT_FRAGMENTS)
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))
@@ -220,6 +224,7 @@ def add_maintenance_jobs(
 
     def retry() -> None:
         loop.call_soon_threadsafe(retry_due, time.time())
+        asyncio.run_coroutine_threadsafe(check_programs(), loop)
 
     scheduler.add("compact", compact)
     scheduler.add("snapshot", snapshot)

@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from daemon.api.listen import ListenError
-from daemon.config import Config
 from daemon.contract.choices import MODES, Filter
 from daemon.contract.http.routes import Route
 from daemon.contract.query import QueryRequest
 from daemon.contract.retrieval import Mode
-from memory.encoder.registry import ENCODER_BACKENDS
 
 HEALTH_REQUEST = f"GET {Route.HEALTH} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\n\r\n".encode()
 
@@ -46,13 +44,12 @@ async def send_request(path: str, request: bytes) -> int | None:
     return int(line.split()[1])
 
 
-async def first_query(send: Send, config: Config, stop: asyncio.Task[bool]) -> None:
+async def first_query(send: Send, remote: bool, stop: asyncio.Task[bool]) -> None:
     """Checks that the socket answers queries, and triggers the encoder's lazy initialisation.
 
-    An encoder with a server was already contacted when it was opened, and the server may be unavailable. The query then uses
-    a mode that needs no embedding. Raises RuntimeError if the query fails, and what `send` raises without a response.
+    A `remote` encoder was already contacted when it was opened, and may be unavailable. The query then uses a mode that needs
+    no embedding. Raises RuntimeError if the query fails, and what `send` raises without a response.
     """
-    remote = ENCODER_BACKENDS[config.encoder.backend].needs_server
     mode = next(Mode(each.name) for each in MODES.values() if not each.needs_encoder) if remote else None
     body = QueryRequest(query="what is there", k=1, mode=mode, filter=Filter.NONE).model_dump_json(exclude_none=True)
     head = f"POST {Route.QUERY} HTTP/1.1\r\nHost: hippod\r\nConnection: close\r\nContent-Type: application/json\r\n"

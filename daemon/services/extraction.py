@@ -1,17 +1,22 @@
 """`reextract` and `backfill`: requests for extraction beyond that of new passages."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import structlog
 
 from daemon.contract.base import utc_time
-from daemon.contract.query import Tokens
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
+from daemon.costs.estimate import SAMPLE_PASSAGES, CostEstimator, ExtractedSample
+from daemon.costs.ledger import CostLedger, charged_to
+from daemon.costs.passage_source import source_of_passage
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
 from daemon.pipeline.extraction.failed_passages import PassageFailure
 from daemon.pipeline.extraction.queue import ExtractionQueue
+from memory.llm.errors import ModelError
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor, WorkerBackend
 from store.store import Store
 from store.types import Extraction
@@ -29,41 +34,63 @@ class ExtractionService:
         self,
         store: Store,
         extraction_queue: ExtractionQueue,
-        bulk: Callable[[], BulkExtractor] | None = None,
-        note: str | None = None,
-        calls_per_passage: int = 0,
-        left_s: Callable[[int], float] = lambda _passages: 0.0,
+        bulk: Callable[[], BulkExtractor] | None,
+        note: str | None,
+        estimator: CostEstimator,
+        left_s: Callable[[int], float],
+        ledger: CostLedger,
     ) -> None:
         """`note` is part of every response: a remark about the extractor. `left_s` returns how many seconds the extractor needs
-        for a number of passages."""
+        for a number of passages, judging by the extractions in the store."""
         self._store = store
         self._extraction_queue = extraction_queue
         self._bulk = bulk
         self._note = note
-        self._calls_per_passage = calls_per_passage
+        self._estimator = estimator
         self._left_s = left_s
+        self._ledger = ledger
+        self._sample: ExtractedSample | None = None
+        """The sample of the last dry run."""
+        self._sampling = asyncio.Lock()
         self._loaded: BulkExtractor | None = None
         self._running: asyncio.Task[None] | None = None
         self._failed: str | None = None
 
     async def reextract(self, dry_run: bool) -> ExtractionResponse:
         found = await self._extraction_queue.unread()
-        answer = await self._answer(0 if dry_run else self._extraction_queue.enqueue(found))
-        passages = len(found)
-        spent = next((each for each in answer.spent if each.extractor == answer.extractor), None)
-        tokens = None
-        if spent is not None and spent.passages and self._calls_per_passage:
-            tokens = Tokens(
-                prompt=passages * spent.prompt_tokens // spent.passages,
-                completion=passages * spent.completion_tokens // spent.passages,
-            )
-        estimate = {
-            "passages": passages,
-            "calls": passages * self._calls_per_passage,
-            "tokens": tokens,
-            "left_s": await asyncio.to_thread(self._left_s, passages),
+        return await self.plan(found) if dry_run else await self._planned(found, self._extraction_queue.enqueue(found))
+
+    async def plan(self, passages: Sequence[str]) -> ExtractionResponse:
+        """Returns what the extraction of `passages` costs. With a model that has extracted too few, it extracts a sample."""
+        return await self._planned(passages, None)
+
+    async def _planned(self, found: Sequence[str], requeued: int | None) -> ExtractionResponse:
+        answer = await self._answer(requeued or 0)
+        left_s = await asyncio.to_thread(self._left_s, len(found))
+        plan: dict[str, Any] = {
+            "passages": len(found),
+            "calls": self._estimator.calls(len(found)),
+            "left_s": left_s,
         }
-        return answer.model_copy(update=estimate)
+        sample = _history(answer)
+        if requeued is None and plan["calls"] and sample.passages < SAMPLE_PASSAGES:
+            try:
+                sample = await self._extracted_sample(found)
+            except ModelError as error:
+                plan["note"] = f"no passage could be extracted for an estimate: {error}"
+        if (estimate := self._estimator.estimate(len(found), sample)) is not None:
+            plan |= {"tokens": estimate.tokens, "money": estimate.money, "left_s": left_s or estimate.left_s}
+        return answer.model_copy(update=plan)
+
+    async def _extracted_sample(self, passages: Sequence[str]) -> ExtractedSample:
+        """Extracts a random sample of `passages`, once per start. Raises ModelError."""
+        async with self._sampling:
+            if self._sample is None:
+                if (waits_for := self._extraction_queue.waits_for_budget()) is not None:
+                    raise ModelError(f"extraction waits for {waits_for}")
+                ids = random.sample(passages, min(SAMPLE_PASSAGES, len(passages)))
+                self._sample = await self._extraction_queue.extract_sample(ids)
+            return self._sample
 
     async def backfill(self) -> ExtractionResponse:
         if self._bulk is None:
@@ -85,6 +112,7 @@ class ExtractionService:
         return await self._answer(0)
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
+        waits_for = self._extraction_queue.waits_for
         # Before the costs: if nothing runs, they then include all extractions.
         running = self._running is not None and not self._running.done()
         spent = await asyncio.to_thread(self._store.extraction_costs)
@@ -99,7 +127,7 @@ class ExtractionService:
             failed=len(self._extraction_queue.failures()),
             running=running,
             error=self._failed,
-            waiting_for=self._extraction_queue.outage.reason if self._extraction_queue.outage else None,
+            waiting_for=waits_for.reason if waits_for else None,
             note=self._note,
             spent=costs,
         )
@@ -111,9 +139,10 @@ class ExtractionService:
             if self._loaded is None:
                 self._loaded = await asyncio.to_thread(self._bulk)
             while passages := self._extraction_queue.next_passages(BULK_BATCH_PASSAGES):
+                await self._extraction_queue.affordable()
                 unread: dict[str, str] = {}
                 extractions = await asyncio.to_thread(self._loaded.extract, passages, unread.__setitem__)
-                count_tokens(extractions)
+                self._count_tokens(extractions)
                 for extraction in extractions:
                     self._extraction_queue.add_found(extraction)
                 for id, reason in unread.items():
@@ -122,6 +151,14 @@ class ExtractionService:
         except Exception as error:  # of the library or the GPU; the passages keep waiting
             log.error("backfill_failed", error=error, exc_info=True)
             self._failed = f"{type(error).__name__}: {str(error)[:300]}"
+
+    def _count_tokens(self, extractions: Iterable[Extraction]) -> None:
+        """Counts the tokens of the in-process model. `daemon.model_factory` counts those of a server."""
+        for extraction in extractions:
+            TOKENS.labels("backfill", "prompt").inc(extraction.prompt_tokens)
+            TOKENS.labels("backfill", "completion").inc(extraction.completion_tokens)
+            with charged_to(source_of_passage(self._store, extraction.passage)):
+                self._ledger.count("backfill", extraction.prompt_tokens, extraction.completion_tokens)
 
     async def stop(self) -> None:
         if self._running is not None:
@@ -177,23 +214,27 @@ class ExtractionStates:
 
 def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:
     """Returns the part of `status` about extraction; None if nothing waits and nothing has failed."""
-    outage, waiting, failed = extraction_queue.outage, len(extraction_queue), len(extraction_queue.failures())
-    if not (outage or waiting or failed):
+    waits_for, waiting, failed = extraction_queue.waits_for, len(extraction_queue), len(extraction_queue.failures())
+    if not (waits_for or waiting or failed):
         return None
     return ExtractionStatus(
         waiting=waiting,
         failed=failed,
-        waiting_for="hippoctl backfill"
+        waiting_for=waits_for.reason
+        if waits_for
+        else "hippoctl backfill"
         if extraction_queue.bulk_only and waiting
-        else outage.reason
-        if outage
         else None,
-        since=utc_time(outage.since) if outage else None,
+        since=utc_time(waits_for.since) if waits_for else None,
+        estimate=extraction_queue.estimate(),
     )
 
 
-def count_tokens(extractions: Iterable[Extraction]) -> None:
-    """Counts the tokens of the in-process model. `daemon.model_factory` counts those of a server."""
-    for extraction in extractions:
-        TOKENS.labels("backfill", "prompt").inc(extraction.prompt_tokens)
-        TOKENS.labels("backfill", "completion").inc(extraction.completion_tokens)
+def _history(answer: ExtractionResponse) -> ExtractedSample:
+    """Returns the committed extractions of the present extractor."""
+    spent = next((each for each in answer.spent if each.extractor == answer.extractor), None)
+    return (
+        ExtractedSample()
+        if spent is None
+        else ExtractedSample(spent.passages, spent.prompt_tokens, spent.completion_tokens)
+    )

@@ -27,8 +27,12 @@ class LanguageWatch:
     """Checks the memory as it grows, and logs at most once that the encoder is unsuitable. Use from one thread only."""
 
     def __init__(self, encoder: str) -> None:
-        self._encoder = encoder
         self._languages = PassageLanguages()
+        self.use(encoder)
+
+    def use(self, encoder: str) -> None:
+        """Checks the memory anew, for another encoder."""
+        self._encoder = encoder
         self._next = 0.0
         self._said = False
 

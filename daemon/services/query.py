@@ -58,17 +58,30 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
+class EncoderInUse:
+    """An encoder, and the first commit whose vectors it made. `weak_below`: the cosine below which its matches are weak."""
+
+    since: int
+    encoder: Encoder
+    weak_below: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class QueryTerms:
     """The snapshot, encoder and settings with which one request is answered. `began` is a time of `perf_counter`."""
 
     began: float
     snapshot: Snapshot
     naming: DocumentLookup
-    encoder: Encoder
+    in_use: EncoderInUse
     mode: str
     settings: RetrievalSettings
     recognition: QueryFilter | None
     entities: QueryEntities | None
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.in_use.encoder
 
     def noted(self, note: str | None) -> str | None:
         """Returns `note` joined with the notes of recognition memory and of the entity reader."""
@@ -108,7 +121,8 @@ class QueryService:
         `weak_below` is the cosine below which the encoder's matches are weak.
         """
         self._store = store
-        self._encoder = encoder
+        self._encoders: tuple[EncoderInUse, ...] = (EncoderInUse(0, encoder, weak_below),)
+        """The latest first."""
         self._settings = settings
         self._mode = mode
         self._filter = filter_
@@ -116,7 +130,6 @@ class QueryService:
         self._filtering = filtering
         self._unread = unread
         self._fresh = fresh
-        self._weak_below = weak_below
         self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model keeps its thread, but releases its share of the processors.
         self._threads = ThreadPoolExecutor(
@@ -155,12 +168,14 @@ class QueryService:
         recognition = self._recognition(request)
         with self._shares:
             try:
+                snapshot, documents = self._memory(request.scope) if past is None else (past.snapshot, past)
                 return work(
                     request,
                     QueryTerms(
                         began,
-                        *(self._memory(request.scope) if past is None else (past.snapshot, past)),
-                        self._encoder,
+                        snapshot,
+                        documents,
+                        self.encoder_of(snapshot),
                         mode,
                         settings,
                         recognition,
@@ -177,7 +192,8 @@ class QueryService:
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
             snapshot, naming = self._memory(request.scope)
-            answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming))
+            in_use = self.encoder_of(snapshot)
+            answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming, in_use=in_use))
         return answer
 
     def _once(self, request: QueryRequest, terms: "QueryTerms") -> QueryResponse:
@@ -198,12 +214,21 @@ class QueryService:
         explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
-        weak = is_weak(self._weak_below, found.best_cosine)
+        weak = is_weak(terms.in_use.weak_below, found.best_cosine)
         return _response(found, passages, explained, weak, _cost(terms.entities, terms.recognition), took * 1000)
+
+    def use(self, encoder: Encoder, weak_below: float | None, since: int) -> None:
+        """Uses another encoder for the memory from commit `since` on. Queries of earlier commits continue with their own."""
+        self._encoders = (EncoderInUse(since, encoder, weak_below), *self._encoders)
+
+    def encoder_of(self, snapshot: Snapshot) -> EncoderInUse:
+        """Returns the encoder that made the snapshot's vectors."""
+        return next(each for each in self._encoders if each.since <= snapshot.commit)
 
     @property
     def encoder(self) -> Encoder:
-        return self._encoder
+        """The encoder of the present memory."""
+        return self._encoders[0].encoder
 
     async def retrieve(
         self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool = True
@@ -222,7 +247,7 @@ class QueryService:
         entities = self._entity_reader(request.scope) if filtered else None
         found = retrieve(
             pinned.snapshot,
-            self._encoder,
+            self.encoder_of(pinned.snapshot).encoder,
             query,
             mode,
             max(request.k, request.depth or 0),

@@ -13,7 +13,6 @@ from daemon.contract.status import (
     PAUSED,
     DaemonState,
     Edges,
-    PassageShare,
     SourceStatus,
     Status,
     SynonymRecall,
@@ -30,6 +29,7 @@ from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
+from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.errors import StoreFolderLost
@@ -43,12 +43,12 @@ HIDDEN_TROUBLE = "hippod's log has the reason"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenMemory:
-    """The parts of the daemon that `status` reports on once the memory is open. `encoder` and `openie` are names."""
+    """The parts of the daemon that `status` reports on once the memory is open. `openie` is the extractor's name."""
 
     store: Store
     pipeline: Pipeline
     sources: Sequence[Source]
-    encoder: str
+    reencoding: Reencoding
     openie: str
     extraction_queue: ExtractionQueue
     states: DocumentStates
@@ -56,6 +56,11 @@ class OpenMemory:
     scopes: ScopeService
     memory_use: Callable[[], MemoryUse]
     provenance: Provenance
+
+    @property
+    def encoder(self) -> str:
+        """The name of the encoder that made the vectors."""
+        return self.pipeline.committer.encoder.identity.name
 
     @property
     def paused(self) -> str | None:
@@ -150,7 +155,9 @@ class StatusService:
         trouble = await asyncio.to_thread(memory.trouble)
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
         languages = await asyncio.to_thread(self._languages.shares, snapshot)
-        await asyncio.to_thread(memory.provenance.count)
+        extractors, readers = await asyncio.to_thread(
+            lambda: (memory.provenance.extractors(), memory.provenance.readers())
+        )
         return counted.model_copy(
             update={
                 "rss_bytes": self._rss(),
@@ -163,9 +170,10 @@ class StatusService:
                 "encoder_advice": encoder_advice(
                     memory.encoder, snapshot.living_phrases, counted.indistinct_phrases, languages
                 ),
-                "extractors": memory.provenance.extractors,
-                "readers": memory.provenance.readers,
-                "encoders": [PassageShare(name=memory.encoder, passages=snapshot.living_passages)],
+                "extractors": extractors,
+                "readers": readers,
+                "encoders": memory.reencoding.shares(),
+                "unapplied": memory.reencoding.unapplied,
             }
         )
 
@@ -243,9 +251,9 @@ class StatusService:
             if scope is not None:
                 raise TimedOut(f"after {timeout_s:g} s documents are still being indexed") from None
             left, unread = len(self._memory.pipeline.intake), len(self._memory.extraction_queue)
-            outage = self._memory.extraction_queue.outage
+            waits_for = self._memory.extraction_queue.waits_for
             why = f", and {unread} passages wait for the model" if unread else ""
-            why += f": {outage.reason}" if outage is not None else ""
+            why += f": {waits_for.reason}" if waits_for is not None else ""
             why += f"; {self._memory.paused}" if self._memory.paused is not None else ""
             trouble = await asyncio.to_thread(self._memory.trouble)
             why += f"; nothing can be committed: {trouble}" if trouble is not None else ""

@@ -3,6 +3,7 @@
 Requests arrive on stdin, and messages are written to stdout; each is a 4-byte big-endian length and that many bytes of JSON.
 The first message is `{"ready": true}`. A response consists of
 
+- `{"progress": true}` before each picture that OCR reads,
 - any number of `{"documents": […]}`; a long document is sent as `{"document", "more"}` and then `{"passages", "more"}`,
 - the `{"summary": …}` of a file, the `{"counts": […]}` of documents in each Kafka message, or the `{"verdicts": […]}` on
   records,
@@ -21,7 +22,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -88,13 +89,17 @@ def confine(memory_bytes: int, parent: int) -> None:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, cpu_seconds: int) -> None:
+    def progress() -> None:
+        _send(answers, {"progress": True})
+        _limit_cpu(cpu_seconds)
+
     warm()
     _send(answers, {"ready": True})
     while (request := _receive(requests)) is not None:
         _limit_cpu(cpu_seconds)
         try:
             SPLIT_TIMER.reset()
-            worked = Stopwatch(answer(request))
+            worked = Stopwatch(answer(request, progress))
             for message in worked:
                 _send(answers, message)
                 _limit_cpu(cpu_seconds)
@@ -143,20 +148,21 @@ def warm() -> None:
     import consumers.parsing.formats.text  # noqa: F401
 
 
-def answer(request: Mapping[str, Any]) -> Iterator[Message]:
-    """Yields the messages of a response, except the last one, which `serve` sends."""
+def answer(request: Mapping[str, Any], progress: Callable[[], None] = lambda: None) -> Iterator[Message]:
+    """Yields the messages of a response, except the last one, which `serve` sends, and those of `progress`."""
     match request["op"]:
         case "parse":
             found = parse_file(
                 os.fsencode(request["path"]),
                 request["uri"],
                 SplitSettings(**request["settings"]),
-                Limits(**request["limits"]),
+                Limits.from_json(request["limits"]),
                 follow_symlinks=request["follow_symlinks"],
                 name=None if request["name"] is None else os.fsencode(request["name"]),
                 root=None if request["root"] is None else os.fsencode(request["root"]),
                 checked_inode=request["checked_inode"],
                 max_bytes=request["max_bytes"],
+                progress=progress,
             )
             yield from _batches(found)
         case "json":

@@ -8,9 +8,9 @@ import asyncio
 import base64
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ class PoolClosed(Exception):
 
 
 class SetAside(Exception):
-    """A document took so long that others needed its place. None of it was returned; it must be parsed again as slow."""
+    """A document took so long that others needed its place, or that a later version of it waits. None of it was returned."""
 
 
 class _Evicted(Exception):
@@ -50,7 +50,7 @@ class WorkerFailed(Exception):
 
 
 class WorkerPool:
-    """At most `size` children that parse, one more for fresh work, and `size` that extract.
+    """At most `size` children that parse, one more for fresh work, one for OCR, and `size` that extract.
 
     Each child is limited to `memory_bytes` of address space and `timeout_s` seconds per message. `daemon.workers.places`
     shares the parsers between sources. Extraction has separate places, because a long document occupies its parser while its
@@ -78,6 +78,7 @@ class WorkerPool:
         self.follow_symlinks = follow_symlinks
         self.places = ParsePlaces(size, timeout_s)
         self._extracting = asyncio.Semaphore(size)
+        self._recognising = asyncio.Semaphore(1)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
         self._closed = False
@@ -117,6 +118,8 @@ class WorkerPool:
         source: str = "",
         fresh: bool = False,
         slow: bool | None = None,
+        recognise: bool = False,
+        is_superseded: Callable[[], bool] = lambda: False,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """Yields the documents of a file as they are ready, and last the summary of the parsed content, if it could be opened.
 
@@ -126,21 +129,24 @@ class WorkerPool:
         `root` and `checked_inode` restrict which file may be opened, see `consumers.openat`. Of a file larger than `max_bytes`
         only the beginning is parsed. With `fresh`, the request does not wait for long documents. `slow` is whether the
         document is expected to take long. If it is False, but the document takes long and others need its place, this raises
-        SetAside; if it is None, the document is parsed again in a slow place.
+        SetAside; if it is None, the document is parsed again in a slow place. With `recognise`, pictures are read by OCR, in a
+        place of its own, so that no other document waits for it; before each picture, this raises SetAside if `is_superseded`.
         """
+        limits = replace(self.limits, ocr="now") if recognise and self.limits.ocr == "later" else self.limits
         request = {
             "op": "parse",
             "path": os.fsdecode(path),
             "uri": uri,
             "settings": asdict(settings),
-            "limits": asdict(self.limits),
+            "limits": limits.to_json(),
             "follow_symlinks": self.follow_symlinks if follow_symlinks is None else follow_symlinks,
             "name": None if name is None else os.fsdecode(name),
             "root": None if root is None else os.fsdecode(root),
             "checked_inode": checked_inode,
             "max_bytes": max_bytes,
         }
-        async with aclosing(self._documents(request, uri, source, fresh, slow)) as items:
+        found = self._recognised(request, is_superseded) if recognise else self._messages(request, source, fresh, slow)
+        async with aclosing(self._documents(found, uri)) as items:
             async for item in items:
                 yield item
 
@@ -170,9 +176,8 @@ class WorkerPool:
             "form": form,
             "first_line": first_line,
         }
-        async with aclosing(
-            self._documents(request, base_uri + (default_id or "unnamed"), source, fresh, slow)
-        ) as items:
+        found = self._messages(request, source, fresh, slow)
+        async with aclosing(self._documents(found, base_uri + (default_id or "unnamed"))) as items:
             async for item in items:
                 if isinstance(item, ParsedDocument):
                     yield item
@@ -190,7 +195,7 @@ class WorkerPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            async with aclosing(self._decoded(request, source, fresh=True)) as items:
+            async with aclosing(self._decoded(self._messages(request, source, fresh=True))) as items:
                 async for item in items:
                     if isinstance(item, ParsedDocument):
                         documents.append(item)
@@ -244,10 +249,10 @@ class WorkerPool:
         return found
 
     async def _documents(
-        self, request: Message, uri: str, source: str, fresh: bool, slow: bool | None
+        self, found: AsyncGenerator[Message, None], uri: str
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
-            async with aclosing(self._decoded(request, source, fresh, slow)) as items:
+            async with aclosing(self._decoded(found)) as items:
                 async for item in items:
                     if not isinstance(item, list):
                         yield item
@@ -258,10 +263,10 @@ class WorkerPool:
             yield ParsedDocument(uri, title, error=f"parsing it {error}", code=error.code)
 
     async def _decoded(
-        self, request: Message, source: str, fresh: bool, slow: bool | None = None
+        self, found: AsyncGenerator[Message, None]
     ) -> AsyncGenerator[ParsedDocument | ParseSummary | list[int], None]:
         """Yields a response's documents, a file's summary, or the numbers of documents in Kafka messages. Raises ChildLost."""
-        async with aclosing(self._messages(request, source, fresh, slow)) as messages:
+        async with aclosing(found) as messages:
             whole: Message = {}
             async for message in messages:
                 if "more" in message:  # a long document comes in several messages
@@ -298,6 +303,18 @@ class WorkerPool:
                 if slow is False and not given:
                     raise SetAside from None
                 slow = True
+
+    async def _recognised(self, request: Message, is_superseded: Callable[[], bool]) -> AsyncGenerator[Message, None]:
+        """Yields the messages of a run with OCR. Its child sends a message before each picture, so that the limit of time
+        applies to one picture."""
+        begun = False
+        async with self._recognising, self._child() as child, aclosing(self._answer(child, request)) as messages:
+            async for message in messages:
+                if "progress" not in message:
+                    begun = True
+                    yield message
+                elif not begun and is_superseded():
+                    raise SetAside
 
     async def _run(self, request: Message, source: str, fresh: bool, slow: bool) -> AsyncGenerator[Message, None]:
         """Yields the messages of one run. Raises _Evicted if another source needed the place."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memory.types import Matrix
 
 for _unused in ("openvino.tools.ovc", "openvino_telemetry"):
-    # OpenVINO's model converter imports a client that reports its use. Neither is loaded, so nothing can be sent.
+    # OpenVINO's model converter imports a client that reports usage. Neither is loaded, so nothing can be sent.
     sys.modules.setdefault(_unused, None)  # type: ignore[arg-type]
 
 import openvino  # noqa: E402
@@ -29,7 +29,7 @@ Tokens = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """The parts of the model's configuration that the forward pass needs."""
+    """The part of the model's configuration that the forward pass needs."""
 
     layers: int
     heads: int
@@ -38,17 +38,17 @@ class BertShape:
 
 
 class BertWeights(Protocol):
-    """The weights of one model, by the names that the tensors of `BertModel` have."""
+    """The weights of one model, by the tensor names of `BertModel`."""
 
     def tensor(self, name: str) -> NDArray[np.float32]: ...
 
     def word_vectors(self, tokens: Any) -> Any:
-        """The graph's node that turns token ids, shape (n, length), into word embeddings, shape (n, length, hidden)."""
+        """Returns the graph's node that turns token ids, shape (n, length), into word embeddings, shape (n, length, hidden)."""
         ...
 
 
 def has_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 faster than float32."""
+    """Returns whether this processor multiplies bfloat16 faster than float32."""
     return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
@@ -59,9 +59,9 @@ class Bert:
     """
 
     def __init__(self, graph: Any, streams: int, *, bfloat16: bool = False) -> None:
-        """Compiles `graph`, made by `bert_graph`. Its `streams` threads have the calling thread's priority.
+        """Compiles `graph`, made by `bert_graph`. Its `streams` threads get the calling thread's priority.
 
-        `bfloat16`: products and attention in bfloat16. Cosines with the vectors in float32 are 0.9999 and more.
+        `bfloat16`: computes products and attention in bfloat16. Cosines with the float32 vectors are at least 0.9999.
         """
         compiled = openvino.Core().compile_model(
             graph,
@@ -78,7 +78,7 @@ class Bert:
             self._idle.put(compiled.create_infer_request())
 
     def __call__(self, tokens: Tokens) -> Matrix:
-        """Embeddings of the sequences, shape (n, hidden). Waits while all streams are busy."""
+        """Returns the embeddings of the sequences, shape (n, hidden). Waits while all streams are busy."""
         with self._request() as request:
             # Not `infer`: it deadlocked when called from short-lived threads.
             request.start_async([tokens])
@@ -96,12 +96,12 @@ class Bert:
 
 
 def bert_graph(weights: BertWeights, shape: BertShape) -> Any:
-    """The model as an OpenVINO graph: token ids, shape (n, length), to embeddings, shape (n, hidden)."""
+    """Returns the model as an OpenVINO graph from token ids, shape (n, length), to embeddings, shape (n, hidden)."""
     return _Graph(weights, shape).model()
 
 
 def looked_up(table: NDArray[Any], rows: Any) -> Any:
-    """The graph's node that takes rows of a table."""
+    """Returns the graph's node that takes rows of a table."""
     return op.gather(_constant(table), rows, _constant(0))
 
 
@@ -123,7 +123,7 @@ class _Graph:
         return openvino.Model([op.normalize_l2(mean, _constant([1]), 1e-24, "max")], [tokens], "bert")
 
     def _embeddings(self, tokens: Any) -> Any:
-        """The sum of word, position and segment embeddings. All tokens are in the first segment."""
+        """Returns the sum of word, position and segment embeddings. All tokens are in the first segment."""
         segment = self._tensor("embeddings.token_type_embeddings.weight")[0]
         positions = self._tensor("embeddings.position_embeddings.weight") + segment
         length = op.gather(op.shape_of(tokens), _constant(1), _constant(0))
@@ -131,7 +131,7 @@ class _Graph:
         return op.add(self._weights.word_vectors(tokens), places)
 
     def _attention(self, x: Any, name: str) -> Any:
-        """softmax(QKᵀ/√d)V of each sequence over itself."""
+        """Returns softmax(QKᵀ/√d)V of each sequence over itself."""
         heads, hidden = self._shape.heads, self._shape.hidden
         query, key, value = (
             op.transpose(

@@ -1,6 +1,6 @@
 """The packaged models on the CPU: OpenVINO computes the forward pass (`bert.Bert`), so torch is not needed.
 
-A text becomes a vector as its model's authors make it: tokens, forward pass, mean over the tokens, L2 norm.
+As the models' authors specify, a text becomes tokens, a forward pass, the mean over the tokens, and a vector of L2 norm one.
 """
 
 import os
@@ -24,55 +24,55 @@ from memory.types import Matrix
 from store.types import EncoderIdentity
 
 CALL_TOKENS = 256
-"""Tokens that go through the model in one call, at most, where a sequence has fewer: more are not faster, and a query waits for
-a call's end."""
+"""Maximum number of tokens of one call of the model, unless a single sequence has more. More tokens are not faster, and a query
+waits for the end of a call."""
 CACHED_QUERIES = 64
 
 _TEXTS_AT_ONCE = 1024
-"""Texts that are tokenised and sorted by length together."""
+"""Texts tokenised and sorted by length together."""
 
 Group = tuple[list[int], Tokens]
-"""Numbers of windows that have one length, and their tokens."""
+"""Numbers of windows of one length, and their tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextReader:
-    """How a model reads texts."""
+    """The tokenisation of a model."""
 
     tokenizer: Tokenizer
-    """It adds the tokens that begin and end a sequence. It neither pads nor cuts."""
+    """Adds the tokens that begin and end a sequence. Neither pads nor truncates."""
     vocabulary: Vocabulary
     max_tokens: int
-    """Of one sequence."""
+    """Maximum length of a sequence."""
     query_prefix: str = ""
     passage_prefix: str = ""
     one_language: bool
-    """Whether the model was made for one language, of which it has most words whole."""
+    """Whether the model was made for one language, most of whose words are single tokens."""
     windows: bool = True
-    """Whether a text that is longer than `max_tokens` is encoded in windows. If not, only its beginning is."""
+    """Whether a text longer than `max_tokens` is encoded in windows. If not, only its beginning is encoded."""
     centre: NDArray[np.float32] | None = None
-    """Subtracted from each vector, whose length becomes one again: for a model whose vectors all point one way."""
+    """Subtracted from each vector, which is then normalised again: for a model whose vectors all point in one direction."""
     prepare: Callable[[str], str] = str
-    """What the tokeniser expects to be done to a text before."""
+    """Prepares a text for the tokeniser."""
 
 
 class BertEncoder:
     """`memory.types.Encoder` with a packaged model. `batch_size` limits the sequences of one call of the model.
 
-    A text that is longer than the model reads is encoded in windows (`text_windows`).
+    A text longer than the model reads is encoded in windows (`text_windows`).
 
-    Indexing runs on one low-priority thread per processor, queries on threads of their own: one thread computes one call, so
-    a busy machine slows calls in proportion only.
+    Indexing runs on one low-priority thread per processor, queries on their own threads. One thread computes one call, so other
+    load on the machine slows calls in proportion only.
 
-    A window of which the tokeniser knows nothing (`memory.encoder.unknown_text`) does not count. A text that has no other has
+    A window that the tokeniser does not know (`memory.encoder.unknown_text`) does not count. A text without other windows has
     the zero vector.
 
-    Phrases and queries are computed in float32: their vectors decide synonym edges, which are to be the same on every
-    machine. Passages and triples are computed in bfloat16 if the processor supports it.
+    Phrases and queries are computed in float32, because their vectors decide synonym edges, which must be equal on all
+    machines. Passages and triples are computed in bfloat16 if the processor supports it.
     """
 
     def __init__(self, identity: EncoderIdentity, graph: Any, reader: TextReader, batch_size: int) -> None:
-        """Compiles `graph`, made by `bert_graph`; some 0.5 s, may run in any thread."""
+        """Compiles `graph`, made by `bert_graph`. Takes about 0.5 s; may run in any thread."""
         self.identity = identity
         self._reader = reader
         self._batch_size = batch_size
@@ -80,7 +80,7 @@ class BertEncoder:
         self._workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._workers, "encoder", lower_thread_priority)
         self._query = Bert(graph, self._workers)
-        # Compiled by a low-priority thread: the engine's threads inherit its priority.
+        # A low-priority thread compiles it, because the engine's threads inherit its priority.
         self._exact = self._pool.submit(Bert, graph, self._workers).result()
         bfloat16 = partial(Bert, graph, self._workers, bfloat16=True)
         self._rough = self._pool.submit(bfloat16).result() if has_bfloat16() else self._exact
@@ -96,7 +96,7 @@ class BertEncoder:
         return self._remembered(tokenizable(text, MAX_QUERY_CHARS))
 
     def known_words(self, text: str) -> float:
-        """1 of a model for many languages: it has words of any in pieces."""
+        """Returns the share of the text's words that the model knows; 1 for multilingual models, which know words in pieces."""
         if not self._reader.one_language:
             return 1.0
         encoded = self._reader.tokenizer.encode(self._reader.prepare(tokenizable(text, MAX_QUERY_CHARS)))
@@ -121,7 +121,7 @@ class BertEncoder:
         return vector
 
     def _windows(self, text: str, prefix: str) -> Iterator[list[int]]:
-        """The tokens of each window of a text that the model knows something of."""
+        """Yields the tokens of each window that the model knows."""
         reader = self._reader
         text = reader.prepare(text)
         encoded = reader.tokenizer.encode(prefix + text)
@@ -138,7 +138,7 @@ class BertEncoder:
         room = reader.max_tokens - len(reader.tokenizer.encode(prefix).ids)
         spans = reader.tokenizer.encode(text, add_special_tokens=False).offsets
         sequences = [reader.tokenizer.encode(prefix + window).ids for window in text_windows(text, spans, room)]
-        # A window that was cut inside of a word may have a token or two more by itself.
+        # A window that ends inside a word may have a token or two more when it is tokenised alone.
         return [[*ids[: reader.max_tokens - 1], ids[-1]] if len(ids) > reader.max_tokens else ids for ids in sequences]
 
     def _vectors_of_texts(self, vectors: Matrix, windows: Sequence[Sequence[Sequence[int]]]) -> Matrix:
@@ -158,7 +158,7 @@ class BertEncoder:
             vectors[rows] = result.result()
 
         for rows, tokens in self._groups(sequences):
-            # Few at a time, so that another caller's texts come in between.
+            # A few at a time, so that the texts of another caller can go in between.
             if len(under_way) > self._workers:
                 take_oldest()
             under_way.append((rows, self._pool.submit(self._run, bert, tokens)))
@@ -171,7 +171,7 @@ class BertEncoder:
         return bert(tokens)
 
     def _groups(self, sequences: Sequence[list[int]]) -> Iterator[Group]:
-        """The sequences by length, shortest first: up to `CALL_TOKENS` and `batch_size` together, at least one."""
+        """Yields sequences grouped by length, shortest first: up to `CALL_TOKENS` and `batch_size` together, at least one."""
         by_length: dict[int, list[int]] = {}
         for row, ids in enumerate(sequences):
             by_length.setdefault(len(ids), []).append(row)

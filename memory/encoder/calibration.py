@@ -1,6 +1,6 @@
-"""The constants of the method that depend on the encoder: which cosine makes two phrases synonyms, and which is a weak match.
+"""The constants of the method that depend on the encoder: the cosine of synonyms, and the cosine of a weak match.
 
-Of an encoder whose constants are not known they are found from labelled pairs in eight languages, a part of hippod.
+For encoders with unknown constants, they are found from labelled pairs in eight languages, which are a part of hippod.
 """
 
 import json
@@ -17,18 +17,18 @@ from memory.types import Encoder
 from store.types import Calibration, EncoderIdentity
 
 PAIRS = Path(__file__).with_name("labelled_pairs.json")
-"""Pairs of phrases that mean the same thing, pairs of phrases that differ though they are near, and questions with a sentence
-that answers them, by language."""
+"""Pairs of phrases with the same meaning, pairs of near phrases with different meanings, and questions with a sentence that
+answers them, by language."""
 
 LINKED_SHARE = 0.05
-"""Share of the phrases' pairs with other meanings that the threshold may link. With it, all-MiniLM-L6-v2 has the threshold 0.8
-that was chosen by answers to questions."""
+"""Maximum share of the pairs with different meanings that the threshold may link. For all-MiniLM-L6-v2, this gives 0.8, the
+threshold that was chosen by answers to questions."""
 WEAK_SHARE = 0.1
-"""Share of the questions whose answer's cosine may be weak."""
+"""Share of the questions whose answer may count as a weak match."""
 STEPS = 100
-"""Per unit of cosine: results are whole hundredths, so that rounding on another machine changes none."""
+"""Steps per unit of cosine: results are multiples of 1/100, so that rounding differences between machines change none."""
 LEAST_THRESHOLD = 0.66
-"""Lower ones make each new phrase be compared with all (`store.index.synonyms.lsh`)."""
+"""Below this threshold, each new phrase would be compared with all others (`store.index.synonyms.lsh`)."""
 
 _KNOWN = {
     identity.name: model.calibration
@@ -39,12 +39,12 @@ _KNOWN = {
 
 
 def known_calibration(encoder: EncoderIdentity) -> Calibration | None:
-    """That of hippod's own encoders, whose digests are verified when they are loaded; None for others."""
+    """Returns the constants of a packaged encoder, whose digest is verified when it is loaded; None for other encoders."""
     return _KNOWN.get(encoder.name)
 
 
 def calibrate(encoder: Encoder) -> Calibration:
-    """Encodes the labelled pairs: some 340 short texts. Pairs of which the encoder knows nothing do not count."""
+    """Computes the constants by encoding the labelled pairs: about 340 short texts. Pairs with a zero vector do not count."""
     labelled = json.loads(PAIRS.read_bytes())
     others = [pair for language in labelled["phrases"].values() for pair in language["other"]]
     answers = [pair for language in labelled["questions"].values() for pair in language]
@@ -55,7 +55,7 @@ def calibrate(encoder: Encoder) -> Calibration:
 
 
 def _threshold(far: Sequence[float]) -> float:
-    """The lowest threshold that at most `LINKED_SHARE` of `far` reach."""
+    """Returns the lowest threshold that at most `LINKED_SHARE` of the cosines `far` reach."""
     allowed = int(LINKED_SHARE * len(far))
     if not far:
         return 0.8
@@ -68,6 +68,6 @@ def _weak_below(near: Sequence[float]) -> float | None:
 
 
 def _cosines(a: NDArray[np.float32], b: NDArray[np.float32]) -> list[float]:
-    """Of the rows that are known in both."""
+    """Returns the cosines of the rows that are not zero in both matrices."""
     known = a.any(axis=1) & b.any(axis=1)
     return [float(cosine) for cosine in (a[known] * b[known]).sum(axis=1)]

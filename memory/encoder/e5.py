@@ -31,10 +31,10 @@ from store.types import EncoderIdentity
 
 _MAGIC = b"E5S1"
 _BLOCK = 32
-"""Weights that share a scale."""
+"""Number of weights that share a scale."""
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", _BLOCK // 2)])
 _FOUR_BITS = 1
-"""The type of a tensor in blocks; others are float32."""
+"""The type of a tensor in blocks of four-bit weights; other tensors are float32."""
 _WORDS = "embeddings.word_embeddings.weight"
 _TENSOR_NAMES = {
     _WORDS: "emb.word",
@@ -54,14 +54,14 @@ _LAYER_PARTS = {
     "output.LayerNorm": "oln",
 }
 _CENTRE = Path(__file__).with_name("e5_centre.json")
-"""Mean vector of the phrases of `labelled_pairs.json`. Any two of the model's vectors have a cosine of 0.75 or more. Around
-this centre, cosines of unrelated phrases are near zero, as with other models. The rules about synonyms and crowded phrases
-rely on that (docs/decisions/0023-centred-vectors-of-e5.md)."""
+"""Mean vector of the phrases of `labelled_pairs.json`. Any two vectors of the model have a cosine of 0.75 or more. Around this
+centre, cosines of unrelated phrases are near zero, as with other models, which the rules about synonyms and crowded phrases
+require (docs/decisions/0023-centred-vectors-of-e5.md)."""
 _SPACES = re.compile(" {2,}")
 
 
 def load_e5(weights: Path, identity: EncoderIdentity, batch_size: int) -> BertEncoder:
-    """The encoder, with pieces of words, 512 at most; some 4 s. `weights`: from `packaged_model`."""
+    """Returns the encoder, whose sequences have at most 512 tokens. Takes about 4 s. `weights`: from `packaged_model`."""
     read = _Reader(weights.read_bytes())
     shape, max_tokens = _read_shape(read)
     pieces, scores, begin, end, unknown = _read_pieces(read)
@@ -89,7 +89,7 @@ class _Reader:
         self._at = 0
 
     def numbers(self, kinds: str) -> tuple[Any, ...]:
-        """`kinds`: as in `struct`."""
+        """Reads numbers of these `kinds`, as in `struct`."""
         start, self._at = self._at, self._at + struct.calcsize(f"<{kinds}")
         return struct.unpack_from(f"<{kinds}", self.data, start)
 
@@ -104,7 +104,7 @@ class _Reader:
 
 
 def _read_shape(read: _Reader) -> tuple[BertShape, int]:
-    """The shape, and the tokens that the model reads at most."""
+    """Returns the shape, and the maximum number of tokens of a sequence."""
     magic = read.bytes(len(_MAGIC))
     _version, hidden, layers, heads, _inner, _pieces, max_tokens, _segments, epsilon, block = read.numbers("I7ifi")
     if magic != _MAGIC or block != _BLOCK:
@@ -113,7 +113,7 @@ def _read_shape(read: _Reader) -> tuple[BertShape, int]:
 
 
 def _read_pieces(read: _Reader) -> tuple[list[str], list[float], int, int, int]:
-    """The tokeniser's pieces, their scores, and which pieces stand for the begin, the end, and an unknown character."""
+    """Returns the tokeniser's pieces, their scores, and the numbers of the pieces for begin, end and unknown character."""
     count, begin, end, _padding, unknown, length = read.numbers("5iQ")
     ends = read.array("<u4", count + 1).tolist()
     scores = read.array("<f4", count).tolist()
@@ -122,7 +122,7 @@ def _read_pieces(read: _Reader) -> tuple[list[str], list[float], int, int, int]:
 
 
 def _read_characters(read: _Reader) -> dict[int, str]:
-    """What the tokeniser reads in the place of a character."""
+    """Returns the replacements of characters."""
     count, _length = read.numbers("iI")
     characters = {}
     for _ in range(count):
@@ -141,7 +141,7 @@ def _tokenizer(pieces: list[str], scores: list[float], begin: int, end: int, unk
 
 
 def _prepared(characters: Mapping[int, str], text: str) -> str:
-    """The text as the model's tokeniser reads it. A letter and its accent become one character first, where there is one."""
+    """Returns the text as the model's tokeniser expects it. A letter and its accent become one character if there is one."""
     return _SPACES.sub(" ", normalize("NFC", text).translate(characters)).lstrip(" ")
 
 
@@ -149,11 +149,11 @@ class _FourBitWeights:
     """`bert.BertWeights` of the file's tensors."""
 
     def __init__(self, read: _Reader, hidden: int) -> None:
-        """`read` stands at the list of tensors."""
+        """`read` must be at the list of tensors."""
         self._data = read.data
         self._hidden = hidden
         self._tensors: dict[str, tuple[int, int, int]] = {}
-        """Type, count of weights and place of each tensor."""
+        """Type, number of weights and offset of each tensor."""
         [count] = read.numbers("i")
         for _ in range(count):
             [length] = read.numbers("H")
@@ -173,7 +173,7 @@ class _FourBitWeights:
         return values if bias else values.reshape(-1, self._columns(name))
 
     def word_vectors(self, tokens: Any) -> Any:
-        """The table stays in blocks, 54 MB instead of 384: a token's row is made when it is looked up."""
+        """Keeps the table in blocks (54 MB instead of 384): the graph decodes a token's row when it is looked up."""
         blocks = self._blocks(_WORDS).reshape(-1, self._hidden // _BLOCK)
         halves = op.convert(looked_up(np.ascontiguousarray(blocks["halves"]), tokens), "f32")
         scales = op.convert(looked_up(np.ascontiguousarray(blocks["scale"])[..., None], tokens), "f32")
@@ -191,7 +191,7 @@ class _FourBitWeights:
 
 
 def _file_name(name: str) -> str:
-    """The file's name of a tensor of `BertModel`."""
+    """Returns the name in the file of a tensor of `BertModel`."""
     if name in _TENSOR_NAMES:
         return _TENSOR_NAMES[name]
     layer, kind = name.removeprefix("encoder.layer.").rsplit(".", 1)

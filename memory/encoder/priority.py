@@ -1,4 +1,4 @@
-"""Queries go first: indexing steps aside while one is being encoded."""
+"""Priority of queries: indexing pauses while a query is encoded."""
 
 import os
 import sys
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PATIENCE_S = 0.05
-"""How long indexing steps aside at most, each time it is asked: an endless stream of queries slows it, never stops it."""
+"""Maximum length of one pause of indexing: an endless stream of queries slows indexing but does not stop it."""
 _NICER = 5
-"""A query gets three times the processor time of an indexing thread where they compete."""
+"""With this niceness of indexing threads, a query gets three times the processor time of one of them."""
 
 
 class QueryPriority:
-    """Shared by the threads that encode. Queries never wait here; indexing does, between two pieces of its work."""
+    """Shared by the threads that encode. Queries never wait; indexing waits between two pieces of its work."""
 
     def __init__(self, patience_s: float = _PATIENCE_S) -> None:
         self._patience_s = patience_s
@@ -24,7 +24,7 @@ class QueryPriority:
 
     @contextmanager
     def query_under_way(self) -> Iterator[None]:
-        """Indexing steps aside while the body runs."""
+        """Pauses indexing while the body runs."""
         with self._lock:
             self._queries += 1
             self._clear.clear()
@@ -37,12 +37,12 @@ class QueryPriority:
                     self._clear.set()
 
     def yield_to_queries(self) -> None:
-        """Called by indexing: returns once no query is being encoded, or its patience is over."""
+        """Called by indexing: returns once no query is being encoded, or after `_PATIENCE_S`."""
         self._clear.wait(self._patience_s)
 
 
 def lower_thread_priority() -> None:
-    """Lowers the calling thread's priority, where threads have one of their own (Linux), so that queries are served first."""
+    """Lowers the calling thread's priority, if threads have their own (Linux)."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICER))

@@ -1,6 +1,6 @@
-"""The encoder backends, each declared once: configuration, cross checks, the daemon, `doctor` and the docs derive from here.
+"""Declares the encoder backends; configuration, cross checks, the daemon, `doctor` and the docs derive from the declarations.
 
-A backend's code stands in its own file and is imported when the encoder is made, so this module imports nothing heavy.
+A backend's code is in its own file, imported when the encoder is made, so this module imports nothing heavy.
 """
 
 from collections.abc import Callable
@@ -17,62 +17,64 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 HASH_DIM_MAX = 8192
-"""Twice what usual models have. Hashing more texts at once into longer vectors would take gigabytes."""
+"""Twice the dimension of usual models. Hashing a batch of texts into longer vectors would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EmbeddingServer:
-    """Where the embeddings come from, for a backend that asks a server. `key` is the secret itself."""
+    """The server of a backend that requests embeddings. `key` is the secret itself."""
 
     base_url: str
     key: str | None = None
     timeout_s: float = 60.0
     max_retries: int = 5
     query_prefix: str | None = None
-    """None: as the model's makers document it."""
+    """None: the prefix documented by the model's makers."""
     passage_prefix: str | None = None
     triple_query_prefix: str | None = None
-    """None: that of a query where one is set, else an instruction for facts where the model takes instructions."""
+    """None: `query_prefix` if it is set, otherwise an instruction for facts if the model takes instructions."""
     known_dim: int | None = None
-    """Length of the vectors, where an earlier run learnt it."""
+    """Length of the vectors, if an earlier run learnt it."""
     phrase_query_prefix: str | None = None
-    """Of a query that is compared with phrases; None: as for triples, an instruction of its own."""
+    """Prefix of a query that is compared with phrases. None: as for triples, with its own instruction."""
     name_query_prefix: str | None = None
-    """Of a name in a query that is compared with phrases."""
+    """Prefix of a name in a query that is compared with phrases."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """`[encoder]`. `batch_size`: most texts that go through a model at once."""
+    """`[encoder]`. `batch_size`: maximum number of texts in one call of a model."""
 
     model: str
     batch_size: int
     device: str
     server: EmbeddingServer | None = None
     triple_query_prefix: str | None = None
-    """For a model that runs here: put before a query that is compared with triples."""
+    """For a local model: prefix of a query that is compared with triples."""
     made_by: "EncoderIdentity | None" = None
-    """What made the store that the encoder is for; None for a new store."""
+    """The encoder that made the store; None for a new store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderBackend:
     name: str
-    """As `[encoder] backend` has it."""
+    """Value of `[encoder] backend`."""
     summary: str
     """One sentence for docs and `doctor`."""
     make: "Callable[[EncoderSettings], Encoder]"
     identity: "Callable[[str, EncoderIdentity | None], EncoderIdentity | None]" = lambda _model, _made_by: None
-    """The identity that this model's encoder will have for a store that an encoder made; None where only loading it tells."""
+    """Returns the identity of a model's encoder for a store made by an encoder; None if only loading the model tells it."""
     check_model: Callable[[str], object] = lambda _model: None
-    """Raises `ValueError`, which says what is allowed, for a model that cannot be. Loads nothing."""
+    """Raises `ValueError`, with the allowed values, for an impossible model. Loads nothing."""
     needs_server: bool = False
+    passage_prefix: Callable[[str, str | None], str | None] = lambda _model, _given: None
+    """The prefix of texts to be indexed, for a model and the configured prefix; None of a backend without such a setting."""
     missing_package: Callable[[str, str], str | None] = lambda _model, _device: None
-    """What to install before this model can run on this device; None if nothing is missing. Loads nothing."""
+    """Returns the package that this model lacks on this device; None if nothing is missing. Loads nothing."""
     loads_model_files: bool = False
-    """Whether `[encoder] model` names files on this machine, which `doctor` looks for."""
+    """Whether `[encoder] model` names files on this machine, which `doctor` checks."""
     memory_bytes: int
-    """What an empty hippod with this encoder takes: its libraries, the model, two parsers at work."""
+    """Memory of an empty hippod with this encoder: its libraries, the model, two busy parsers."""
 
 
 def _hash(settings: EncoderSettings) -> "Encoder":
@@ -90,10 +92,10 @@ def _hash_identity(model: str, _made_by: "EncoderIdentity | None") -> "EncoderId
 
 
 def _hash_dim(model: str) -> int | None:
-    """The dimension in digits; None, the default one, for any other text. Raises as `check_model` does."""
+    """Returns the dimension of a text of digits; None (the default) for any other text. Raises as `check_model` does."""
     if not (model.isascii() and model.isdigit()):
         return None
-    dim = float(model)  # Python makes no whole number of thousands of digits
+    dim = float(model)  # int() refuses thousands of digits
     if not 1 <= dim <= HASH_DIM_MAX:
         raise ValueError(
             f'for backend = "hash" a number of dimensions from 1 to {HASH_DIM_MAX}, or a name, which means 256'
@@ -152,7 +154,7 @@ def _sentence_transformers_identity(model: str, made_by: "EncoderIdentity | None
 
 
 def _torch_device(device: str) -> str:
-    """`device` for torch: "auto" becomes an accelerator if torch is installed and finds one, else "cpu"."""
+    """Returns torch's name of `device`: "auto" is an accelerator if torch is installed and finds one, otherwise "cpu"."""
     if device != "auto":
         return device
     if find_spec("sentence_transformers") is None:
@@ -160,6 +162,12 @@ def _torch_device(device: str) -> str:
     import torch
 
     return str(torch.accelerator.current_accelerator()) if torch.accelerator.is_available() else "cpu"
+
+
+def _openai_prefix(model: str, given: str | None) -> str:
+    from memory.encoder.text_preparation import prefixes_of
+
+    return prefixes_of(model)[1] if given is None else given
 
 
 def _openai(settings: EncoderSettings) -> "Encoder":
@@ -187,6 +195,7 @@ ENCODER_BACKENDS = {
             summary="A server that speaks OpenAI's protocol makes the vectors.",
             make=_openai,
             needs_server=True,
+            passage_prefix=_openai_prefix,
             memory_bytes=GIB // 2,
         ),
         EncoderBackend(
@@ -214,13 +223,12 @@ def make_encoder(
     """Loads the encoder that the configuration names. Takes up to seconds; may run in any thread.
 
     `backend`: a key of `ENCODER_BACKENDS`. `model`: for "sentence-transformers" a model's name or folder (the models of
-    `packaged_model` never touch the network); for "hash" the dimension in digits (to 8192), else it is 256.
-    `batch_size`: most texts that go through a model at once. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
-    best there is; "hash" and "openai" have none. `triple_query_prefix`: of a sentence-transformers model by name. `made_by`:
-    what made the store that the encoder is for.
+    `packaged_model` never use the network); for "hash" the dimension in digits (at most 8192), otherwise 256.
+    `batch_size`: maximum number of texts in one call of a model. `device`: "cpu", "cuda", "cuda:1", "mps", or "auto" for the
+    best one; "hash" and "openai" have none. `triple_query_prefix`: for a sentence-transformers model that is not packaged.
+    `made_by`: the encoder that made the store.
 
-    Raises `ValueError` for a backend, batch size or dimension that cannot be, `EncoderUnavailable` when the model cannot be
-    loaded.
+    Raises `ValueError` for an impossible backend, batch size or dimension, `EncoderUnavailable` if the model cannot be loaded.
     """
     if batch_size < 1:
         raise ValueError(f"[encoder] batch_size is {batch_size}; it must be at least 1.")
@@ -235,6 +243,26 @@ def make_encoder(
 def identity_before_loading(
     backend: str, model: str, made_by: "EncoderIdentity | None" = None
 ) -> "EncoderIdentity | None":
-    """The identity that the encoder will have for a store that `made_by` made, where it is known without loading a model; else
-    `None`."""
+    """Returns the identity of the encoder for a store made by `made_by`; None if only loading the model tells it."""
     return ENCODER_BACKENDS[backend].identity(model, made_by) if backend in ENCODER_BACKENDS else None
+
+
+def encoder_name(backend: str, model: str) -> str:
+    """The name that the encoder will have for a new store."""
+    known = identity_before_loading(backend, model)
+    if known is not None:
+        return known.name
+    return f"{backend}/{model}" if ENCODER_BACKENDS[backend].needs_server else model
+
+
+def backend_and_model(made_by: "EncoderIdentity") -> tuple[str, str]:
+    """`[encoder]` backend and model of the encoder that made a store's vectors."""
+    if made_by == _hash_identity(str(made_by.dim), None):
+        return "hash", str(made_by.dim)
+    for model in packaged_models.PACKAGED_MODELS:
+        if made_by in (model.identity, model.beginnings_only):
+            return "sentence-transformers", model.names[0]
+    backend, _, model_name = made_by.name.partition("/")
+    if backend in ENCODER_BACKENDS and ENCODER_BACKENDS[backend].needs_server:
+        return backend, model_name
+    return "sentence-transformers", made_by.name

@@ -1,4 +1,4 @@
-"""Any other model that sentence-transformers can load, and the packaged one on an accelerator."""
+"""Encoders of models that sentence-transformers can load; also the packaged one on an accelerator."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,17 +18,17 @@ from store.types import EncoderIdentity
 
 CACHED_QUERIES = 64
 _CHARACTERS_A_TOKEN = 32
-"""A text is cut to this many characters for each token the model takes, before it is tokenised."""
+"""A text is cut to this many characters per token of the model's maximum, before it is tokenised."""
 _TEXTS_AT_ONCE = 1024
 
 
 class SentenceTransformerEncoder:
     """`memory.types.Encoder` through `SentenceTransformer`, with the model's own prompts for documents and queries.
 
-    Texts of one token length go through the model together, so nothing is padded. What the processor's or accelerator's
-    kernels do with other batch sizes is theirs: a text's vector repeats to some 1e-6. Texts beyond the model's maximum
-    are cut there, or encoded in windows (`text_windows`). A text of which the tokeniser knows nothing
-    (`memory.encoder.unknown_text`) has the zero vector.
+    Texts with equal numbers of tokens are encoded together, so nothing is padded. The kernels of the processor or accelerator
+    depend on the batch size, so a text's vector repeats to about 1e-6. Texts beyond the model's maximum are cut, or
+    encoded in windows (`text_windows`). A text that the tokeniser does not know (`memory.encoder.unknown_text`) has the
+    zero vector.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class SentenceTransformerEncoder:
         *,
         windows: bool = False,
     ) -> None:
-        """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache); seconds, may run in any thread.
+        """Loads `model` (a folder, or a name on the Hugging Face hub or in its cache). Takes seconds; may run in any thread.
 
-        `windows`: for a model without prefixes whose tokeniser tells where its tokens stand.
+        `windows`: encode long texts in windows, for a model without prefixes whose tokeniser reports the offsets of tokens.
         """
         self._model = _load(model, name, device)
         self._windows = windows
@@ -53,7 +53,7 @@ class SentenceTransformerEncoder:
         self._batch_size = batch_size
         self._triple_query_prefix = triple_query_prefix
         self._priority = QueryPriority()
-        # The library's tokenisers refuse to be used by two threads at once.
+        # The library's tokenisers cannot be used by two threads at once.
         self._one_at_a_time = threading.Lock()
         self._remembered = lru_cache(CACHED_QUERIES)(self._encode_query)
         self.identity = EncoderIdentity(name, int(self._model.get_embedding_dimension()))
@@ -101,7 +101,7 @@ class SentenceTransformerEncoder:
         return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), None)
 
     def encode_triple_query(self, text: str) -> NDArray[np.float32]:
-        """As `encode_query`, with the configured prefix for triples in the place of the model's own prompt."""
+        """As `encode_query`, with the configured prefix for triples instead of the model's own prompt."""
         return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), self._triple_query_prefix)
 
     def _encode_query(self, text: str, prompt: str | None) -> NDArray[np.float32]:
@@ -119,13 +119,13 @@ class SentenceTransformerEncoder:
         return vector
 
     def _tokens(self, texts: list[str]) -> list[list[int] | None]:
-        """The tokens of each text, None where they say nothing of it."""
+        """Returns the tokens of each text; None for a text that the tokeniser does not know."""
         with self._one_at_a_time:
             ids = self._model.tokenizer(texts, truncation=True, max_length=self._model.max_seq_length)["input_ids"]
         return [tokens if self._vocabulary.knows(tokens) else None for tokens in ids]
 
     def _batches(self, texts: list[str]) -> list[list[int]]:
-        """Rows of known texts of equal token length, at most `batch_size` together, shortest first."""
+        """Returns rows of known texts with equal numbers of tokens, at most `batch_size` together, shortest first."""
         by_length: dict[int, list[int]] = {}
         for row, tokens in enumerate(self._tokens(texts)):
             if tokens is not None:
@@ -138,16 +138,16 @@ class SentenceTransformerEncoder:
 
 
 def _load(model: str, name: str, device: str | None) -> Any:
-    # Imported here, as it takes seconds that the packaged model and the hash encoder do not need.
+    # Imported here, because it takes seconds that the packaged model and the hash encoder do not need.
     from sentence_transformers import SentenceTransformer
 
     try:
-        # Safetensors only: the older weight files are pickles, which run code when they are read.
+        # Safetensors only: older weight files are pickles, which execute code when they are loaded.
         return SentenceTransformer(
             model, device=device, trust_remote_code=False, model_kwargs={"use_safetensors": True}
         )
     except Exception as error:
-        # Whatever the library, the hub or the accelerator raised: the reader needs to know which model, and what to do.
+        # Any error of the library, the hub or the accelerator: the message names the model and what to do.
         reason = str(error).strip().splitlines()
         raise EncoderUnavailable(
             f"The encoder {name} cannot be loaded on {device or 'the default device'} "

@@ -1,9 +1,9 @@
-"""A text before it is encoded: cut and made valid Unicode, and the prefix that its model asks for."""
+"""Prepares texts for encoding: truncates them, makes them valid Unicode, and knows the prefixes of models."""
 
 MAX_QUERY_CHARS = 8192
-"""Of a query, before tokenising by a model that runs here."""
+"""Maximum length of a query, before tokenising by a local model."""
 MAX_INDEXED_CHARS = 1 << 18
-"""Of a text to be indexed, likewise: as many as 8,192 tokens of 32 characters; `[passages] max_tokens` allows no longer one."""
+"""Maximum length of an indexed text: 8,192 tokens of 32 characters, the largest `[passages] max_tokens`."""
 
 _TASK = "Given a question, retrieve passages that answer it"
 _TRIPLE_TASK = "Given a question, retrieve facts that match it"
@@ -25,32 +25,32 @@ MODEL_PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("bge-", "Represent this sentence for searching relevant passages: ", ""),
     ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
 )
-"""(part of the model's name in lower case, prefix of a query, prefix of a text), as the model's makers document them. The first
-row that fits counts."""
+"""(part of the model's name in lower case, prefix of a query, prefix of a text), as the models' makers document them. The first
+matching row counts."""
 
 
 def prefixes_of(model: str) -> tuple[str, str]:
-    """(prefix of a query, prefix of a text) for `model`, two empty strings for a model that is not known."""
+    """Returns (prefix of a query, prefix of a text) for `model`; two empty strings for an unknown model."""
     name = model.lower()
     return next(((query, text) for part, query, text in MODEL_PREFIXES if part in name), ("", ""))
 
 
 def triple_query_prefix_of(model: str) -> str:
-    """The prefix of a query that is compared with triples: of a model that takes instructions one for facts, as HippoRAG 2's
-    authors have for NV-Embed and GritLM; else that of any query."""
+    """Returns the prefix of a query that is compared with triples: for a model that takes instructions one for facts, as
+    HippoRAG 2's authors use for NV-Embed and GritLM, otherwise the prefix of any query."""
     return prefixes_of(model)[0].replace(_TASK, _TRIPLE_TASK)
 
 
 def phrase_query_prefix_of(model: str, is_name: bool) -> str:
-    """The prefix of a query, or of a name in a query, that is compared with phrases, as `triple_query_prefix_of`."""
+    """Returns the prefix of a query, or of a name in a query, that is compared with phrases; as `triple_query_prefix_of`."""
     return prefixes_of(model)[0].replace(_TASK, _NAME_TASK if is_name else _PHRASE_TASK)
 
 
 def tokenizable(text: str, limit: int) -> str:
-    """The first `limit` characters of `text`, valid Unicode.
+    """Returns the first `limit` characters of `text` as valid Unicode.
 
-    Cut before tokenising, because a tokeniser reads all of a megabyte before it throws all but a page away. Surrogates
-    that stand as a pair become the character they mean, lone ones U+FFFD (a tokeniser refuses either).
+    Truncated before tokenising, because a tokeniser reads all of a megabyte and then drops everything but a page. A surrogate
+    pair becomes its character, a lone surrogate U+FFFD, because a tokeniser refuses surrogates.
     """
     text = text[:limit]
     try:

@@ -1,6 +1,6 @@
-"""A text that is longer than its model reads at once, cut into windows. Together they are the whole text.
+"""Windows of a text that is longer than its model's maximum. Together they are the whole text.
 
-The text's vector is the mean of its windows' vectors, each weighted by its number of tokens
+The text's vector is the mean of its windows' vectors, weighted by their numbers of tokens
 (docs/decisions/0005-passages-longer-than-the-encoder-reads.md).
 """
 
@@ -13,16 +13,16 @@ import numpy as np
 from memory.types import Matrix
 
 SLACK = 0.25
-"""Share of a window by which it may be shorter to end between two words."""
+"""Share of a window by which it may be shorter in order to end between two words."""
 
 Span = tuple[int, int]
-"""Where a token stands in its text: the first character, and the first one after it."""
+"""Offsets of a token in its text: the first character, and the first one after it."""
 
 
 def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
-    """`text` in windows of nearly equal length, of at most `room` tokens each; itself where it has no more.
+    """Returns windows of `text` of nearly equal length, with at most `room` tokens each; `[text]` if it has no more tokens.
 
-    `spans`: of the text's tokens, in order. A window ends before a word where there is one to end before.
+    `spans`: those of the text's tokens, in order. A window ends before a word if there is a word near its end.
     """
     if len(spans) <= room:
         return [text]
@@ -31,7 +31,7 @@ def text_windows(text: str, spans: Sequence[Span], room: int) -> list[str]:
 
 
 def _starts(text: str, spans: Sequence[Span], room: int) -> Iterator[int]:
-    """The first characters of all windows except the first."""
+    """Yields the first characters of all windows except the first."""
     at = 0
     while len(spans) - at > room:
         left = len(spans) - at
@@ -51,9 +51,9 @@ def _begins_word(text: str, span: Span) -> bool:
 
 
 def pooled(vectors: Matrix, counts: Sequence[Sequence[int]]) -> Matrix:
-    """The vector of each text, of length one; zero for a text without windows.
+    """Returns the vector of each text, of length one; zero for a text without windows.
 
-    `vectors`: of all windows, text by text. `counts`: the tokens of each window of each text.
+    `vectors`: those of all windows, text by text. `counts`: the numbers of tokens of each text's windows.
     """
     of_texts = np.zeros((len(counts), vectors.shape[1]), np.float32)
     at = 0

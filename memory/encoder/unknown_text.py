@@ -1,7 +1,7 @@
-"""Whether a model's tokeniser knows anything of a text, and how many of its words. Where it knows nothing, the vector is zero.
+"""Decides whether a model's tokeniser knows a text, and what share of its words. The vector of an unknown text is zero.
 
-A model that never saw a language still gives its texts vectors. Its tokeniser makes most characters the unknown token, or cuts
-words into single letters, and nearly all such texts come out alike. Cosines between them mean nothing, however high.
+A model also gives vectors to texts in languages that it never saw. Its tokeniser turns most of their characters into the
+unknown token, or words into single letters, and nearly all such texts get similar vectors: cosines between them mean nothing.
 """
 
 import unicodedata
@@ -10,25 +10,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 LEAST_WORD_PIECES = 100
-"""Pieces of two letters or more that the vocabulary has of a script that the model was made for. That of the packaged model has
-26,587 of Latin letters, 8 of Cyrillic ones, 4 of Greek ones and none of any other script."""
+"""Minimum number of pieces with two or more letters that a vocabulary has of a known script. That of the packaged model has
+26,587 of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
 
 LEAST_PIECES = 2_000
-"""Pieces of any length that do as well, for a script in which a character is a word or half of one. The packaged model's
-vocabulary has 488 Chinese characters, models for many languages have thousands."""
+"""Alternative minimum number of pieces of any length, for scripts in which a character is a word or half a word. The packaged
+model's vocabulary has 488 Chinese characters, multilingual models have thousands."""
 
 UNKNOWN_SHARE = 0.5
-"""Beyond this share of tokens that say nothing, a text is unknown."""
+"""A text with a larger share of meaningless tokens is unknown."""
 
 _SAYS_NOTHING, _SAYS_SOMETHING, _NOT_COUNTED = 0, 1, 2
 
 
 class Vocabulary:
-    """What each token of a tokeniser says of a text. Immutable, so thread-safe."""
+    """Which tokens of a tokeniser have a meaning. Immutable, so thread-safe."""
 
     def __init__(self, pieces: Mapping[str, int], unknown: str | None, special: Iterable[int]) -> None:
-        """`pieces`: the vocabulary with its numbers; `unknown`: the piece that stands for what is in none of them; `special`:
-        numbers that stand for no text."""
+        """`pieces`: the vocabulary with its numbers. `unknown`: the piece for characters that no other piece has. `special`:
+        numbers of tokens that stand for no text."""
         letters = {piece: _letters(piece) for piece in pieces}
         scripts = {piece: _script_of(found[0]) if found else None for piece, found in letters.items()}
         every = Counter(script for script in scripts.values() if script is not None)
@@ -47,7 +47,8 @@ class Vocabulary:
             self._says[pieces[unknown]] = _SAYS_NOTHING
 
     def knows(self, tokens: Iterable[int]) -> bool:
-        """Whether at most half of the tokens that stand for words, letters or digits say nothing. True where there are none."""
+        """Returns whether at most half of the tokens with letters or digits are meaningless. True if there are no such
+        tokens."""
         counts = [0, 0, 0]
         for token in tokens:
             counts[self._says[token]] += 1
@@ -55,10 +56,10 @@ class Vocabulary:
         return nothing <= UNKNOWN_SHARE * (nothing + something)
 
     def whole_words(self, tokens: Sequence[int], words: Sequence[int | None]) -> float:
-        """The share of a text's words that are one token which says something; 1 where there are none.
+        """Returns the share of a text's words that are one meaningful token; 1 for a text without words.
 
-        `words`: which word each token is a part of, None for one that stands for no text. A model that never met a word has it
-        in pieces of a few letters. So of a text in the language that it was made for most words are whole, of others few.
+        `words`: the number of each token's word; None for tokens that stand for no text. A model has words that it never saw in
+        pieces of a few letters. So most words of a text in the model's language are whole, and few of other texts.
         """
         parts = Counter(word for word, token in zip(words, tokens, strict=True) if self._counts(word, token))
         whole = sum(
@@ -78,5 +79,5 @@ def _letters(piece: str) -> str:
 
 @cache
 def _script_of(letter: str) -> str:
-    """As Unicode's names begin: "LATIN", "CJK", "HANGUL"."""
+    """Returns the first word of the letter's Unicode name: "LATIN", "CJK", "HANGUL"."""
     return unicodedata.name(letter, "?").split(maxsplit=1)[0]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,8 +13,11 @@ from memory.llm.error_classification import PROTOCOL_ERRORS, Failures, Transient
 from memory.llm.errors import ModelError
 from memory.llm.max_tokens import AnswerLengths
 from memory.llm.rate_headers import RateLimit, rate_limit_of
+from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities
 
+REPETITION_CHECK_CHARS = 400
+"""Characters of a streamed answer after which it is checked for repetition again."""
 MAX_TOKENS = 10**9
 """Larger token counts are treated as invalid."""
 ChatMessage = dict[str, str]
@@ -79,9 +83,19 @@ class Chat:
     async def complete(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> Reply:
-        """Return the answer. Raises TransientError or ModelRefused."""
+        """Return the answer. Raises TransientError or ModelRefused.
+
+        The whole answer must come within the time limit. If it does not, later answers of this server are streamed, so that the
+        limit applies to the time without progress.
+        """
         import openai
 
+        if self._capabilities.is_slow:
+            reply = Reply("")
+            async with aclosing(self.stream(messages, schema, json_mode, max_tokens)) as replies:
+                async for reply in replies:  # noqa: B007 - only the last reply is used
+                    pass
+            return reply
         while True:
             options, answer_tokens = self._options(messages, schema, json_mode, max_tokens)
             try:
@@ -89,15 +103,17 @@ class Chat:
                     raw: Any = await self._openai.chat.completions.with_raw_response.create(**options)
                 return _reply(raw.parse(), rate_limit_of(raw.headers))
             except (openai.OpenAIError, TimeoutError, *PROTOCOL_ERRORS) as error:
+                self._capabilities.is_slow |= isinstance(error, openai.APITimeoutError | TimeoutError)
                 reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
 
     async def stream(
-        self, messages: Sequence[ChatMessage], schema: JsonSchema, json_mode: str, max_tokens: int
+        self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
         """Yield the answer while it is written; each Reply contains the whole text so far.
 
-        Raises TransientError or ModelRefused.
+        The time limit applies to each wait for more text. An answer that repeats itself is ended and marked as `cut`. Raises
+        TransientError or ModelRefused.
         """
         import openai
 
@@ -111,13 +127,15 @@ class Chat:
             except (openai.OpenAIError, *PROTOCOL_ERRORS) as error:
                 reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
-        reply, finished = Reply(""), False
+        reply, finished, checked = Reply("", rate_limit=rate_limit_of(pieces.response.headers)), False, 0
         try:
             async with pieces:
                 if _is_whole(pieces):
-                    yield await _read_whole(pieces)
+                    async with asyncio.timeout(self._settings.timeout_s):
+                        whole = await _read_whole(pieces)
+                    yield whole
                     return
-                async for piece in pieces:
+                while (piece := await self._next_piece(pieces)) is not None:
                     for choice in (piece.choices or [])[:1]:
                         finished = finished or choice.finish_reason is not None
                         more = _text(getattr(choice.delta, "content", None))
@@ -128,14 +146,26 @@ class Chat:
                             prompt_tokens=_tokens(piece.usage, "prompt_tokens"),
                             completion_tokens=_tokens(piece.usage, "completion_tokens"),
                         )
+                    if len(reply.text) - checked > REPETITION_CHECK_CHARS:
+                        checked = len(reply.text)
+                        if ends_in_repetition(reply.text):
+                            yield replace(reply, cut=True)
+                            return  # closing the connection stops the server
                     yield reply
         except Exception as error:
             # Once a stream has begun, the client passes on the transport's own errors.
             if isinstance(error, ModelError):
                 raise
+            if isinstance(error, TimeoutError) or type(error).__name__ == "ReadTimeout":
+                raise self._failures.stalled_stream() from None
             raise self._failures.broken_stream(error) from None
         if not finished:
             raise self._failures.unfinished_stream()
+
+    async def _next_piece(self, pieces: Any) -> Any:
+        """Return the next piece of a stream, or None at its end. Raises TimeoutError if none comes within the time limit."""
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await anext(pieces, None)
 
     def _options(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int

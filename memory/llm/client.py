@@ -13,8 +13,10 @@ from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
 from memory.llm.messages import user_message
+from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode
 from memory.llm.retry import ModelCallRetries
+from memory.llm.token_estimates import reply_tokens
 
 __all__ = ["DEFAULT_MAX_TOKENS", "ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
 
@@ -29,7 +31,8 @@ Purposes: "entities", "triples", "filter", "query_entities", "thought", "judge",
 "verdict", "probe".
 """
 CountTokens = Callable[[str, int, int], None]
-"""Called with the purpose, prompt tokens and completion tokens of every answer, usable or not."""
+"""Called with the purpose, prompt tokens and completion tokens of every answer, usable or not, complete or broken off: as the
+server counts them, else estimates."""
 T = TypeVar("T")
 
 
@@ -95,11 +98,12 @@ class ModelClient:
             try:
                 failed = tries.failed - tries.unanswered  # an unanswered try says nothing about the format
                 reply = await self._limited(purpose, messages, schema, limiter, max_tokens, failed)
-                self._count_tokens(purpose, reply.prompt_tokens, reply.completion_tokens)
+                prompt, completion = reply_tokens(messages, reply)
+                self._count_tokens(purpose, prompt, completion)
                 spent = replace(
                     reply,
-                    prompt_tokens=spent.prompt_tokens + reply.prompt_tokens,
-                    completion_tokens=spent.completion_tokens + reply.completion_tokens,
+                    prompt_tokens=spent.prompt_tokens + prompt,
+                    completion_tokens=spent.completion_tokens + completion,
                 )
                 short = len(reply.text) <= PARSED_INLINE_CHARS
                 parsed = parse(reply.text) if short else await asyncio.to_thread(parse, reply.text)
@@ -113,7 +117,7 @@ class ModelClient:
                 asked_again = True
             except BadAnswer as error:
                 self.count_call(purpose, error.kind)
-                if reply.cut:  # the caller may then ask for less at a time
+                if reply.cut and not ends_in_repetition(reply.text):  # the caller may then ask for less at a time
                     raise _with_tokens(ModelRefused(str(error), too_long=True), spent) from None
                 if not tries.again_after_bad_answer():
                     raise _with_tokens(error, spent) from None
@@ -148,12 +152,15 @@ class ModelClient:
         while json_mode is not None:
             began, reply = False, Reply("")
             try:
-                async with aclosing(self._chat.stream(messages, schema, json_mode, max_tokens)) as replies:
-                    async for reply in replies:
-                        began = True
-                        yield reply
+                try:
+                    async with aclosing(self._chat.stream(messages, schema, json_mode, max_tokens)) as replies:
+                        async for reply in replies:
+                            began = True
+                            yield reply
+                finally:  # an answer that the client gave up costs too
+                    if began:
+                        self._count_tokens(purpose, *reply_tokens(messages, reply))
                 self._capabilities.mode_worked(json_mode)
-                self._count_tokens(purpose, reply.prompt_tokens, reply.completion_tokens)
                 self.count_call(purpose, "ok")
                 return
             except ModelRefused as error:

@@ -103,6 +103,9 @@ class Failures:
         kind = type(error).__name__
         return self._transient("connection", "broke the connection", f": {error or kind}", f" ({kind})")
 
+    def stalled_stream(self) -> TransientError:
+        return self._transient("timeout", f"made no progress for {self._timeout_s:g} s")
+
     def unfinished_stream(self) -> TransientError:
         return TransientError("connection", self._message("broke off its answer"))
 

@@ -11,7 +11,15 @@ from typing import Any
 BY_SCHEMA, BY_JSON_OBJECT, BY_WORDS_ALONE = "schema", "object", "words"
 JSON_MODES = (BY_SCHEMA, BY_JSON_OBJECT, BY_WORDS_ALONE)
 
-_TOO_LONG = ("context_length", "context length", "maximum context", "max_model_len", "too long", "context window")
+_TOO_LONG = (
+    "context_length",
+    "context length",
+    "context size",
+    "maximum context",
+    "max_model_len",
+    "too long",
+    "context window",
+)
 _DROPPABLE = ("stream_options", "temperature", "max_tokens")
 
 
@@ -38,6 +46,9 @@ class ServerCapabilities:
     json_mode: str = BY_SCHEMA
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
+    is_slow: bool = False
+    """Whether an answer took longer than the time limit. Only then are answers streamed: reading hundreds of streams of a fast
+    server would take much of the processor."""
     doubted: str | None = None
     """The format that was dropped because the server failed."""
     _recheck_after: int = FIRST_RECHECK_ANSWERS

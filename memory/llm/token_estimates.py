@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from memory.llm.client import ChatMessage, Reply
+from memory.llm.chat_completion import ChatMessage, Reply
 from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 
 CHARS_PER_TOKEN = 3

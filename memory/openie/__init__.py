@@ -1,1 +1,1 @@
-"""OpenIE: triples and named entities out of passages, by rules or as recorded by someone else."""
+"""OpenIE: extracts triples and named entities from passages, by rules or a model; reads recorded extractions."""

@@ -1,4 +1,4 @@
-"""OpenIE results as HippoRAG keeps them: what its users have already paid for."""
+"""Reads OpenIE results in HippoRAG's file format, so that users need not pay for them again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from store.types import Triple
 
 
 class HippoRAGFormatError(ValueError):
-    """The file is not a HippoRAG OpenIE results file; the message says what it should be."""
+    """The file is no HippoRAG file of OpenIE results; the message states the expected format."""
 
 
 @dataclass(frozen=True, slots=True)
 class HippoRAGPassage:
-    """One doc of the file. `skipped` counts its malformed triples; `problem` says why a doc is unusable, else `None`."""
+    """One doc of the file. `skipped`: number of its malformed triples. `problem`: why a doc is unusable, otherwise `None`."""
 
     title: str
     text: str
@@ -27,12 +27,12 @@ class HippoRAGPassage:
 
 
 def read_hipporag_file(path: Path) -> Iterator[HippoRAGPassage]:
-    """The passages of a file `{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}`, in its order.
+    """Yields the passages of a file `{"docs": [{"passage", "extracted_entities", "extracted_triples"}]}`, in its order.
 
-    A passage's first line is its title; a passage of one line has none. Triples keep their order and repetitions. A doc
-    of the wrong shape is yielded with its `problem` and costs no other doc. Raises `OSError` when the file cannot be
-    read and `HippoRAGFormatError` when it is something else, both before the first passage: the file is read twice, once
-    to its end and once for the passages, so that nobody has to hold it.
+    A passage's first line is its title; a passage of one line has no title. Triples keep their order and repetitions. A
+    malformed doc is yielded with its `problem` and does not affect others. Raises `OSError` if the file cannot be read, and
+    `HippoRAGFormatError` if it has another format, both before the first passage: the file is read twice, once to its end and
+    once for the passages, so that it need not be kept in memory.
     """
     try:
         member = _docs_member(path)
@@ -52,7 +52,7 @@ def _unreadable(path: Path, error: Exception) -> HippoRAGFormatError:
 
 
 def _docs_member(path: Path) -> int | None:
-    """Which of the object's members holds the docs: the last of that name, as wherever JSON is read whole. None without."""
+    """Returns the index of the member with the docs: the last one of that name, as in JSON parsers. None if there is none."""
     found = None
     with path.open("rb") as file:
         text = JsonStream(file)
@@ -76,7 +76,7 @@ def _passages(path: Path, member: int) -> Iterator[HippoRAGPassage]:
                     yield from (_passage(at, doc) for at, doc in enumerate(text.elements()))
                     return
                 text.skip()
-    except (ValueError, RecursionError) as error:  # somebody wrote to the file meanwhile
+    except (ValueError, RecursionError) as error:  # another program changed the file
         raise _unreadable(path, error) from error
 
 

@@ -1,8 +1,8 @@
-"""A large JSON file read value by value: neither its size in memory, nor the interpreter held for as long as it takes.
+"""Reads a large JSON file value by value, with little memory and without holding the interpreter for long.
 
-What is accepted, and what is said of the rest, is what `json.loads` does with the whole (a test holds one against the other):
-NaN, as `json.dump` writes it, UTF-16, a byte order mark. ijson was looked at: it refuses these three and lone surrogates, and
-its errors quote the content and name no place.
+It accepts the same texts as `json.loads` and gives the same errors (a test compares both): NaN, as `json.dump` writes it,
+UTF-16, a byte order mark. ijson was rejected: it refuses these three and lone surrogates, and its errors quote the content
+without a position.
 """
 
 import codecs
@@ -12,27 +12,27 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 READ_BYTES = 1 << 16
-"""Bytes that are read at a time; more for a value that does not fit."""
+"""Bytes read at a time; more for a value that does not fit."""
 
 MAX_VALUE_CHARS = 16 << 20
-"""Most characters of one value that is read whole."""
+"""Maximum number of characters of one value."""
 
 LOOKAHEAD_CHARS = 16
-"""What an error that lies this near to the end of what is read says may not hold once more is there: a word, a number or an
-escape that is cut off."""
+"""An error this near to the end of the text read so far may disappear with more text: a word, a number or an escape may be cut
+off."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
 
 class ValueTooLong(ValueError):
-    """A value cannot be read whole; the message says where it begins."""
+    """A value is too long; the message says where it begins."""
 
 
 class JsonStream:
-    """A place in the file, which every call moves on. All raise ValueError, with the place, for what is not JSON.
+    """A position in the file, which every call advances. All methods raise ValueError, with the position, for invalid JSON.
 
-    One value may have `max_value_chars` characters and nests as deep as Python recurses (RecursionError).
+    One value may have `max_value_chars` characters, and nest as deep as Python recurses (RecursionError).
     """
 
     def __init__(self, file: BinaryIO, read_bytes: int = READ_BYTES, max_value_chars: int = MAX_VALUE_CHARS) -> None:
@@ -46,11 +46,11 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._before = self._lines = self._line = 0
-        """Characters and line ends before `_text`, and where the line began that `_text` begins in."""
+        """Characters and line ends before `_text`, and the position where the first line of `_text` begins."""
         self._take(first)
 
     def peek(self) -> str:
-        """The next character that is no space; "" at the end of the file."""
+        """Returns the next character that is no white space; "" at the end of the file."""
         while True:
             match = _SPACE.match(self._text, self._at)
             assert match is not None
@@ -62,7 +62,7 @@ class JsonStream:
             self._read_on()
 
     def value(self) -> Any:
-        """The value here, whole."""
+        """Returns the next value."""
         self.peek()
         while True:
             try:
@@ -80,7 +80,7 @@ class JsonStream:
             self._read_on()
 
     def members(self) -> Iterator[str]:
-        """The names in the object that begins here; its reader takes each one's value before it asks for the next name."""
+        """Yields the names in the object that begins here; the caller must read each value before the next name."""
         self._begin("{")
         if self.peek() != "}":
             while True:
@@ -96,7 +96,7 @@ class JsonStream:
         self._at += 1
 
     def elements(self) -> Iterator[Any]:
-        """The values in the array that begins here."""
+        """Yields the values in the array that begins here."""
         self._begin("[")
         if self.peek() != "]":
             while True:
@@ -106,7 +106,7 @@ class JsonStream:
         self._at += 1
 
     def skip(self) -> None:
-        """Passes over the value here, part by part where it has parts."""
+        """Skips the next value, element by element if it is an array or object."""
         match self.peek():
             case "[":
                 for _ in self.elements():
@@ -118,7 +118,7 @@ class JsonStream:
                 self.value()
 
     def end(self) -> None:
-        """Raises where there is more."""
+        """Raises if there is more than white space."""
         if self.peek():
             raise self._wrong("Extra data", self._at)
 
@@ -128,7 +128,7 @@ class JsonStream:
         self._at += 1
 
     def _last(self, closing: str) -> bool:
-        """Whether what was read is the last of its kind; else the place is behind the comma."""
+        """Returns whether the array or object ends here; otherwise skips the comma."""
         found = self.peek()
         if found == closing:
             return True
@@ -138,7 +138,7 @@ class JsonStream:
         return False
 
     def _read_on(self) -> None:
-        # As much again as there is: a long value is looked at from its beginning each time.
+        # Doubles the text, because a long value is parsed from its beginning each time.
         self._take(self._file.read(max(self._piece, len(self._text) - self._at)))
 
     def _take(self, data: bytes) -> None:

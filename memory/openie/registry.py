@@ -1,11 +1,11 @@
-"""The OpenIE backends, each declared once: configuration, cross checks, the daemon, `doctor` and the docs derive from here.
+"""Declares the OpenIE backends; configuration, cross checks, the daemon, `doctor` and the docs derive from the declarations.
 
-A backend's code stands in its own file and is imported when the backend is made, so this module imports nothing heavy.
-The three kinds differ in where and when a passage is read:
+A backend's code is in its own file, imported when the backend is made, so this module imports nothing heavy. The three kinds
+differ in where and when they read passages:
 
 - `WorkerBackend`: in the worker processes, before the passage is committed. For code that computes.
-- `ServerBackend`: by calls to the model server, after the commit. For code that waits.
-- `BulkBackend`: in the daemon's process, hundreds of passages a call, when `hippoctl backfill` asks for it.
+- `ServerBackend`: by calls of the model server, after the commit. For code that waits.
+- `BulkBackend`: in the daemon's process, hundreds of passages per call, on `hippoctl backfill`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,46 +20,47 @@ if TYPE_CHECKING:
     from store.types import Extraction, PassageText
 
 CountDropped = Callable[[str, int], None]
-"""Called with the reason why triples were dropped and their number: "parts" (not three), "empty", "long" or "excess"."""
+"""Called with the reason why triples were dropped and their number: "parts" (not three), "empty", "long", "repeated",
+"ungrounded" (neither end occurs in the passage) or "excess"."""
 ReportUnread = Callable[[str, str], None]
 """Called with the id of a passage that the model could not handle, and why."""
 
 
 class PassageReader(Protocol):
-    """Reads one passage a call, many calls at once."""
+    """Reads one passage per call; calls run concurrently."""
 
     async def read(self, passage: "PassageText", load: "LoadEntities", save: "SaveEntities") -> "Extraction":
-        """Raises ModelDown when the server is at fault, ModelRefused or BadAnswer when this passage is."""
+        """Raises ModelDown if the server fails, ModelRefused or BadAnswer if this passage cannot be read."""
         ...
 
 
 class BulkExtractor(Protocol):
-    """Reads many passages a call and holds its thread meanwhile."""
+    """Reads many passages per call and blocks its thread meanwhile."""
 
     def extract(self, passages: "Sequence[PassageText]", unread: ReportUnread | None = None) -> "list[Extraction]":
-        """One extraction a passage, in order, but for those reported to `unread`."""
+        """Returns one extraction per passage, in order, except for passages reported to `unread`."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIEBackend:
-    """`extractor_name(llm_model)` is the name under which the store keeps the backend's extractions."""
+    """`extractor_name(llm_model)` is the name with which the store keeps the backend's extractions."""
 
     name: str
-    """As `[openie] backend` has it."""
+    """Value of `[openie] backend`."""
     summary: str
     """One sentence for docs and `doctor`."""
     extractor_name: Callable[[str], str]
     needs: tuple[str, ...] = ()
-    """Configuration keys that must be set."""
+    """Required configuration keys."""
     needs_text: str = ""
-    """What the backend needs, as the error about a missing key says it."""
+    """What the backend needs, for the error about a missing key."""
     package: str | None = None
-    """Python package that must be installed beside hippod's own requirements."""
+    """Python package that must be installed in addition to hippod's requirements."""
     install_text: str = ""
-    """What the error about a missing package says: how to install it, or what to use instead."""
+    """How to install the package, or what to use instead, for the error about a missing package."""
     calls_per_passage: int = 0
-    """Calls of a model server for a passage of ordinary length. 0 if reading costs nothing but this machine's time."""
+    """Model calls for a passage of usual length. 0 if extraction costs only this machine's time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class WorkerBackend(OpenIEBackend):
     """Called once in each worker process."""
 
     def is_older_version(self, extractor: str) -> bool:
-        """Whether `extractor` names an earlier version of this backend: "rules/5" where the present one is "rules/6"."""
+        """Returns whether `extractor` names an earlier version of this backend: "rules/5" if the present one is "rules/6"."""
         family, _, version = self.extractor_name("").rpartition("/")
         earlier_family, _, earlier = extractor.rpartition("/")
         return earlier_family == family and earlier.isdecimal() and int(earlier) < int(version)
@@ -118,7 +119,7 @@ def _vllm(model: str, temperature: float, count_dropped: CountDropped) -> BulkEx
 _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
     WorkerBackend(
         name="rules",
-        summary="Triples by grammar, without a model: nine languages; names in others.",
+        summary="Without a model: statements of English sentences and of tables; names in other languages.",
         extractor_name=_rules_name,
         make=_rules,
     ),
@@ -152,4 +153,4 @@ _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
 OPENIE_BACKENDS = {backend.name: backend for backend in _REGISTERED}
 """By name, in the order in which they are offered."""
 WORKER_BACKENDS = {backend.name: backend for backend in _REGISTERED if isinstance(backend, WorkerBackend)}
-"""Those that may also stand in until a model has read a passage (`[openie] fallback`)."""
+"""Backends that may extract until a model has read a passage (`[openie] fallback`)."""

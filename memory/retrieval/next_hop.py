@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from memory.retrieval.linking.phrases import specificity
 from memory.retrieval.linking.query_titles import title_phrases
 from memory.retrieval.linking.triples import ComparedTriples
+from memory.retrieval.passage_starts import heaviest_starts
 from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import Scale, softmax
@@ -21,10 +22,6 @@ from memory.retrieval.top_k import top_k
 from store.index.graph.adjacency import Adjacency
 from store.snapshot import Snapshot
 
-HOP_PASSAGES = 5
-"""Number of start passages, the heaviest ones, whose triples are followed."""
-START_DECIMALS = 12
-"""Decimals of a start's weight that determine the order of starts."""
 HOP_TRIPLES = 10
 """Number of triples of each start passage that are followed, those nearest to the query."""
 HOP_TEMPERATURE = 1.0
@@ -53,15 +50,7 @@ def _ends(
     context: QueryContext, starts: PassageWeights, compared: ComparedTriples, scale: Scale
 ) -> Mapping[int, float]:
     """Return the phrases that the best triples of the heaviest starts lead to, with shares that sum to at most 1."""
-    snapshot = context.snapshot
-    heaviest = top_k(
-        starts.weights,
-        HOP_PASSAGES,
-        starts.weights > 0,
-        lambda at: snapshot.passage_id(int(starts.rows[at])),
-        START_DECIMALS,
-    )
-    sources = dict(zip(starts.rows[heaviest].tolist(), starts.weights[heaviest].tolist(), strict=True))
+    snapshot, sources = context.snapshot, heaviest_starts(context, starts)
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(list(sources)))

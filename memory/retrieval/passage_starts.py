@@ -18,11 +18,16 @@ from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import START_PASSAGES, QueryContext
 from memory.retrieval.score_scaling import softmax
-from memory.retrieval.top_k import cosines
+from memory.retrieval.top_k import cosines, top_k
 from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 
 WORD_TEMPERATURE = 0.1
 """Softmax temperature of word scores, as a share of the best score."""
+
+HEAVIEST_STARTS = 5
+"""Number of starts whose triples are followed, and of which one must state a linked triple."""
+START_DECIMALS = 12
+"""Decimals of a start's weight that determine the order of starts."""
 
 NOTHING = PassageWeights(np.empty(0, np.int64), np.empty(0))
 
@@ -40,6 +45,22 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Passa
     unnamed = _mixed(*parts)
     share = share_of_query(context, titles)
     return _mixed((share, passages_named(context, titles, scores)), (1.0 - share, unnamed))
+
+
+def heaviest_starts(context: QueryContext, starts: PassageWeights) -> dict[int, float]:
+    """Return the rows of the `HEAVIEST_STARTS` starts with the largest weights, heaviest first, with their weights.
+
+    Ties are ordered by passage id.
+    """
+    snapshot = context.snapshot
+    heaviest = top_k(
+        starts.weights,
+        HEAVIEST_STARTS,
+        starts.weights > 0,
+        lambda at: snapshot.passage_id(int(starts.rows[at])),
+        START_DECIMALS,
+    )
+    return dict(zip(starts.rows[heaviest].tolist(), starts.weights[heaviest].tolist(), strict=True))
 
 
 def _mixed(*parts: tuple[float, PassageWeights]) -> PassageWeights:

@@ -12,9 +12,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from store.backup_layout import INBOX, NOTE, Backup, place_file, sync_all, write_note
 from store.checkpoint.files import PREFIX
 from store.durable_files import durable_file, sync
 from store.errors import StoreError
@@ -26,11 +26,6 @@ from store.log.store_lock import StoreLock
 from store.sessions import FOLDER as SESSIONS
 from store.store import Store
 from store.untrusted_names import UnsafeName, components, inside, open_inside
-
-NOTE = "backup.json"
-INBOX = "inbox"
-"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
-it."""
 
 WAITING = "inbox.backup"
 """Folder of links to the inbox's files, made between two commits, because a document leaves the inbox as soon as it is
@@ -46,16 +41,6 @@ RESTORING = "restoring"
 RESTORED = "restored.new"
 """The folder inside the store that a restore fills before it changes anything else."""
 COPY_BYTES = 8 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Backup:
-    """Summary of a backup: its commit, the commit's time (Unix seconds), and number and size of its files."""
-
-    commit: int
-    time: float
-    files: int
-    bytes: int
 
 
 def backup(
@@ -76,7 +61,7 @@ def backup(
         last, sizes = collect(store, place, report)
         made = Backup(last.seq, last.time, len(sizes), sum(sizes.values()))
         write_note(place / NOTE, made, sizes, time.time())
-        _sync_all(place, lambda synced: report("waiting for the disk", synced, len(sizes) + 1))
+        sync_all(place, lambda synced: report("waiting for the disk", synced, len(sizes) + 1))
         if target.exists():
             target.rmdir()
         place.rename(target)
@@ -85,22 +70,6 @@ def backup(
         raise
     sync(target.parent)
     return made
-
-
-def _sync_all(place: Path, report: Callable[[int], None] = lambda _synced: None) -> None:
-    """Flushes all files and folders at and below `place`. Calls `report` with the number of flushed files after each."""
-    synced = 0
-    for folder, _, names in os.walk(place):
-        for name in names:
-            sync(inside(Path(folder), name))
-            synced += 1
-            report(synced)
-        sync(Path(folder))
-
-
-def write_note(path: Path, made: Backup, sizes: dict[str, int], at: float) -> None:
-    """Writes the description of a backup: its summary, each file's size by name, and the time at which it was taken."""
-    path.write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": at}))
 
 
 def collect(
@@ -122,7 +91,7 @@ def collect(
                         with suppress(
                             FileNotFoundError
                         ):  # the daemon committed, replaced or removed the file meanwhile
-                            _place(path, inside(waiting, name))
+                            place_file(path, inside(waiting, name))
                             sources[name] = inside(waiting, name)
                 # A copy, because the file grows with the next commit.
                 waiting.mkdir(mode=0o700, exist_ok=True)
@@ -132,7 +101,7 @@ def collect(
             for number, (name, source) in enumerate(sources.items()):
                 report("copying", number, len(sources))
                 target = inside(place, name)
-                _place(source, target)
+                place_file(source, target)
                 sizes[name] = target.stat().st_size
         finally:
             shutil.rmtree(waiting, ignore_errors=True)
@@ -155,10 +124,10 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
         fresh = _new_folder(folder, RESTORED)
         for name, size in sizes.items():
             if fetched:
-                _place(inside(source, name), inside(fresh, name))
+                place_file(inside(source, name), inside(fresh, name))
             else:
                 _copy(source, fresh, name, size)
-        _sync_all(fresh)
+        sync_all(fresh)
         aside = folder / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
         aside.mkdir(mode=0o700)
         with durable_file(folder / RESTORING) as note:
@@ -231,17 +200,6 @@ def _files(folder: Path, snapshots: bool) -> list[str]:
     roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if snapshots else ())]
     found = [path for root in roots for path in root.rglob("*") if path.is_file()]
     return sorted(str(path.relative_to(folder)) for path in found)
-
-
-def _place(source: Path, target: Path) -> None:
-    """Links `target` to a trusted file, or copies the file if it is on another file system."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copy2(source, target)
 
 
 def _copy(source: Path, target: Path, name: str, size: int) -> None:

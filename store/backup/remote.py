@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from store.backup.local import NOTE, Backup, check_names, collect, restore, write_note
+from store.backup.local import check_names, collect, restore
 from store.backup.repository import BackupError, FileEntry, FileList, Repository, listed_at
+from store.backup_layout import NOTE, Backup, write_note
 from store.log.store_lock import StoreLock
 from store.object_store import again
 from store.store import Store

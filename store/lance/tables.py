@@ -43,7 +43,7 @@ class Tables:
         open."""
         self.folder = folder
         self.dim = dim
-        self._schemas = schemas(dim)
+        self._schemas = dict(schemas(dim))
         self._db = lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES))
         self.torn = [name for name in TABLES if repair and set_aside_torn(folder, name)]
         """Tables whose newest version was incomplete after a power loss."""
@@ -84,6 +84,11 @@ class Tables:
         """Appends to several tables concurrently with the block, which may append to other tables. If the block fails, the
         appends may have succeeded."""
         return meanwhile(lambda name: self.append(name, added[name]), added)
+
+    def use_dim(self, dim: int) -> None:
+        """Sets the dimension of the vectors of later appends, after `replace_rows` has changed it in the tables."""
+        self.dim = dim
+        self._schemas.update(schemas(dim))
 
     def columns(self, name: str) -> pa.Schema:
         """Returns the columns of the table on disk; until a migration these are columns of an older format."""

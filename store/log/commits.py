@@ -8,13 +8,13 @@ because the process ended before it wrote the row.
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
-from store.lance.schema import FORMAT, commits
+from store.lance.schema import FORMAT, READABLE_FORMAT, commits
 from store.lance.schema.commits import LogRow
 from store.lance.tables import Tables
 from store.log import migrations
@@ -28,10 +28,12 @@ commits. The file is not synced: after a power loss it may name an earlier commi
 
 SETTLE = "settle"
 """Kind of the commit that recomputes all synonym edges."""
+REENCODE = "reencode"
+"""Kind of the commit that replaces the vectors by those of another encoder."""
 STALE = "synonyms_stale"
 """Fact in a migration's row: the migration changed triples."""
 
-PERMANENT_KINDS = ("create", "migrate", SETTLE)
+PERMANENT_KINDS = ("create", "migrate", SETTLE, REENCODE)
 """Kinds of commits whose rows describe the store itself; these rows are never trimmed."""
 
 
@@ -42,6 +44,30 @@ def rule_facts(rule: SynonymRule) -> dict[str, Any]:
         "synonym_threshold": rule.threshold,
         "synonym_variants": rule.variants,
     }
+
+
+def encoder_facts(encoder: EncoderIdentity, calibration: Calibration | None) -> dict[str, Any]:
+    """The facts of a commit from which on all vectors are by `encoder`."""
+    facts: dict[str, Any] = {"encoder": encoder.name, "dim": encoder.dim}
+    if calibration is not None:
+        facts["calibration"] = [calibration.synonym_threshold, calibration.weak_below]
+    return facts
+
+
+def made_by(all_facts: Sequence[Mapping[str, Any]]) -> tuple[EncoderIdentity, Calibration | None]:
+    """Returns the encoder of the vectors, and its calibration if the log has one. Raises KeyError for a log without."""
+    facts = next((facts for facts in reversed(all_facts) if "encoder" in facts), all_facts[0])
+    kept = facts.get("calibration")
+    return EncoderIdentity(facts["encoder"], facts["dim"]), None if kept is None else Calibration(*kept)
+
+
+def change_positions(kept: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    """Applies a commit's positions to those before it. None removes a position."""
+    for key, value in changes.items():
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = value
 
 
 def edges_rule(all_facts: Sequence[Mapping[str, Any]]) -> SynonymRule:
@@ -75,8 +101,10 @@ class CommitLog:
         encoder: EncoderIdentity,
         rule: SynonymRule | None = None,
         calibration: Calibration | None = None,
+        before_migration: Callable[[int, int, float], object] = lambda _format, _commit, _time: None,
     ) -> None:
-        """`rule` and `calibration` are written into a new log."""
+        """`rule` and `calibration` are written into a new log. `before_migration` is called with the format, number and time
+        of the last commit before the log migrates an older store; an error stops the migration."""
         self._tables = tables
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
@@ -99,17 +127,14 @@ class CommitLog:
             self.times[row.seq] = row.time
             self.horizon = max(self.horizon, row.facts.get("horizon", 0))
             self._read_counts(row.seq, row.facts)
-            self.synonyms_stale = row.kind != SETTLE and (self.synonyms_stale or STALE in row.facts)
-            for key, value in row.positions.items():
-                if value is None:
-                    self.positions.pop(key, None)
-                else:
-                    self.positions[key] = value
+            change_positions(self.positions, row.positions)
+            edges_made = row.kind in (SETTLE, REENCODE)
+            self.synonyms_stale = not edges_made and (self.synonyms_stale or STALE in row.facts)
         if rows:
             self.format = migrations.format_of(all_facts)
             self.synonym_rule = max(facts.get("synonym_rule", 1) for facts in all_facts)
             self.edges_rule = edges_rule(all_facts)
-            self._check_identity(all_facts[0], encoder)
+            self._check_identity(all_facts, encoder)
             last = rows[-1]
             rowless_costs: Mapping[str, Any] = next(
                 (each["bygone"] for each in reversed(all_facts) if "bygone" in each), {}
@@ -126,20 +151,20 @@ class CommitLog:
             )
             self._check_head()
             self.rolled_back = self._roll_back()
-            self._migrate()
+            if self.format < FORMAT:
+                before_migration(self.format, self.last.seq, self.last.time)
+                self._migrate()
         else:
             self.rolled_back = []
             self.last = Commit(0, time.time())
             self.edges_rule = rule or SynonymRule()
-            facts = {"format": FORMAT, "encoder": encoder.name, "dim": encoder.dim} | rule_facts(self.edges_rule)
-            if calibration is not None:
-                facts["calibration"] = [calibration.synonym_threshold, calibration.weak_below]
+            facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(self.edges_rule)
             self.append("create", {}, facts)
 
-    def _check_identity(self, facts: Mapping[str, Any], encoder: EncoderIdentity) -> None:
-        if self.format > FORMAT:
+    def _check_identity(self, all_facts: Sequence[Mapping[str, Any]], encoder: EncoderIdentity) -> None:
+        if self.format > READABLE_FORMAT:
             raise NewerFormat(
-                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
+                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {READABLE_FORMAT}; "
                 "upgrade hippod, or set another [store] path"
             )
         if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:
@@ -147,12 +172,11 @@ class CommitLog:
                 f"the store {self._tables.folder} has format {self.format}, and this hippod has no step from format "
                 f"{missing[0]} to {missing[0] + 1}; open it once with a version that has, which the changelog names"
             )
-        made_by = EncoderIdentity(facts["encoder"], facts["dim"])
-        if made_by != encoder:
+        found, _ = made_by(all_facts)
+        if found != encoder:
             raise EncoderMismatch(
-                f"the store {self._tables.folder} was made with the encoder {made_by.name} ({made_by.dim} dimensions), "
-                f"the configuration asks for {encoder.name} ({encoder.dim}); set [encoder] back, or start a new store "
-                "with another [store] path"
+                f"the vectors of the store {self._tables.folder} are by the encoder {found.name} ({found.dim} dimensions), "
+                f"which {encoder.name} ({encoder.dim}) cannot read; start with `hippod --reencode` to encode the content anew"
             )
 
     def _check_head(self) -> None:
@@ -284,9 +308,5 @@ class CommitLog:
         self.last = commit
         self.times[commit.seq] = commit.time
         self._read_counts(commit.seq, facts)
-        for key, value in positions.items():
-            if value is None:
-                self.positions.pop(key, None)
-            else:
-                self.positions[key] = value
+        change_positions(self.positions, positions)
         return commit

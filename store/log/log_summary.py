@@ -1,12 +1,14 @@
 """Reads a summary of the log without opening the store: for checks, and for a start while the model server is unavailable."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from store.lance.layout import table_folder
 from store.lance.tables import read_unopened
-from store.log.commits import edges_rule
+from store.log.commits import change_positions, edges_rule, made_by
 from store.log.migrations import format_of
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
@@ -25,20 +27,23 @@ class LogSummary:
     edges_rule: SynonymRule
     """The `[graph]` settings that the synonym edges were made with."""
     calibration: Calibration
+    positions: Mapping[str, Any]
+    """The sources' positions, and the settings that the store keeps, as of the last commit."""
 
 
 def summarize_log(folder: Path) -> LogSummary:
     """Summarises the log of the store in `folder`. Raises OSError, RuntimeError, ValueError or KeyError if the log cannot
     be read; opening the store gives an error that says what to do."""
-    rows = read_unopened(folder, "commits", ("seq", "time", "facts")).sort_by("seq").to_pylist()
+    rows = read_unopened(folder, "commits", ("seq", "time", "facts", "positions")).sort_by("seq").to_pylist()
     if not rows:
         raise ValueError(f"the log of {folder} has no commits")
     facts = [json.loads(row["facts"]) for row in rows]
-    encoder = EncoderIdentity(facts[0]["encoder"], facts[0]["dim"])
-    kept = facts[0].get("calibration")
-    calibration = EARLIER_CALIBRATION if kept is None else Calibration(*kept)
+    encoder, calibration = made_by(facts)
     at = int(rows[-1]["seq"]), float(rows[-1]["time"])
-    return LogSummary(encoder, format_of(facts), *at, edges_rule(facts), calibration)
+    positions: dict[str, Any] = {}
+    for row in rows:
+        change_positions(positions, json.loads(row["positions"]))
+    return LogSummary(encoder, format_of(facts), *at, edges_rule(facts), calibration or EARLIER_CALIBRATION, positions)
 
 
 def summary_of_store(folder: Path) -> LogSummary | None:

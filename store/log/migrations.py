@@ -2,7 +2,8 @@
 
 A store's format is written in its first commit and in the commit of each migration. Opening an older store runs the steps
 in between. Each step is one commit: after a crash, the store is rolled back to its state before the step, like after any
-unfinished commit. There are no steps to older formats; a store with a newer format is refused.
+unfinished commit. There are no steps to older formats; a store with a newer format is refused. `store.upgrade_backup` keeps the
+state before the first step.
 
 To change the format, make one commit of the repository with these parts: increment `store.lance.schema.FORMAT`; add a step
 from the old format to `STEPS`; name the change in the changelog; and add a store written by the *last release* with

@@ -15,7 +15,6 @@ from store.index.live_index import LiveIndex
 from store.log.commits import Commit
 from store.log.write_lock import WriteLock
 from store.maintenance.merge_deltas import Folding
-from store.types import SynonymRule
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +28,6 @@ class Checkpointing:
     def __init__(
         self,
         folder: Path,
-        rule: SynonymRule,
         opened: int | None,
         write_lock: WriteLock,
         folding: Folding,
@@ -41,7 +39,6 @@ class Checkpointing:
         - `publish`: called after arrays of the index were replaced, because the present snapshot refers to the old ones.
         """
         self._folder = folder
-        self._rule = rule
         self._write_lock = write_lock
         self._folding = folding
         self._current = current
@@ -85,7 +82,7 @@ class Checkpointing:
         lengths = {name: view.log_length for name, view in captured.matrices.items()}
         with self._write_lock.hold("checkpoint"):
             self._folding.adopt(index, folded, lengths)
-        place = write(self._folder, captured, folded, self._rule, check_time)
+        place = write(self._folder, captured, folded, index.rule, check_time)
         if self._unread is not None:
             self._unread = (
                 place  # linked files keep their recorded checksums, so the new checkpoint still needs the check
@@ -115,7 +112,7 @@ class Checkpointing:
             self._unread = None
             if damaged is None:
                 return True
-            self._discard()
+            self.discard()
         log.error("checkpoint_damaged", checkpoint=place.name, file=damaged)
         return False
 
@@ -129,8 +126,9 @@ class Checkpointing:
         except OSError as error:
             log.warning("checkpoint_failed", error=str(error))
         with self._folding.lock:
-            self._discard()
+            self.discard()
 
-    def _discard(self) -> None:
+    def discard(self) -> None:
+        """Removes the checkpoint. The caller holds the lock of `folding`."""
         discard(self._folder)
-        self._commit = None
+        self._commit = self._unread = None

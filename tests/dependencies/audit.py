@@ -69,8 +69,10 @@ ELSEWHERE = {
     "bench/support/second_extractors.py",
     "systemd/package/wheel_backend.py",
     "examples/langchain_retriever.py",
+    "examples/llama/serve.py",
     "examples/llamaindex_retriever.py",
     "tests/examples/retriever_run.py",
+    "tests/memory/llm/servers/gguf_tokens.py",
     "tests/memory/llm/servers/random_gguf.py",
     "tests/memory/llm/servers/random_transformers.py",
 }

@@ -156,8 +156,8 @@ class Daemon:
         self.launch()
         return self.wait_ready()
 
-    def wait_ready(self) -> Self:
-        until(self._ready, "hippod is ready", pause_s=0.02)
+    def wait_ready(self, patience_s: float = PATIENCE_S) -> Self:
+        until(self._ready, "hippod is ready", patience_s, pause_s=0.02)
         return self
 
     def _ready(self) -> bool:

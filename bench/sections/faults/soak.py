@@ -117,25 +117,29 @@ def violations(found: Soak) -> list[str]:
 
 
 class Drive:
-    """The files and their changes: about equally many of each kind, with about `files` files."""
+    """The files and their changes: about equally many of each kind. There are `files` ± `slack` files."""
 
-    def __init__(self, folder: Path, files: int, seed: int) -> None:
+    def __init__(self, folder: Path, files: int, seed: int, slack: int = 10) -> None:
         self._folder = folder
         self._random = random.Random(seed)
         self._names: list[str] = []
-        self._files = files
+        self.files = files
+        self._slack = slack
         self._made = 0
         for _ in range(files):
             self._add()
 
     def change(self) -> str:
         kind = self._random.choice(("add", "edit", "edit", "rename", "delete"))
-        if (kind == "add" and len(self._names) > self._files + 10) or (
-            kind == "delete" and len(self._names) < self._files - 10
+        if (kind == "add" and len(self._names) > self.files + self._slack) or (
+            kind == "delete" and len(self._names) < self.files - self._slack
         ):
             kind = "delete" if kind == "add" else "add"
         {"add": self._add, "edit": self._edit, "rename": self._rename, "delete": self._delete}[kind]()
         return kind
+
+    def __len__(self) -> int:
+        return len(self._names)
 
     def words(self) -> str:
         """Returns a question that some file may answer."""
@@ -144,7 +148,7 @@ class Drive:
     def _name(self) -> str:
         return "".join(self._random.choices(SYLLABLES, k=3)).capitalize()
 
-    def _text(self) -> str:
+    def text(self) -> str:
         facts = [
             f"{self._name()} {self._name()} {self._random.choice(DEEDS)} {self._random.choice(THINGS)} in {self._name()}."
             for _ in range(self._random.randint(3, 12))
@@ -160,11 +164,11 @@ class Drive:
         self._made += 1
         name = f"{self._made % 20}/{self._made}.md"
         (self._folder / name).parent.mkdir(exist_ok=True)
-        (self._folder / name).write_text(self._text())
+        (self._folder / name).write_text(self.text())
         self._names.append(name)
 
     def _edit(self) -> None:
-        (self._folder / self._pick()).write_text(self._text())
+        (self._folder / self._pick()).write_text(self.text())
 
     def _rename(self) -> None:
         old = self._pick()

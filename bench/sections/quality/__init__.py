@@ -1,1 +1,1 @@
-"""What is found and read: recall, triples, languages, pages."""
+"""Quality: recall, triples, languages, content of pages."""

@@ -1,9 +1,9 @@
-"""Continual learning: recall, and F1 where there is a model, as a memory grows (HippoRAG 2, Figure 3).
+"""Continual learning: recall, and F1 if there is a model, as a memory grows (HippoRAG 2, Figure 3).
 
 The questions of each set (MuSiQue, HotpotQA, 2Wiki, NaturalQuestions) and their passages are drawn into four segments, with a
-fixed seed. The daemon is given one segment after the other, and the first one's questions are asked after each, in several
-modes side by side. `HIPPOD_BENCH_SETS` names some of the sets (musique,hotpotqa,2wiki,nq), `HIPPOD_BENCH_LLM` (a base URL)
-and `HIPPOD_BENCH_MODEL` a server that answers.
+fixed seed. The daemon gets one segment after another. After each, the questions of the first segment are asked in several
+modes. `HIPPOD_BENCH_SETS` selects sets (musique,hotpotqa,2wiki,nq); `HIPPOD_BENCH_LLM` (a base URL) and `HIPPOD_BENCH_MODEL`
+name a model that answers.
 """
 
 import json
@@ -28,7 +28,7 @@ K = 5
 
 
 def run(results: dict[str, Any]) -> str:
-    """Markdown tables; all figures in `results`."""
+    """Returns Markdown tables; all figures are in `results`."""
     parts = []
     for name in SETS:
         if not (DATA / name).exists():
@@ -58,8 +58,8 @@ def grow(
     count: int = SEGMENTS,
     answers: bool | None = None,
 ) -> list[dict[str, Any]]:
-    """A row for each segment and mode: `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` with `answers` (by
-    default where a model is configured)."""
+    """Returns a row for each segment and mode: `segment`, `passages`, `mode`, `questions`, `recall`, and `f1` with `answers`
+    (by default if a model is configured)."""
     gold = gold_documents(corpus, questions)
     segments = draw(gold, len(corpus), count)
     asked = daemon.home / "first_segment.json"
@@ -83,7 +83,7 @@ def grow(
 def gold_documents(
     corpus: Sequence[Mapping[str, Any]], questions: Sequence[dict[str, Any]]
 ) -> dict[int, frozenset[int]]:
-    """By question, the documents of the corpus that are its gold passages."""
+    """Returns, by question, the documents of the corpus that are its gold passages."""
     places = {same_text(f"{each['title']}\n{each['text']}"): at for at, each in enumerate(corpus)}
     return {
         at: frozenset(places[same_text(str(each))] for each in paragraphs_of(question))
@@ -92,7 +92,7 @@ def gold_documents(
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line a segment, one column a mode and measure."""
+    """Formats one line per segment, with a column for each mode and measure."""
     measures = ["recall", *(["f1"] if "f1" in rows[0] else [])]
     modes = list(dict.fromkeys(row["mode"] for row in rows))
     by = {(row["segment"], row["mode"]): row for row in rows}

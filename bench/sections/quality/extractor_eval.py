@@ -1,10 +1,9 @@
-"""What the rules read of technical text, against labelled triples, and of MuSiQue, against the recorded ones.
+"""The rules' triples of technical text, compared with labelled triples, and of MuSiQue, compared with the recorded triples.
 
-The labelled set is `bench/support/labelled_triples.json`: triples of the rules, drawn at random from all distinct ones of a
-drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages) and judged one by one against the
-sentence that each was read from: "true" (it says so, and it tells something), "bare" (a mention, which the rules wrote then as
-`mentions` or `part of`, or true and empty) or "wrong". The sentences are kept, not the pages; each is read again under its
-title.
+The labelled set is `bench/support/labelled_triples.json`: triples of the rules, drawn at random from all distinct triples of a
+drive of manuals (Debian's reference, handbook and FAQ, Python's documentation, man pages). Each was judged against the sentence
+from which it was extracted: "true" (stated and informative), "bare" (uninformative, or a mention, which the rules then wrote as
+`mentions` or `part of`) or "wrong". The set has the sentences, not the pages; each sentence is extracted again under its title.
 """
 
 import json
@@ -22,13 +21,13 @@ from store.types import PassageText, Triple, is_statement
 LABELLED = Path(__file__).resolve().parents[2] / "support" / "labelled_triples.json"
 LABELS = ("true", "bare", "wrong")
 LEAST_TRUE, MOST_WRONG = 0.60, 0.15
-"""Of the sample that was drawn: what technical text is to give at least and at most."""
+"""Minimum share of true and maximum share of wrong triples in the sample."""
 LEAST_KEPT = 0.9
-"""Of the triples labelled true, what the rules must still read of their sentences."""
+"""Minimum share of the triples labelled true that the rules must still extract from their sentences."""
 
 
 def run(results: dict[str, Any]) -> str:
-    """Markdown; all figures in `results`."""
+    """Returns Markdown; all figures are in `results`."""
     parts = [_labelled(results)]
     if SHARED.exists():
         parts.append(_recorded(results))
@@ -38,13 +37,13 @@ def run(results: dict[str, Any]) -> str:
 
 
 def read_labelled() -> list[dict[str, Any]]:
-    """Each with `title`, `sentence`, `triple`, `label`."""
+    """Returns the labelled triples, each with `title`, `sentence`, `triple`, `label`."""
     found: list[dict[str, Any]] = json.loads(LABELLED.read_text(encoding="utf-8"))["triples"]
     return found
 
 
 def still_read(rows: list[dict[str, Any]]) -> list[bool]:
-    """Whether the rules read each triple from its sentence."""
+    """Returns whether the rules extract each triple from its sentence."""
     passages = [PassageText(passage_id(row["title"], row["sentence"]), row["title"], row["sentence"]) for row in rows]
     found = RulesExtractor().extract(passages)
     return [tuple(row["triple"]) in extraction.triples for row, extraction in zip(rows, found, strict=True)]
@@ -68,7 +67,7 @@ def _labelled(results: dict[str, Any]) -> str:
 
 
 def _recorded(results: dict[str, Any]) -> str:
-    """Recall and precision against the triples that GPT-3.5 found: whole triples, and pairs of phrases however related."""
+    """Compares with GPT-3.5's triples: recall and precision of whole triples, and of pairs of phrases with any relation."""
     recorded = list(read_hipporag_file(SHARED / "openie.json"))
     passages = [PassageText(passage_id(r.title, r.text), r.title, r.text) for r in recorded]
     ours = [set(each.triples) for each in RulesExtractor().extract(passages)]

@@ -1,8 +1,8 @@
-"""What reading leaves out of real manuals (navigation, contents tables, permalinks), and what it loses (paragraphs, code,
-cells of tables, headings).
+"""What hippod omits from the pages of real manuals (navigation, contents tables, permalinks), and what it loses (paragraphs,
+code, table cells, headings).
 
-The manuals are those of the section `manuals`, below `HIPPOD_BENCH_MANUALS`. For each of the four sites the parts of a page
-that are not its content are marked by hand below. A passage is navigation where half of its letters stand in lines of those.
+The manuals are those of the section `manuals`, below `HIPPOD_BENCH_MANUALS`. For each of the four sites, the code below marks
+which parts of a page are not its content. A passage is navigation if half of its letters are in lines of these parts.
 """
 
 import os
@@ -29,7 +29,7 @@ KINDS = ("paragraphs", "code", "cells", "headings")
 
 @dataclass(frozen=True)
 class Site:
-    """A site's pages, by a pattern below the manuals; `content` and `outside` are marked by XPath."""
+    """A site's pages, by a pattern below the manuals. XPath expressions mark `content` and `outside`."""
 
     pages: str
     content: str
@@ -66,7 +66,7 @@ BLOCKS = {
 }
 NAVIGATION_BLOCKS = ".//li | .//dt | .//td | .//th | .//p | .//h3 | .//h4 | self::div[@class='footer']"
 SHORTEST = 8
-"""Letters: shorter blocks are found anywhere."""
+"""Minimum letters of a compared block: shorter blocks are found anywhere."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -94,7 +94,7 @@ def _measure(site: Site, folder: Path) -> Counter[str]:
         read = parse_html(data, Limits(), Omissions())
         counts["took_us"] += int((time.process_time() - began) * 1e6)
         counts["pages"] += 1
-        # Headings apart: they would stand between the blocks of one paragraph.
+        # Headings are appended at the end, because they would separate the blocks of one paragraph.
         headings = " ".join(heading for block in read.blocks for heading in block.headings)
         whole = _letters(" ".join([*(block.text for block in read.blocks), headings]))
         for kind in KINDS:
@@ -109,7 +109,7 @@ def _measure(site: Site, folder: Path) -> Counter[str]:
 
 
 def _marked(data: bytes, site: Site) -> tuple[dict[str, list[str]], set[str]]:
-    """The content's blocks by kind, and the navigation's lines that are none of them; letters and digits alone."""
+    """Returns the content's blocks by kind, and the navigation's lines outside them, as letters and digits only."""
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     root = html.document_fromstring(data, parser=parser)
     content = root.xpath(site.content)[0]

@@ -1,12 +1,12 @@
-"""Questions and triples in other languages than English, over Debian's reference, handbook and installation guide.
+"""Questions and triples in languages other than English, over Debian's reference, handbook and installation guide.
 
-`HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder a language. For each language there are twenty
-questions in `bench/support/questions/manual_questions.json`; what answers one is a passage that its regular expression
-finds: a command, a path or a name that the question does not have. Here are BM25 by itself, in the language's own drive and
-among all, and what the rules read. `python -m bench manuals` measures whole daemons.
+`HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive) has one folder per language. Each language has twenty questions
+in `bench/support/questions/manual_questions.json`. A passage answers a question if the question's regular expression matches: a
+command, a path or a name that the question does not contain. Measured are BM25 alone, over the language's own drive and over
+all drives, and the triples of the rules. `python -m bench manuals` measures whole daemons.
 
-Then, with each installed packaged encoder, a daemon on the vault (`HIPPOD_BENCH_VAULT`), help pages in nine languages: each
-language's questions on its own pages, and English questions on the pages in another language.
+Then, for each installed packaged encoder, a daemon follows the vault (`HIPPOD_BENCH_VAULT`), help pages in nine languages. Each
+language's questions are asked of its own pages, and English questions of the pages in another language.
 """
 
 import json
@@ -38,16 +38,16 @@ from tests.e2e.real_hippod import Daemon
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "support" / "questions" / "manual_questions.json"
 EXTRACTED_PASSAGES = 300
-"""Passages a language that the rules read."""
+"""Passages per language from which the rules extract."""
 VAULT_MODES = (DEFAULT_MODE, "dense", "bm25")
 CROSSED_LANGUAGES = ("de", "zh", "ru")
 STRUCTURE = "also known as"
-"""The predicate between a title and its other forms, which no sentence states."""
+"""Predicate between a title and its other forms, which no sentence states."""
 Questions = list[dict[str, Any]]
 
 
 def run(results: dict[str, Any]) -> str:
-    """Markdown; all figures in `results`."""
+    """Returns Markdown; all figures are in `results`."""
     return "\n\n".join([_manuals(results), _vault(results.setdefault("vault", {}))])
 
 
@@ -91,7 +91,7 @@ def _vault(results: dict[str, Any]) -> str:
 
 
 def _vault_shares(daemon: Daemon, asked: Path, languages: list[str], mode: str) -> dict[str, float]:
-    """The share of questions of which all pages are among the first five passages, by row of the table."""
+    """Returns the share of questions with all pages among the first five passages, by row of the table."""
 
     def answered(questions: list[DriveQuestion]) -> list[bool]:
         return [bool(share == 1) for share in recalls(daemon, questions, mode)[:, KS.index(5)]]
@@ -136,7 +136,7 @@ def _index(passages: list[Passage]) -> tuple[Postings, int]:
 
 
 def _asked(questions: Questions, passages: list[Passage], index: tuple[Postings, int]) -> dict[str, float]:
-    """Rank of the first passage that answers, as shares of questions and as mean reciprocal rank."""
+    """Returns figures of the rank of the first passage that answers: shares of questions, and the mean reciprocal rank."""
     postings, length = index
     ranks: list[float] = []
     for entry in questions:
@@ -153,7 +153,7 @@ def _asked(questions: Questions, passages: list[Passage], index: tuple[Postings,
 
 
 def _extracted(passages: list[Passage]) -> dict[str, float]:
-    """What the rules read of a sample: statements are what is neither a mention nor about titles."""
+    """Returns figures of the rules over a sample. Statements are triples that are neither mentions nor about titles."""
     chosen = random.Random(7).sample(passages, min(len(passages), EXTRACTED_PASSAGES))
     extractor = RulesExtractor()
     texts = [PassageText(str(n), passage.title, passage.text) for n, passage in enumerate(chosen)]

@@ -1,10 +1,10 @@
-"""Real manuals in languages that the packaged encoder knows and does not know: memory, starts, answers, and what a load costs.
+"""Real manuals in languages that the packaged encoder knows or does not know: memory, starts, answers, and cost of a load.
 
 The drive is Debian's reference and handbook in English, German, French and Chinese, with Python's documentation and man pages
-in English: one folder for each language below `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive). The real daemon
-indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). It is stopped after
-each and started again, with its snapshot and from its tables alone. English questions are asked of the English part alone and
-of all together: the same ones must be answered by the first five passages, whatever language these are in.
+in English: one folder per language below `HIPPOD_BENCH_MANUALS` (by default ../shared/data/manuals/drive). The real daemon
+indexes each language alone, then all together, in the order of `HIPPOD_BENCH_DRIVES` (zh,de,fr,en,all). After each it is
+stopped and started twice: from its checkpoint, and from its tables alone. English questions are asked of the English part and
+of all together: the first five passages must answer the same questions, whatever their language.
 """
 
 import json
@@ -27,10 +27,10 @@ TOGETHER = "all"
 DRIVES = ("zh", "de", "fr", "en", TOGETHER)
 PATIENCE_S = 3 * 3600.0
 MOST_MIB = 2048
-"""The daemon may take so much for each of these drives, while it indexes and when it starts again."""
+"""Maximum memory of the daemon for each drive, during indexing and after a start."""
 
 ASKED, COMPARED = 20, 5
-"""Passages asked for, and how many of the first answer a question or are compared."""
+"""Number of requested passages, and number of first passages that may answer a question or are compared."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _drive(place: Path, folder: Path, name: str, questions: dict[str, list[str]]
 
 
 def _first(daemon: Daemon) -> dict[str, Any]:
-    """From an empty store until all is indexed."""
+    """Measures from an empty store until everything is indexed."""
     daemon.start()
     assert daemon.process is not None
     pid = daemon.process.pid
@@ -114,7 +114,7 @@ def _stopped(daemon: Daemon) -> float:
 
 
 def _again(daemon: Daemon) -> dict[str, Any]:
-    """Starts on what is there, and stops."""
+    """Starts with the existing store, and stops."""
     began = time.perf_counter()
     daemon.start()
     ready = round(time.perf_counter() - began, 1)
@@ -126,7 +126,7 @@ def _again(daemon: Daemon) -> dict[str, Any]:
 
 
 def _asked(daemon: Daemon, question: str, gold: list[str], name: str) -> dict[str, Any]:
-    """Whether the first passages hold all that answers it, and the ids of the first ones of English documents."""
+    """Returns whether the first passages contain all gold, and the ids of the first passages of English documents."""
     inside = daemon.drive.as_uri() + ("/en/" if name == TOGETHER else "/")
     found = daemon.query(question, mode=None, k=ASKED)
     texts = [f"{each['title']}\n{each['text']}" for each in found[:COMPARED]]

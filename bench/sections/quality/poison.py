@@ -1,9 +1,8 @@
-"""Attacks by documents: does a flood of near-duplicates or a magnet push true passages down?
+"""Attacks by documents: whether a flood of near-duplicates or a magnet displaces true passages.
 
 Each attack is added to the example drive and to MuSiQue (triples of the rules), every question is asked in `fused` and in the
-baselines, and the attack is removed again. Floods aim at one question each; `places` are those of its gold before the attack,
-beside one of the near-duplicates, and beside all of them.
-`HIPPOD_BENCH_SETS` names one of the sets (drive,musique).
+baselines, and the attack is removed. Floods target one question each. `places` are the ranks of its gold before the attack,
+with one of the near-duplicates, and with all of them. `HIPPOD_BENCH_SETS` selects a set (drive,musique).
 """
 
 import os
@@ -35,12 +34,13 @@ MUSIQUE = ROOT.parent / "shared" / "data" / "musique"
 SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "drive,musique").split(","))
 MODES = ("fused", "hipporag2", "bm25", "dense")
 FLOODED = 3
-"""Questions that floods aim at, evenly spaced."""
+"""Number of questions that floods target, evenly spaced."""
 FIRST = 5
 PLACES_MAX = 1
-"""Places that gold among the first `FIRST` may be behind in `fused` beside all near-duplicates rather than beside one."""
+"""Maximum number of ranks that all near-duplicates may cost gold among the first `FIRST` in `fused`, compared with one of
+them."""
 LOSS_MAX = 0.02
-"""Recall@5 in `fused` that an attack may cost, over all questions. The magnet that repeats the questions is exempt."""
+"""Maximum loss of recall@5 in `fused` by an attack, over all questions. The magnet that repeats the questions is exempt."""
 BATCH = 100
 
 
@@ -49,7 +49,7 @@ class Attack:
     name: str
     documents: Sequence[Document]
     target: int | None = None
-    """The question that the attack aims at."""
+    """The question that the attack targets."""
     original: RankedPassage | None = None
     """The passage that the documents copy; a copy counts as this passage."""
     is_bounded: bool = True
@@ -58,7 +58,7 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Of all questions in one mode: `found`, the gold among the first 1 … max(KS), as shares, and attackers among `FIRST`."""
+    """All questions in one mode: `found`, the shares of gold among the first 1 … max(KS), and attackers among `FIRST`."""
 
     found: Any
     places: Sequence[Sequence[int]]
@@ -70,7 +70,7 @@ class Answers:
 
 
 def run(results: dict[str, Any]) -> str:
-    """Markdown tables; all figures in `results`."""
+    """Returns Markdown tables; all figures are in `results`."""
     parts = []
     for name in SETS:
         if name == "musique" and not MUSIQUE.exists():
@@ -146,7 +146,7 @@ def _attacks(daemon: Daemon, questions: Sequence[EvalQuestion]) -> Iterable[Atta
 
 
 def _names(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[str]:
-    """What gold passages are called, where the questions know them; else the titles of all documents."""
+    """Returns the titles of gold passages if the questions have them, otherwise the titles of all documents."""
     called = sorted({gold.title for question in questions for gold in question.passages})
     return called or sorted({each["title"] for each in daemon.documents().values() if each["title"]})
 
@@ -166,7 +166,7 @@ def _answers(daemon: Daemon, questions: Sequence[EvalQuestion], mode: str, attac
 
 
 def _one_copy(daemon: Daemon, questions: Sequence[EvalQuestion], attack: Attack) -> Mapping[str, Sequence[int]]:
-    """The places of the target's gold beside the first of the attack's documents alone, by mode; the document stays."""
+    """Returns the ranks of the target's gold, by mode, with only the first document of the attack, which stays."""
     if attack.target is None:
         return {}
     daemon.add(attack.documents[0])

@@ -1,15 +1,16 @@
-"""hippod's reading of real files, compared with that of another program or library for each format.
+"""hippod's parsers compared with another program or library for each format, on real files.
 
-The files are the samples in the source packages of `SAMPLES` and in the environment itself; `HIPPOD_BENCH_READERS` names
-another folder. The other readers are commands if those are installed, else libraries in an environment of their own
-(`bench.support.second_extractors`). Words are compared after a normalisation: Unicode's NFKC (ligatures are letters), lower
-case, no soft hyphens, words joined that a hyphen breaks at a line's end; words are runs of letters and digits, or a Chinese or
-Japanese sign.
+The files are the samples in the source packages of `SAMPLES` and in the environment itself, or those in the folder
+`HIPPOD_BENCH_READERS`. The other readers are installed commands, or libraries in their own environment
+(`bench.support.second_extractors`). Words are compared after normalisation: Unicode's NFKC (ligatures become letters), lower
+case, no soft hyphens, words joined that a hyphen divides at the end of a line. Words are runs of letters and digits, or a
+Chinese or Japanese character.
 
-- missing: words of the other reader, counted as often as they occur, that hippod has in no passage, title, property, place
-  or account.
-- invented: words of hippod's passages, each counted once, that the other reader does not have at all. Names of columns
-  repeat by design, so that occurrences say nothing. hippod's own labels ("Slide 3", "Comment by") are no words of the file.
+- missing: words of the other reader, with their number of occurrences, that hippod has in no passage, title, property, location
+  or account of omissions.
+- invented: different words of hippod's passages that the other reader does not have at all. Occurrences would say nothing,
+  because names of columns repeat by design. hippod's own labels ("Slide 3", "Comment by") are no words of the file.
+
 """
 
 import json
@@ -24,8 +25,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.support.scanned_pages import encoded, scanned_pages
 from bench.support.second_extractors import EXTRACTORS
+from consumers.parsing import Limits
 from consumers.parsing.parse_file import parse_data
+from consumers.parsing.programs.installed import OCR, find_programs
 from consumers.splitting import SplitSettings
 
 SAMPLES = (
@@ -38,7 +42,7 @@ READERS = (
 )  # fmt: skip
 TARGET = 0.005
 MOST_FILES = 120
-"""Of one format: the first in the order of their names."""
+"""Maximum number of files per format, in the order of their names."""
 LARGEST_BYTES = 2_000_000
 REASONS = {
     r"(jo|kampo|simple3)\.pdf$": "vertical text, which PDFium does not read: the account counts its pieces",
@@ -59,13 +63,13 @@ REASONS = {
     r"/standard_replies/\w+\.eml$|reply-quotations-share-block\.eml$": "the other reader rewrites dates",
     r"armstrong/layout\.html$": "a template: its menu and footer are longer than what the account quotes",
 }
-"""Why a file is above the target, by the end of its path."""
+"""Why a file exceeds the target, by the end of its path."""
 _BROKEN = re.compile(r"(\w)-[ \t]*\n\s*(\w)")
 _LABEL = re.compile(r"^Slide \d+$|^Comment(?: on [A-Z]+\d+)?(?: by [^:\n]*)?: |(?<= › )Slide \d+$", re.MULTILINE)
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|(?:(?![\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])[^\W_])+"
 )
-"""A run of letters and digits. Chinese and Japanese write no spaces: each sign is a word."""
+"""A run of letters and digits. Chinese and Japanese have no spaces, so each character is a word."""
 
 
 def run(results: dict[str, Any]) -> str:
@@ -75,11 +79,31 @@ def run(results: dict[str, Any]) -> str:
         python = os.environ.get("HIPPOD_BENCH_READERS_PYTHON") or _environment(Path(folder))
         compared = list(_compare(_files(samples), python, samples))
     results["readers"] = compared
-    return f"{_table(compared)}\n\n{_exceptions(compared)}"
+    results["ocr"] = recognised = dict(_recognised_shares())
+    return f"{_table(compared)}\n\n{_exceptions(compared)}\n\n{_ocr_table(recognised)}"
+
+
+def _recognised_shares() -> Iterator[tuple[str, float]]:
+    """The share of its words that OCR reads of each page; none without Tesseract."""
+    limits = Limits(ocr="now", programs=find_programs("auto", ("eng",)), program_seconds=300)
+    if OCR not in limits.programs:
+        return
+    for kind, page in scanned_pages().items():
+        found: set[str] = set()
+        for document in parse_data(encoded({kind: page}, "PDF"), b"a.pdf", "file:///a.pdf", SplitSettings(), limits):
+            found.update(word for passage in document.passages for word in _WORD.findall(passage.text.casefold()))
+        yield kind, sum(word in found for word in page.words) / len(page.words)
+
+
+def _ocr_table(shares: dict[str, float]) -> str:
+    if not shares:
+        return "OCR: Tesseract is not installed."
+    rows = "\n".join(f"| {kind} | {100 * share:.1f} % |" for kind, share in shares.items())
+    return f"| page, read by OCR | words recognised |\n| --- | ---: |\n{rows}"
 
 
 def _download(folder: Path) -> Path:
-    """The source packages, unpacked. What their build would run is not run."""
+    """Returns the folder of the unpacked source packages. Nothing of their builds is executed."""
     target = folder / "samples"
     for package in SAMPLES:
         options = [
@@ -107,7 +131,7 @@ def _environment(folder: Path) -> str:
 
 
 def _files(samples: Path) -> list[Path]:
-    """At most `MOST_FILES` of each format; pages also from the packages that are installed."""
+    """Returns at most `MOST_FILES` files of each format, with HTML pages of the installed packages too."""
     installed = Path(json.__file__).parent.parent
     kept: dict[str, list[Path]] = defaultdict(list)
     found = [*sorted(samples.rglob("*")), *sorted(Path(sys.prefix).rglob("*.html")), *sorted(installed.rglob("*.eml"))]
@@ -143,7 +167,7 @@ def _counts(path: Path, other: dict[str, Any]) -> dict[str, Any]:
         kept += _words(f"{passages}\n{account}\n{document.title}\n{document.metadata}\n{places}")
     theirs = _words(other["text"])
     missing = {word: count - kept[word] for word, count in theirs.items() if count > kept[word]}
-    # An occurrence that stands in a table's header once and is repeated, or is stated once for many, is not lost.
+    # A word that hippod has fewer times (a table's header, a statement for many rows) is not lost.
     lost = {word: count for word, count in missing.items() if not kept[word]}
     invented = [word for word in shown if word not in theirs]
     return {

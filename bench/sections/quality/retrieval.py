@@ -1,11 +1,11 @@
-"""How well and how fast the memory answers: every mode on every set of questions, ablations, growth.
+"""Quality and speed of the answers: every mode on every set of questions, ablations, growth.
 
 The sets are MuSiQue with recorded triples and with those of the rules, HotpotQA, 2Wiki, the example drive, manuals in several
 languages, a company's handbook, a vault of help pages, and LoCoMo's conversations. The `build` scripts of ../shared/data make
-manuals, handbook and vault in `drive` beside them, or `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
-say where they are; `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A set that is not there
-is left out. Times are of one query at a time: `took` by the daemon's own count, `socket` as the client sees it, each question
-new to the daemon.
+manuals, handbook and vault in `drive` next to them; `HIPPOD_BENCH_MANUALS`, `HIPPOD_BENCH_HANDBOOK` and `HIPPOD_BENCH_VAULT`
+name other places. `HIPPOD_BENCH_LOCOMO` is the file locomo10.json of github.com/snap-research/LoCoMo. A missing set is omitted.
+Times are of one query at a time: `took` as the daemon reports it, `socket` as the client measures it. Each question is new to
+the daemon.
 """
 
 import os
@@ -58,13 +58,13 @@ MANUAL_QUESTIONS = [
     if path.exists()
 ]
 HELD_OUT_QUESTIONS = [ROOT / "bench/support/questions/manual_tasks_held_out.json"]
-"""Of the same kind as `manual_tasks.json`. No variant was chosen by them."""
+"""Questions of the same kind as `manual_tasks.json`. No variant was chosen by them."""
 WEIGHTS = (0.01, 0.05, 0.1, 0.3, 0.5)
-"""Of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
+"""Weights of passages in the reset, as in the HippoRAG 2 paper's Table 5."""
 
 
 def run(results: dict[str, Any]) -> str:
-    """Markdown tables; all figures in `results`."""
+    """Returns Markdown tables; all figures are in `results`."""
     folder = Path(tempfile.mkdtemp(prefix="hippod-bench-"))
     try:
         parts = []
@@ -87,11 +87,11 @@ def run(results: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-# Worlds.
+# Sets of questions.
 
 
 def _recorded(home: Path, results: dict[str, Any]) -> str:
-    """MuSiQue with the triples that GPT-3.5 found."""
+    """Measures MuSiQue with the triples that GPT-3.5 found."""
     with bulk_daemon(home) as daemon:
         began = time.perf_counter()
         imported = ctl(daemon, "import", SHARED / "openie.json")
@@ -121,7 +121,7 @@ def _recorded(home: Path, results: dict[str, Any]) -> str:
 
 
 def _rules(home: Path, results: dict[str, Any]) -> str:
-    """MuSiQue with the triples of the rules."""
+    """Measures MuSiQue with the triples of the rules."""
     with bulk_daemon(home) as daemon:
         began = time.perf_counter()
         ctl(daemon, "add", SHARED / "corpus.json")
@@ -139,7 +139,7 @@ def _rules(home: Path, results: dict[str, Any]) -> str:
 
 
 def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
-    """A corpus of `../shared/data` with the triples of the rules."""
+    """Measures a corpus of `../shared/data` with the triples of the rules."""
     with bulk_daemon(home) as daemon:
         ctl(daemon, "add", DATA / name / "corpus.json")
         daemon.wait(BULK_S)
@@ -151,7 +151,7 @@ def _corpus(home: Path, name: str, results: dict[str, Any]) -> str:
 
 
 def _manuals(home: Path, languages: Sequence[str], results: dict[str, Any]) -> str:
-    """The manuals of all languages in one drive; each language's questions on it."""
+    """Measures the manuals of all languages in one drive, with each language's questions."""
     daemon = bulk_daemon(home)
     shutil.copytree(MANUALS, daemon.drive, dirs_exist_ok=True)
     parts = []
@@ -170,7 +170,7 @@ def _manuals(home: Path, languages: Sequence[str], results: dict[str, Any]) -> s
 
 
 def _drive(home: Path, results: dict[str, Any]) -> str:
-    """The example drive, as `make run` follows it."""
+    """Measures the example drive as `make run` follows it."""
     daemon = bulk_daemon(home)
     shutil.copytree(DRIVE, daemon.drive, dirs_exist_ok=True)
     with daemon:
@@ -182,7 +182,7 @@ def _drive(home: Path, results: dict[str, Any]) -> str:
 
 
 def _handbook(home: Path, results: dict[str, Any]) -> str:
-    """A company's handbook, with questions of one page and of several."""
+    """Measures a company's handbook, with questions about one page and about several."""
     source, asked = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
     if not source.is_dir() or not asked.exists():
         return _skipped("The handbook", source, "HANDBOOK")
@@ -195,7 +195,7 @@ def _handbook(home: Path, results: dict[str, Any]) -> str:
 
 
 def _vault(home: Path, results: dict[str, Any]) -> str:
-    """Help pages in several languages in one drive; each language's questions on its own pages."""
+    """Measures help pages in several languages in one drive, with each language's questions on its own pages."""
     source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
     if not source.is_dir() or not asked.exists():
         return _skipped("The vault", source, "VAULT")
@@ -212,7 +212,7 @@ def _vault(home: Path, results: dict[str, Any]) -> str:
 
 
 def _locomo(folder: Path, results: dict[str, Any]) -> str:
-    """Conversations, a document a session; each conversation's questions on its own sessions."""
+    """Measures conversations, one document per session, with each conversation's questions on its own sessions."""
     source = place("locomo", DATA / "locomo" / "locomo10.json")
     if not source.exists():
         return _skipped("LoCoMo", source, "LOCOMO")
@@ -231,8 +231,8 @@ def _skipped(name: str, source: Path, variable: str) -> str:
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
-    """HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages), its paper's phrase weight; HippoRAG 1's
-    Table 5."""
+    """Measures HippoRAG 2's Table 4 (without passage nodes), its Table 5 (weight of passages) and the phrase weight of its
+    paper, and HippoRAG 1's Table 5."""
     settings: list[tuple[str, str, dict[str, Any]]] = [
         (mode, "passage_nodes = false", {"passage_nodes": False}) for mode in ("hipporag2", "fused")
     ]
@@ -253,7 +253,7 @@ def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str,
 
 
 def _grown(daemon: Daemon, mode: str, results: dict[str, Any]) -> str:
-    """The paper's Figure 3: the first segment's questions as three more segments come."""
+    """Measures the paper's Figure 3: the first segment's questions while three more segments are added."""
     whole = ctl(daemon, "eval", SHARED / "questions.json", "--continual", "4", "--mode", mode)
     results.setdefault("continual", {})[mode] = whole
     rows = [
@@ -267,11 +267,11 @@ def _at(k: int) -> str:
     return f"recall@{k}"
 
 
-# Time.
+# Times.
 
 
 def _latency(daemon: Daemon, questions: list[EvalQuestion]) -> dict[str, Any]:
-    """Milliseconds by mode. A mark makes each question new, so that its encoding counts."""
+    """Returns milliseconds by mode. A mark makes each question new, so that its encoding is included."""
     out: dict[str, Any] = {}
     for mode in MODES:
         ask(daemon, f"warm-up {mode}", mode)
@@ -293,7 +293,7 @@ def _latency_table(latency: dict[str, Any]) -> str:
 
 
 def _large(results: dict[str, Any]) -> str:
-    """97 thousand nodes and 1.4 million edges, without a daemon: the query, its walk, and the same walk by igraph."""
+    """Measures 97 thousand nodes and 1.4 million edges without a daemon: the query, its walk, and the same walk by igraph."""
     snapshot = large_snapshot(SHARED / "openie.json")
     encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "auto")
     questions = [question.text for question in read_questions(SHARED / "questions.json")]

@@ -1,9 +1,9 @@
-"""When a best match is weak: the cosine below which an answer says that nothing in the memory answers the question well.
+"""Weak matches: the cosine below which an answer says that nothing in the memory answers the question well.
 
-A development set's questions are split in halves. The passages that answer the questions of one half are taken out of the
-memory, so these have no answer; the questions of the other half keep theirs. Then the halves change places. What is compared is
-the cosine of the question with the nearest passage, whatever the mode. Read are MuSiQue, HotpotQA and 2WikiMultihopQA (whose
-other passages were chosen to be near to the questions), the manuals below `HIPPOD_BENCH_MANUALS`, and the example drive.
+The questions of a set are divided into halves. The gold passages of one half are removed from the memory, so that its questions
+have no answer; the questions of the other half keep theirs. Then the halves are exchanged. The measure is the cosine of the
+question with the nearest passage, whatever the mode. The sets are MuSiQue, HotpotQA and 2WikiMultihopQA (whose other passages
+were chosen to be near the questions), the manuals below `HIPPOD_BENCH_MANUALS`, and the example drive.
 """
 
 import json
@@ -31,7 +31,7 @@ from tests.e2e.real_hippod import ROOT
 DATA = ROOT.parent / "shared" / "data"
 THRESHOLDS = (0.30, 0.35, 0.40, 0.45, 0.50, 0.55)
 MOST_FALSE = 0.05
-"""Of the questions that the memory answers, the share that may be called unanswered: over all sets, in each half."""
+"""Maximum share of weak matches among the questions that the memory answers, over all sets, in each half."""
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """`gold`: for each question a mask of the passages that answer it."""
+    """Questions of a set. `gold`: for each question, a mask of the passages that answer it."""
 
     passages: list[PassageText]
     questions: list[str]
@@ -48,7 +48,7 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Best cosines when this half's answers are out of the memory: of its own questions, and of those of the other half."""
+    """Best cosines while this half's gold is removed: `gone` of its own questions, `there` of the other half's questions."""
 
     gone: Floats
     there: Floats
@@ -99,7 +99,7 @@ def run(results: dict[str, Any]) -> str:
     return text
 
 
-# What is read.
+# Sets of questions.
 
 
 def _sets() -> dict[str, QuestionSet]:
@@ -140,7 +140,7 @@ def _drive() -> QuestionSet:
 
 
 def _parsed(folder: Path) -> list[tuple[PassageText, str]]:
-    """Every passage of a folder's files, with its document's URI."""
+    """Returns every passage of a folder's files, with its document's URI."""
     found = []
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         for read in parse_file(os.fsencode(file), file.as_uri(), SplitSettings(400, 40)):
@@ -153,7 +153,7 @@ def _matching(passages: Sequence[PassageText], patterns: Sequence[str]) -> Flags
     return np.array([any(re.search(pattern, passage.full) for pattern in patterns) for passage in passages])
 
 
-# What is measured.
+# Measures.
 
 
 def _halves(cosines: NDArray[np.float32], gold: Sequence[Flags]) -> tuple[Half, Half]:
@@ -162,7 +162,7 @@ def _halves(cosines: NDArray[np.float32], gold: Sequence[Flags]) -> tuple[Half, 
 
 
 def _half(cosines: NDArray[np.float32], gold: Sequence[Flags], removed: Flags) -> Half:
-    """A question of the other half counts only where none of what answers it was taken out with the others."""
+    """Returns the best cosines. A question of the other half counts only if none of its gold was removed."""
     out = np.any([mask for mask, gone in zip(gold, removed, strict=True) if gone], axis=0)
     best = np.where(out, -1.0, cosines).max(axis=1)
     whole = np.array([bool(mask.any()) and not (mask & out).any() for mask in gold])
@@ -174,7 +174,7 @@ def _share(values: Floats, below: float) -> float:
 
 
 def _auc(half: Half) -> float:
-    """The chance that a question without its answer has the lower cosine of the two."""
+    """Returns the probability that a question without its gold has a lower cosine than one with its gold."""
     lower = half.gone[:, None] < half.there
     return float((lower + 0.5 * (half.gone[:, None] == half.there)).mean())
 

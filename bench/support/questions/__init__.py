@@ -1,1 +1,1 @@
-"""Questions with the passages that answer them, and how modes compare on them."""
+"""Questions with the passages that answer them, and comparisons of modes on them."""

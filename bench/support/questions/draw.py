@@ -1,4 +1,4 @@
-"""A corpus in segments of a fixed random draw, for continual learning (HippoRAG 2, Figure 3)."""
+"""Divides a corpus into segments by a fixed random draw, for continual learning (HippoRAG 2, Figure 3)."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class DrawnSegment:
-    """Indices of questions and of documents, each in the order of the draw."""
+    """Indices of questions and of documents, both in the order of the draw."""
 
     questions: tuple[int, ...]
     documents: tuple[int, ...]
 
 
 def draw(gold: Mapping[int, frozenset[int]], documents: int, count: int, seed: int = SEED) -> list[DrawnSegment]:
-    """Cuts questions and `documents` documents into `count` segments of about equal size each.
+    """Divides the questions and `documents` documents into `count` segments of about equal size.
 
-    `gold`: by question, the documents that answer it. They are in the segment of the first question that needs them, so that
-    the first segment answers all of its questions. The other documents are drawn evenly to make the segments equally long.
+    `gold`: by question, the documents that answer it. They belong to the segment of the first question that needs them, so that
+    the first segment answers all of its questions. The other documents are drawn so that the segments have equal length.
     """
     order = sorted(gold)
     rng = random.Random(seed)

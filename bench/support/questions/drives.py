@@ -1,6 +1,6 @@
 """Questions over drives of documents that people wrote: a company's handbook, a vault of help pages, conversations.
 
-Each set is read from a folder that an option of the environment names, and left out where it is not there.
+Each set is read from a folder that an environment variable names; a missing set is omitted.
 """
 
 import json
@@ -15,7 +15,7 @@ from cli.evaluation.questions import EvalQuestion
 from daemon.contract.query import RankedPassage
 
 DEVELOPMENT_CONVERSATIONS = 5
-"""Of LoCoMo's ten, the first. The others are held out."""
+"""The number of LoCoMo's conversations used for development, of ten. The others are held out."""
 ADVERSARIAL = 5
 """LoCoMo's category of questions that the conversation does not answer."""
 _EVIDENCE = re.compile(r"D\d+:\d+")
@@ -23,7 +23,7 @@ _EVIDENCE = re.compile(r"D\d+:\d+")
 
 @dataclass(frozen=True, slots=True)
 class DriveQuestion:
-    """A question, the documents or turns that answer it, and the `kind` of the question. `scope` is a folder of the drive."""
+    """A question, its `kind`, and the documents or turns that answer it. `scope` is a folder of the drive."""
 
     inner: EvalQuestion
     kind: str
@@ -43,7 +43,7 @@ class DriveQuestion:
 
 @dataclass(frozen=True, slots=True)
 class TurnQuestion:
-    """A question about a conversation. Gold are turns: texts that a passage has."""
+    """A question about a conversation. The gold are turns, found as texts of passages."""
 
     text: str
     turns: tuple[str, ...]
@@ -63,12 +63,12 @@ class TurnQuestion:
 
 
 def place(name: str, default: Path) -> Path:
-    """Where a set lies: `HIPPOD_BENCH_<NAME>`, or `default`."""
+    """Returns the place of a set: `HIPPOD_BENCH_<NAME>`, or `default`."""
     return Path(os.environ.get(f"HIPPOD_BENCH_{name.upper()}", default))
 
 
 def handbook_questions(path: Path) -> list[DriveQuestion]:
-    """The questions over the handbook, by pages: one, or several that links connect or do not."""
+    """Returns the questions over the handbook; `kind` says whether one page answers, or several with or without links."""
     kinds = {None: "one page", True: "several pages, linked", False: "several pages, not linked"}
     return [
         DriveQuestion(EvalQuestion(each["question"], documents=frozenset(each["gold"])), kinds[each["linked"]])
@@ -77,7 +77,7 @@ def handbook_questions(path: Path) -> list[DriveQuestion]:
 
 
 def vault_questions(path: Path, language: str) -> list[DriveQuestion]:
-    """The questions over the vault in one language, each asked of the pages in that language."""
+    """Returns the vault's questions in one language, each asked of the pages in that language."""
     return [
         DriveQuestion(
             EvalQuestion(each["question"], documents=frozenset(each["gold"])),
@@ -90,7 +90,8 @@ def vault_questions(path: Path, language: str) -> list[DriveQuestion]:
 
 
 def cross_lingual_questions(path: Path, language: str) -> list[DriveQuestion]:
-    """The vault's questions in English, asked of the pages in another language. A question has one `id` in all languages."""
+    """Returns the vault's English questions, asked of the pages in another language. A question has one `id` in all
+    languages."""
     entries = json.loads(path.read_text("utf-8"))
     english = {each["id"]: each["question"] for each in entries if each["language"] == "en"}
     return [
@@ -105,7 +106,7 @@ def cross_lingual_questions(path: Path, language: str) -> list[DriveQuestion]:
 
 
 def write_conversations(path: Path, drive: Path) -> list[TurnQuestion]:
-    """Writes LoCoMo's development conversations as one document a session; returns the questions that have evidence."""
+    """Writes LoCoMo's development conversations as one document per session; returns the questions that have evidence."""
     questions = []
     for number, entry in enumerate(json.loads(path.read_text("utf-8"))[:DEVELOPMENT_CONVERSATIONS]):
         folder = drive / f"conversation{number}"
@@ -132,5 +133,5 @@ def _said(turn: dict[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Letters and digits alone: a parser may write the rest in another way."""
+    """Returns letters and digits only, because a parser may change other characters."""
     return " ".join(re.findall(r"\w+", text.casefold()))

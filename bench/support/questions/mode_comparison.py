@@ -1,4 +1,4 @@
-"""Compares modes on one set of questions: recall, by halves too, and by how much the default finds more.
+"""Compares modes on one set of questions: recall, also of each half, and the difference from the default mode.
 
 Recall is that of `hippoctl eval`: the share of a question's gold passages or documents among the first k.
 """
@@ -20,18 +20,19 @@ from tests.e2e.real_hippod import Daemon
 
 KS = (2, 5, 10)
 NO_WALK = {"passage_share": 1.0, "damping": 1e-4}
-"""Settings of `fused` with which it neither starts at phrases nor walks."""
+"""Settings with which `fused` neither starts at phrases nor walks."""
 FUSED_RANKS = 100
-"""How many passages of each mode a rank fusion reads."""
+"""Number of passages of each mode in a rank fusion."""
 RANK_OFFSET = 10
-"""A passage counts 1 / (this + its rank) in a rank fusion (Cormack, Clarke and Büttcher, 2009)."""
-VARIANTS_TRIED = 200
-"""How many variants of `fused` and of following links were compared on the development questions: 67 of `../shared/peers.md`,
-133 of links, limits of passages per document, mixtures of ranks and word weights. The more there are, the more is chance."""
+"""In a rank fusion, a passage counts 1 / (this + its rank) (Cormack, Clarke and Büttcher, 2009)."""
+VARIANTS_TRIED = 225
+"""Number of variants of `fused` and of following links that were compared on the development questions: 67 of
+`../shared/peers.md`, 158 of links, limits of passages per document, mixtures of ranks, word weights and gates of triples. With
+more variants, more of a gain is chance."""
 
 
 def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "", **settings: Any) -> QueryResponse:
-    """`scope`: a folder of the drive that is asked; the whole memory without one."""
+    """Queries the daemon. `scope`: a folder of the drive; default: the whole memory."""
     body: dict[str, Any] = {"query": text, "mode": mode, "k": k, "settings": settings}
     if scope:
         body["scope"] = {"in": [str(daemon.drive / scope)]}
@@ -39,13 +40,13 @@ def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "",
 
 
 def locate(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[EvalQuestion]:
-    """The questions with the documents of their gold passages, as `hippoctl eval` looks them up."""
+    """Returns the questions with the documents of their gold passages, found as by `hippoctl eval`."""
     locator = GoldLocator(lambda _question, text: ask(daemon, text, "bm25", LOOKED_AT).passages, daemon.documents)
     return [locator.locate(question) for question in questions]
 
 
 def ask_both(daemon: Daemon, text: str, scope: str = "") -> list[RankedPassage]:
-    """The passages by reciprocal rank fusion of `bm25` and `dense`, equal ones by id."""
+    """Returns the passages by reciprocal rank fusion of `bm25` and `dense`; ties are ordered by id."""
     scores: dict[str, float] = defaultdict(float)
     passages: dict[str, RankedPassage] = {}
     for mode in ("bm25", "dense"):
@@ -58,26 +59,27 @@ def ask_both(daemon: Daemon, text: str, scope: str = "") -> list[RankedPassage]:
 def _shares(
     questions: Sequence[Question], ranked: Callable[[Question], Sequence[RankedPassage]]
 ) -> NDArray[np.float64]:
-    """The share of each question's gold among the first 1 … max(KS) passages, shape (questions, max(KS))."""
+    """Returns the share of each question's gold among the first 1 … max(KS) passages, shape (questions, max(KS))."""
     return np.array([recalls_at(range(1, max(KS) + 1), question, ranked(question)) for question in questions])
 
 
 def _found(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
-    """`_shares` of one mode."""
+    """Returns `_shares` of one mode."""
     return _shares(
         questions, lambda each: ask(daemon, each.text, mode, scope=getattr(each, "scope", ""), **settings).passages
     )
 
 
 def recalls(daemon: Daemon, questions: Sequence[Question], mode: str, **settings: Any) -> NDArray[np.float64]:
-    """Shape (questions, len(KS))."""
+    """Returns the recall of each question at each of KS, shape (questions, len(KS))."""
     return _found(daemon, questions, mode, **settings)[:, np.array(KS) - 1]
 
 
 def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[str, Any]) -> str:
-    """One row a mode, one for the default without a walk, and one for the rank fusion of `bm25` and `dense`.
+    """Formats one row per mode, one for the default without a walk, and one for the rank fusion of `bm25` and `dense`.
 
-    Recall, questions with all gold, recall@5 of both halves, and how much more of it the default finds."""
+    Columns: recall, questions with all gold, recall@5 of both halves, and how much higher it is in the default mode.
+    """
     found = {mode: _found(daemon, questions, mode) for mode in MODES}
     found["no walk"] = _found(daemon, questions, DEFAULT_MODE, **NO_WALK)
     found["plain hybrid"] = _shares(questions, lambda each: ask_both(daemon, each.text, getattr(each, "scope", "")))
@@ -125,7 +127,7 @@ def compare_modes(daemon: Daemon, questions: Sequence[Question], results: dict[s
 
 
 def _by_kind(questions: Sequence[Question], found: dict[str, NDArray[np.float64]], results: dict[str, Any]) -> str:
-    """The share of questions with all gold among the first five, by kind of question, where there are kinds."""
+    """Formats the share of questions with all gold among the first five, by kind of question, if there are kinds."""
     kinds = np.array([getattr(question, "kind", "") for question in questions])
     names = [name for name in dict.fromkeys(kinds.tolist()) if name]
     if not names:
@@ -139,7 +141,7 @@ def _by_kind(questions: Sequence[Question], found: dict[str, NDArray[np.float64]
 
 
 def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """The 90 % bootstrap interval of a mean over questions."""
+    """Returns the 90 % bootstrap interval of a mean over questions."""
     random = np.random.default_rng(0)
     means = differences[random.integers(0, len(differences), (10_000, len(differences)))].mean(axis=1)
     low, high = np.quantile(means, [0.05, 0.95])

@@ -1,4 +1,4 @@
-"""Questions that patterns of text answer, and what every kind of question has in common."""
+"""Questions answered by patterns of text, and the protocol of all kinds of questions."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from daemon.contract.query import RankedPassage
 
 
 class Question(Protocol):
-    """`gold` things answer it; `found` counts those that are among some passages."""
+    """A question with `gold` items; `found` counts those that are among some passages."""
 
     @property
     def text(self) -> str: ...
@@ -22,7 +22,7 @@ class Question(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PatternQuestion:
-    """Answered by passages that match regular expressions, one for each document that is needed."""
+    """A question answered by passages that match regular expressions, one for each required document."""
 
     text: str
     patterns: tuple[str, ...]
@@ -37,6 +37,6 @@ class PatternQuestion:
 
 
 def manual_questions(path: Path, language: str) -> list[PatternQuestion]:
-    """The questions over the manuals in one language."""
+    """Returns the questions over the manuals in one language."""
     entries = json.loads(path.read_text("utf-8"))
     return [PatternQuestion(each["question"], tuple(each["gold"])) for each in entries if each["language"] == language]

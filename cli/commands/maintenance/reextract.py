@@ -13,12 +13,14 @@ from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse
 
 EXTRACTION_POLL_INTERVAL_S = 0.5
-OF_REQUEST = ("requeued", "passages", "calls", "tokens", "left_s")
+OF_REQUEST = ("requeued", "passages", "calls", "tokens", "money", "left_s")
 """Fields that only the first response has: what the command has asked for."""
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Print the number of passages and the time, and change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what it would cost; with a model, it extracts a sample of 10 passages."
+)
 @click.option("--yes", is_flag=True, help="With a model: extract instead of printing the number of calls.")
 @click.option("--no-wait", is_flag=True, help="Return when the work has begun.")
 @json_option
@@ -27,18 +29,20 @@ def reextract(invocation: Invocation, dry_run: bool, yes: bool, no_wait: bool) -
     """Extract triples again, with the configured extractor, from passages that another extractor has read.
 
     Applies to passages read by an earlier version of the rules, another model or another prompt. If that needs calls of a
-    model, it is a dry run without --yes. Old triples stay until the new ones are committed. You can interrupt and repeat the
-    command; it continues with the rest.
+    model, it is a dry run without --yes; the sample's extractions are kept. Old triples stay until the new ones are
+    committed. You can interrupt and repeat the command; it continues with the rest.
     """
     from cli.client.typed_answers import parse_answer
     from cli.render.extraction import plan_lines
 
-    answer = invocation.call("POST", Route.REEXTRACT, {"dry_run": True})
-    plan = parse_answer(ExtractionResponse, answer)
-    unconfirmed = bool(plan.calls) and not yes
-    if dry_run or unconfirmed:
-        invocation.emit(answer, lambda: plan_lines(plan, unconfirmed))
-        return
+    if dry_run or not yes:
+        with invocation.client() as client:
+            answer = client.call("POST", Route.REEXTRACT, {"dry_run": True}, timeout_s=None)
+        plan = parse_answer(ExtractionResponse, answer)
+        unconfirmed = bool(plan.calls) and not yes
+        if dry_run or unconfirmed:
+            invocation.emit(answer, lambda: plan_lines(plan, unconfirmed))
+            return
     _run(invocation, Route.REEXTRACT, no_wait)
 
 

@@ -31,12 +31,12 @@ class DocumentFormat:
     """MIME types of e-mail attachments in this format, the registered one first."""
     parser: str | None
     """Path `module.function` below this folder of a `Parser`. None if the file contains several documents, see `parse_file`."""
-    magic: bytes | None = None
-    """First bytes of its content. A file that begins with them has this format, whatever its name."""
-    zip_part: str | None = None
-    """Prefix of a part's name that occurs only in zip archives of this format."""
-    ole_stream: str | None = None
-    """Name of a stream that occurs only in OLE files of this format."""
+    magic: re.Pattern[bytes] | None = None
+    """Matches the first bytes of its content. A file that begins with them has this format, whatever its name."""
+    zip_parts: tuple[str, ...] = ()
+    """Prefixes of parts' names that occur only in zip archives of this format."""
+    ole_streams: tuple[str, ...] = ()
+    """Names of streams that occur only in OLE files of this format."""
     text_sign: re.Pattern[bytes] | None = None
     """Must match at the beginning of the content; otherwise the file is plain text. `.1`, for example, is also an ending of
     logs."""
@@ -50,7 +50,7 @@ class DocumentFormat:
     @property
     def binary(self) -> bool:
         """Whether the content identifies the format. A file with an ending of this format but other content is then damaged."""
-        return self.magic is not None or self.zip_part is not None or self.ole_stream is not None
+        return self.magic is not None or bool(self.zip_parts or self.ole_streams)
 
     def load_parser(self, ending: str = "") -> Parser:
         """Return the parser for a file whose name ends in `ending`."""

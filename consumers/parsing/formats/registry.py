@@ -85,6 +85,16 @@ FORMATS = (
         cut_at=b"\n",
     ),
     DocumentFormat(
+        "wiki",
+        "wiki pages",
+        "Pages of DokuWiki and MediaWiki: headings, lists, tables, links; each page of a MediaWiki export is a document.",
+        ("wiki", "mediawiki", "wikitext", "dokuwiki"),
+        ("text/x-wiki",),
+        "markup.wiki.parse_wiki",
+        libraries=("lxml",),
+        cut_at=b"\n",
+    ),
+    DocumentFormat(
         "man",
         "man pages",
         "Their sections, tagged paragraphs and tables, in the macros man and mdoc.",
@@ -131,8 +141,18 @@ FORMATS = (
         ("pdf",),
         ("application/pdf",),
         "pdf.document.parse_pdf",
-        magic=b"%PDF-",
+        magic=re.compile(rb"%PDF-"),
         libraries=("pypdfium2",),
+    ),
+    DocumentFormat(
+        "picture",
+        "pictures",
+        "The text in scans, photographs and screenshots, read by OCR if Tesseract is installed.",
+        ("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp"),
+        ("image/png", "image/jpeg", "image/tiff", "image/bmp", "image/gif", "image/webp"),
+        "picture.parse_picture",
+        magic=re.compile(rb"\x89PNG\r\n|\xff\xd8\xff|II\*\0|MM\0\*|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0\0\0\0", re.DOTALL),
+        libraries=("PIL",),
     ),
     DocumentFormat(
         "docx",
@@ -141,7 +161,7 @@ FORMATS = (
         ("docx", "docm", "dotx"),
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
         "office.word.parse_docx",
-        zip_part="word/",
+        zip_parts=("word/",),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -151,8 +171,19 @@ FORMATS = (
         ("pptx", "pptm", "ppsx", "potx"),
         ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
         "office.slides.parse_pptx",
-        zip_part="ppt/",
+        zip_parts=("ppt/",),
         libraries=("lxml",),
+    ),
+    DocumentFormat(
+        "converted",
+        "old office files",
+        "Word and PowerPoint until 2003, Visio, Publisher and Pages, converted by LibreOffice if it is installed.",
+        ("doc", "dot", "ppt", "pps", "pot", "vsd", "vsdx", "pub", "pages"),
+        ("application/msword", "application/vnd.ms-powerpoint", "application/vnd.visio", "application/vnd.apple.pages"),
+        "office.converted.parse_converted",
+        zip_parts=("Index/Document.iwa", "visio/document.xml"),
+        ole_streams=("WordDocument", "PowerPoint Document", "VisioDocument", "Quill"),
+        libraries=("olefile", "lxml", "pypdfium2"),
     ),
     DocumentFormat(
         "xls",
@@ -161,8 +192,8 @@ FORMATS = (
         ("xls", "xlsb", "xlt"),
         ("application/vnd.ms-excel", "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
         "office.binary_sheets.parse_binary_sheets",
-        zip_part="xl/workbook.bin",
-        ole_stream="Workbook",
+        zip_parts=("xl/workbook.bin",),
+        ole_streams=("Workbook",),
         libraries=("python_calamine", "olefile", "lxml"),
     ),
     DocumentFormat(
@@ -172,7 +203,7 @@ FORMATS = (
         ("xlsx", "xlsm", "xltx"),
         ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
         "office.sheets.parse_xlsx",
-        zip_part="xl/",
+        zip_parts=("xl/",),
         libraries=("openpyxl", "lxml"),
     ),
     DocumentFormat(
@@ -186,7 +217,7 @@ FORMATS = (
             "application/vnd.oasis.opendocument.presentation",
         ),
         "office.opendocument.parse_opendocument",
-        zip_part="content.xml",
+        zip_parts=("content.xml",),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -196,7 +227,7 @@ FORMATS = (
         ("rtf",),
         ("application/rtf", "text/rtf"),
         "office.rtf.parse_rtf",
-        magic=b"{\\rtf",
+        magic=re.compile(rb"\{\\rtf"),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -206,7 +237,7 @@ FORMATS = (
         ("epub",),
         ("application/epub+zip",),
         "epub.parse_epub",
-        zip_part="META-INF/container.xml",
+        zip_parts=("META-INF/container.xml",),
         libraries=("lxml",),
     ),
     DocumentFormat(
@@ -272,8 +303,18 @@ FORMATS = (
         ("msg", "oft"),
         ("application/vnd.ms-outlook",),
         "mail.outlook.parse_msg",
-        ole_stream="__properties_version1.0",
+        ole_streams=("__properties_version1.0",),
         libraries=("olefile", "compressed_rtf", "lxml"),
+    ),
+    DocumentFormat(
+        "tnef",
+        "winmail.dat",
+        "The body of a message that Outlook sent. Its attached files are documents of their own.",
+        ("tnef",),
+        ("application/ms-tnef", "application/vnd.ms-tnef"),
+        "mail.tnef.parse_tnef",
+        magic=re.compile(rb"\x78\x9f\x3e\x22"),
+        libraries=("compressed_rtf", "lxml"),
     ),
     DocumentFormat(
         "json",
@@ -298,7 +339,7 @@ FORMATS = (
         ("gz",),
         ("application/gzip",),
         None,
-        magic=b"\x1f\x8b",
+        magic=re.compile(rb"\x1f\x8b"),
     ),
 )
 
@@ -307,6 +348,6 @@ BY_ENDING = {ending: each for each in FORMATS for ending in each.endings}
 BY_MIME_TYPE = {mime_type: each for each in FORMATS for mime_type in each.mime_types}
 TEXT, MARKDOWN, HTML, XML, CSV = (BY_NAME[name] for name in ("text", "markdown", "html", "xml", "csv"))
 JSON, JSON_LINES, GZIP, EVERNOTE = (BY_NAME[name] for name in ("json", "jsonl", "gzip", "enex"))
-MAIL, MAILBOX, WEB_ARCHIVE, OPENDOCUMENT = (
-    BY_NAME[name] for name in ("mail", "mailbox", "web_archive", "opendocument")
+MAIL, MAILBOX, WEB_ARCHIVE, OPENDOCUMENT, WIKI = (
+    BY_NAME[name] for name in ("mail", "mailbox", "web_archive", "opendocument", "wiki")
 )

@@ -23,6 +23,7 @@ AUDITED_REQUESTS = frozenset(
         ("POST", Route.REMOVE_SOURCE),
         ("POST", Route.IMPORT),
         ("POST", Route.REEXTRACT),
+        ("POST", Route.REENCODE),
         ("POST", Route.BACKFILL),
         ("POST", Route.BACKUP),
         ("GET", Route.EXPORT),

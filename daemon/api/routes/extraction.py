@@ -1,10 +1,11 @@
-"""`POST /v1/reextract`, `POST /v1/backfill` and `GET /v1/extraction`."""
+"""`POST /v1/reextract`, `POST /v1/backfill`, `GET /v1/extraction`, `POST /v1/reencode` and `GET /v1/costs`."""
 
 from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
 from daemon.api.service_protocols import MemoryPorts
+from daemon.contract.costs import CostsRequest, CostsResponse
 from daemon.contract.http.routes import Route
-from daemon.contract.status import ExtractionResponse, ReextractRequest
+from daemon.contract.status import ExtractionResponse, ReencodeResponse, ReextractRequest
 
 
 def add_routes(endpoints: Endpoints) -> None:
@@ -22,3 +23,13 @@ def add_routes(endpoints: Endpoints) -> None:
     async def extraction(ports: MemoryPorts) -> ExtractionResponse:
         """Progress and cost of extraction."""
         return await ports.extractions.status()
+
+    @endpoints.add("GET", Route.COSTS, Need.ADMIN)
+    async def costs(ports: MemoryPorts, wanted: CostsRequest) -> CostsResponse:
+        """Tokens and money of model calls, by day, source and purpose."""
+        return await ports.costs.costs(wanted)
+
+    @endpoints.add("POST", Route.REENCODE, Need.ADMIN, 409, 502)
+    async def reencode(ports: MemoryPorts) -> ReencodeResponse:
+        """Replace all vectors by those of the configured encoder, and the remaining work."""
+        return await ports.reencoding.reencode()

@@ -89,7 +89,7 @@ def make_batch(store: Store, documents_by_file: DocumentsByFile, changes: Sequen
                 supplied_costs = add_costs(supplied_costs, change.supplied_costs)
             work.seen.add(document.uri)
         unread = documents_by_file.of(work.key) - work.seen
-        if unread and change.final and not _removes_itself(work.task):
+        if unread and change.final and not change.awaits_ocr and not _removes_itself(work.task):
             removed += sorted(unread - {document.uri for document in documents})
         texts.update(change.texts)
         extractions.update(change.extractions)

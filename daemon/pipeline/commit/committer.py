@@ -5,9 +5,9 @@ Encoding takes most of the time. A batch that is not fresh is encoded in slices;
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import structlog
@@ -29,7 +29,7 @@ from daemon.pipeline.parse_task import failed_change
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
 from daemon.workers.pool import WorkerFailed
-from memory.batch_encoding import EncodedAhead, missing_texts, slices, with_vectors
+from memory.batch_encoding import EncodedAhead, SliceSize, missing_texts, slices, with_vectors
 from memory.types import Encoder
 from store.errors import IncompleteBatch
 from store.store import CommitResult, Store
@@ -47,10 +47,6 @@ REST_S = 0.1
 """Pause between two batches while queries are running. A commit of one passage costs about as much as a commit of four, and
 takes processors and the interpreter away from queries. Changes that arrive during the pause share the next commit."""
 
-ENCODE_SLICE_S = 0.25
-ENCODE_SLICE_CHARS = (4_096, 262_144)
-"""Minimum and maximum characters of a slice; in between, slices are sized to take about `ENCODE_SLICE_S`."""
-
 UNSLICED_PASSAGES = 8
 """A batch with at most this many passages is encoded in one step."""
 
@@ -62,6 +58,7 @@ log = structlog.get_logger()
 AfterCommit = Callable[[Sequence[Change], Batch, CommitResult, float], None]
 """Called after each commit with the duration of encoding and committing, in milliseconds."""
 MakeBatch = Callable[[Sequence[Change]], Batch]
+WriteBatch = Callable[[Batch], CommitResult]
 
 
 class Committer:
@@ -73,21 +70,24 @@ class Committer:
         encoder: Encoder,
         extractor: PassageExtractor,
         make_batch: MakeBatch,
+        write_batch: WriteBatch,
         after_commit: AfterCommit,
         limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
         asked_recently: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`asked_recently` returns whether queries are running."""
+        """`write_batch` commits a completed batch to `store`. `asked_recently` returns whether queries are running."""
         self._store = store
         self._encoder = encoder
         self._extractor = extractor
         self._make_batch = make_batch
+        self._write_batch = write_batch
         self._after_commit = after_commit
         self._asked_recently = asked_recently
         self.queue = CommitQueue(limits)
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._max_passages = BATCH_MAX_PASSAGES
-        self._slice_chars = ENCODE_SLICE_CHARS[0]
+        self._switching = asyncio.Lock()
+        """Held while a batch is completed and committed, which one encoder must do."""
         self._interrupted = False
         """Whether fresh changes were committed while the present batch was being encoded."""
         self.busy_since: float | None = None
@@ -100,6 +100,22 @@ class Committer:
         self._trouble_log = TroubleLog(encoder.identity)
         self.trouble: CommitTrouble | None = None
         """Why the last commit was refused, until one succeeds."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the next commit."""
+        return self._encoder
+
+    def use(self, encoder: Encoder) -> None:
+        """Completes batches with another encoder from now on. Called within `paused`."""
+        self._encoder = encoder
+        self._trouble_log = TroubleLog(encoder.identity)
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Lets no batch be completed or committed inside the block."""
+        async with self._switching:
+            yield
 
     async def run(self) -> None:
         """Commits until cancelled. A write in progress in the thread `writer` is finished first."""
@@ -134,6 +150,8 @@ class Committer:
         errors = RepeatedErrors()
         began = time.monotonic()
         while True:
+            if ahead.made_by != self._encoder.identity:  # switched since the last attempt
+                ahead = self._encoded_elsewhere(changes)
             try:
                 if not fresh and sum(change.size for change in changes) > UNSLICED_PASSAGES:
                     await self._encode_ahead(changes, ahead)
@@ -167,7 +185,7 @@ class Committer:
 
     def _encoded_elsewhere(self, changes: Sequence[Change]) -> EncodedAhead:
         """Returns the vectors that came with records."""
-        ahead = EncodedAhead()
+        ahead = EncodedAhead(made_by=self._encoder.identity)
         for change in changes:
             if isinstance(change, DocumentChange) and change.record is not None:
                 brought = encoded_by_record(change.record, self._encoder.identity)
@@ -180,37 +198,36 @@ class Committer:
 
         The caller makes the batch again afterwards, because these commits may change its content.
         """
-        loop = asyncio.get_running_loop()
+        loop, encoder = asyncio.get_running_loop(), self._encoder
         rough, exact = await loop.run_in_executor(self.writer, missing_texts, self._store, self._make_batch(changes))
         # The load of the processors may have changed since the last batch: the old size could take a second now.
-        self._slice_chars = ENCODE_SLICE_CHARS[0]
+        size = SliceSize()
         left = [
             [text for text in rough if text not in ahead.rough],
             [text for text in exact if text not in ahead.exact],
         ]
         while left[0] or left[1]:
             kind = 0 if left[0] else 1
-            part = next(slices(left[kind], self._slice_chars))
+            part = next(slices(left[kind], size.chars))
             left[kind] = left[kind][len(part) :]
             if not left[0] and not left[1]:
                 return  # the last slice is encoded with the batch
             began = time.monotonic()
             with timed("encode"), self._step("encode"):
                 parts = (part, []) if kind == 0 else ([], part)
-                await loop.run_in_executor(self.writer, ahead.encode_slice, self._encoder, *parts)
-            self._adapt_slice(time.monotonic() - began, full=bool(left[kind]))
+                await loop.run_in_executor(self.writer, ahead.encode_slice, encoder, *parts)
+            size.adapt(time.monotonic() - began, full=bool(left[kind]))
             if interrupting := self.queue.next_fresh_batch(BATCH_MAX_PASSAGES, changes):
                 self._interrupted = True
                 await self._commit(interrupting, fresh=True)
 
-    def _adapt_slice(self, took_s: float, full: bool) -> None:
-        """Adapts the size of slices. Not `full`: the last texts did not fill the slice, so its time allows no increase."""
-        factor = ENCODE_SLICE_S / max(took_s, 1e-3)
-        least, most = ENCODE_SLICE_CHARS
-        if factor < 1 or full:
-            self._slice_chars = min(max(int(self._slice_chars * min(factor, 2.0)), least), most)
-
     async def _complete_and_commit(self, changes: list[Change], ahead: EncodedAhead) -> tuple[Batch, CommitResult]:
+        async with self._switching:
+            if ahead.made_by != self._encoder.identity:
+                ahead = self._encoded_elsewhere(changes)
+            return await self._commit_with(changes, ahead)
+
+    async def _commit_with(self, changes: list[Change], ahead: EncodedAhead) -> tuple[Batch, CommitResult]:
         loop = asyncio.get_running_loop()
         batch = self._make_batch(changes)
         # Passages may lack an extraction because the extractor failed, or because their extraction was purged.
@@ -219,7 +236,7 @@ class Committer:
         with timed("encode"), self._step("encode"):
             batch = await loop.run_in_executor(self.writer, with_vectors, self._store, self._encoder, batch, ahead)
         with timed("commit"), self._step("commit"):
-            committed = await _finish_even_if_cancelled(loop.run_in_executor(self.writer, self._store.commit, batch))
+            committed = await _finish_even_if_cancelled(loop.run_in_executor(self.writer, self._write_batch, batch))
         return batch, committed
 
     @contextmanager

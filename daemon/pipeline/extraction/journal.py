@@ -58,6 +58,10 @@ class ExtractionJournal:
             self._take(entry)
         self._rewrite()
 
+    def passages(self) -> set[str]:
+        """Returns the passages with an answer."""
+        return {*self.extractions, *self._entities}
+
     def entities(self, passage: str) -> NamedEntities | None:
         return self._entities.get(passage)
 
@@ -79,7 +83,7 @@ class ExtractionJournal:
 
     def drop(self, unwanted: Callable[[str], bool]) -> None:
         """Removes the answers about passages that are `unwanted`."""
-        self.committed([passage for passage in {*self.extractions, *self._entities} if unwanted(passage)])
+        self.committed([passage for passage in self.passages() if unwanted(passage)])
 
     def close(self) -> None:
         if self._out is None:

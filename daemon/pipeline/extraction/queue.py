@@ -11,6 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import structlog
 
+from daemon.contract.status import ExtractionEstimate
+from daemon.costs.daily_budget import DailyBudget
+from daemon.costs.estimate import SAMPLE_PASSAGES, ExtractedSample
 from daemon.observe.metrics import WAITING, timed
 from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
@@ -34,10 +37,15 @@ COMMIT_GATHER_S = 0.2
 MAX_UNCOMMITTED_PASSAGES = 8 * COMMIT_BATCH_PASSAGES
 """Maximum extracted but uncommitted passages. Beyond it, extraction waits."""
 
+ESTIMATES_AT = (SAMPLE_PASSAGES, 10 * SAMPLE_PASSAGES)
+"""Numbers of passages, extracted since the start, after which the cost of the waiting ones is logged."""
+
 log = structlog.get_logger()
 
 ReadPassage = Callable[[PassageText], Awaitable[Extraction]]
 CommitExtractions = Callable[[Mapping[str, Extraction]], Awaitable[None]]
+EstimateCost = Callable[[int, ExtractedSample], ExtractionEstimate | None]
+"""Called with a number of passages, and passages that were extracted."""
 
 
 class ExtractionQueue:
@@ -58,9 +66,11 @@ class ExtractionQueue:
         probe: Callable[[], Awaitable[None]] | None = None,
         bulk_only: bool = False,
         free: bool = False,
+        budget: DailyBudget | None = None,
+        estimate: EstimateCost = lambda _passages, _sample: None,
     ) -> None:
         """`name` is the extractor's. `at_once` is the number of concurrent extractions. `free` means that no model is called,
-        so the start also queues passages on which another extractor failed."""
+        so the start also queues passages on which another extractor failed. Extraction waits while `budget` is used up."""
         self.name = name
         self.bulk_only = bulk_only
         self._free = free
@@ -68,6 +78,10 @@ class ExtractionQueue:
         self._read = read
         self._journal = journal
         self.at_once = at_once
+        self._budget = budget
+        self._estimate = estimate
+        self._sample = ExtractedSample()
+        """The passages that were extracted since the start."""
         self._model = ModelOutage(probe, self.__len__)
         self._announced: set[str] = set()
         self._waiting: OrderedDict[str, int] = OrderedDict()
@@ -93,8 +107,11 @@ class ExtractionQueue:
         self._failed.load()
         if self._free:
             self.enqueue(self._store.passages_by_extraction(self._is_failure_of_another))
-        self._journal.drop(lambda id: not self._is_needed(id))
-        for id, extraction in self._journal.extractions.items():
+        # Answers about passages that the store does not know yet are those of `hippod --estimate`.
+        known = {id for id in self._journal.passages() if self._store.passage(id) is not None}
+        self._journal.drop(lambda id: id in known and not self._is_needed(id))
+        for id in known & self._journal.extractions.keys():
+            extraction = self._journal.extractions[id]
             self._waiting.pop(id, None)
             self._failed.discard(id)
             self._found[id] = extraction
@@ -188,6 +205,30 @@ class ExtractionQueue:
         """The outage for which extraction waits, None if there is none."""
         return self._model.current
 
+    @property
+    def waits_for(self) -> Outage | None:
+        """What all waiting passages wait for: the end of an outage, or the next day's budget. None if extraction runs."""
+        if self.outage is not None or not len(self) or (reason := self.waits_for_budget()) is None:
+            return self.outage
+        since = self._budget.paused_since if self._budget is not None else None
+        return Outage(reason, since or 0.0, reason)
+
+    def waits_for_budget(self) -> str | None:
+        """Returns what extraction waits for if the daily budget is used up, else None."""
+        return None if self._budget is None else self._budget.exhausted()
+
+    async def affordable(self) -> None:
+        """Returns when the daily budget allows another extraction."""
+        if self._budget is not None:
+            await self._budget.available()
+
+    def estimate(self) -> ExtractionEstimate | None:
+        """Returns what the waiting passages will cost; None if too few were extracted since the start, or none waits."""
+        waiting = len(self._waiting) + len(self._active)
+        if not waiting or self._sample.passages < SAMPLE_PASSAGES:
+            return None
+        return self._estimate(waiting, self._sample)
+
     def note_call(self, outcome: str, good: bool) -> None:
         """Records the outcome of a call to the model."""
         self._model.note_call(outcome, good)
@@ -195,6 +236,10 @@ class ExtractionQueue:
     def unfinished(self) -> list[str]:
         """Returns the passages that are not extracted, or whose extraction is not committed."""
         return [*self._active, *self._waiting, *self._found]
+
+    def journalled(self) -> list[Extraction]:
+        """Returns the extractions that are not committed."""
+        return list(self._journal.extractions.values())
 
     def failures(self) -> dict[str, PassageFailure]:
         """Returns the failures of passages that documents need extracted."""
@@ -216,6 +261,7 @@ class ExtractionQueue:
     async def _read_on(self) -> None:
         while True:
             await self._model.up.wait()
+            await self.affordable()
             if self.bulk_only or not self._waiting or len(self._found) >= MAX_UNCOMMITTED_PASSAGES:
                 await self._change()
                 continue
@@ -234,8 +280,10 @@ class ExtractionQueue:
 
     async def _read_one(self, passage: PassageText, attempts: int) -> None:
         try:
-            with timed("extract"):
-                found = await self._read(passage)
+            if (found := self._journal.extractions.get(passage.id)) is None:
+                with timed("extract"):
+                    found = await self._read(passage)
+                self._add_to_sample(found)
             self.add_found(found)
             self._read_again.discard(passage.id)
             return
@@ -257,6 +305,43 @@ class ExtractionQueue:
             log.error("extraction_failed", passage=passage.id, exc_info=True)
             reason = f"internal error: {type(error).__name__}; see the log"
         self._fail(passage.id, attempts + 1, reason)
+
+    def _add_to_sample(self, extraction: Extraction) -> None:
+        """Counts an extraction for estimates, and logs an estimate when there are enough, and at ten times as many."""
+        self._sample.add(extraction)
+        if self._sample.passages in ESTIMATES_AT and (estimate := self.estimate()) is not None:
+            log.info(
+                "extraction_estimated",
+                extracted=self._sample.passages,
+                passages=estimate.passages,
+                calls=estimate.calls,
+                prompt_tokens=estimate.tokens.prompt,
+                completion_tokens=estimate.tokens.completion,
+                money=estimate.money,
+                left_s=estimate.left_s,
+            )
+
+    async def extract_sample(self, ids: Sequence[str]) -> ExtractedSample:
+        """Extracts passages for an estimate, without committing the extractions. They are kept in the journal, and used when
+        the passages are extracted or at the next start. Raises ModelError if no passage can be extracted."""
+        sample, failures = ExtractedSample(), list[ModelError]()
+
+        async def extract(id: str) -> None:
+            passage = self._store.passage(id)
+            if passage is None:
+                return
+            try:
+                found = self._journal.extractions.get(id) or await self._read(passage)
+            except ModelError as error:
+                failures.append(error)
+                return
+            self._journal.found(found)
+            sample.add(found)
+
+        await asyncio.gather(*(extract(id) for id in ids))
+        if failures and not sample.passages:
+            raise failures[0]
+        return sample
 
     def add_found(self, extraction: Extraction) -> None:
         """Adds a passage's extraction, to be committed."""

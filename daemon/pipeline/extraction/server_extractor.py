@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
+from daemon.costs.daily_budget import DailyBudget
 from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
 from memory.llm.errors import ModelDown, ModelError
 from memory.openie.llm.extractor import NamedEntities
@@ -15,11 +16,16 @@ log = structlog.get_logger()
 
 
 class ServerExtractor:
-    """A `PassageExtractor` that waits during outages of the server. A passage that the model cannot handle is returned as
-    failed; the others are not affected. Use on the event loop only."""
+    """A `PassageExtractor` that waits during outages of the server, and while the daily budget is used up.
 
-    def __init__(self, name: str, reader: PassageReader, probe: Callable[[], Awaitable[None]]) -> None:
+    A passage that the model cannot handle is returned as failed; the others are not affected. Use on the event loop only.
+    """
+
+    def __init__(
+        self, name: str, reader: PassageReader, probe: Callable[[], Awaitable[None]], budget: DailyBudget
+    ) -> None:
         self.name = name
+        self._budget = budget
         self._reader = reader
         self._reading = 0
         self._model = ModelOutage(probe, lambda: self._reading)
@@ -54,6 +60,7 @@ class ServerExtractor:
         read_again = False
         while True:
             await self._model.up.wait()
+            await self._budget.available()
             try:
                 # The entities of the first call are kept while the second call is retried.
                 return await self._reader.read(passage, self._entities.get, self._entities.__setitem__)

@@ -58,6 +58,7 @@ class Intake:
         inbox_places: Iterable[InboxPlace] = (),
         acknowledgements: Iterable[Acknowledgement] = (),
         urgency: Urgency = Urgency.FRESH,
+        recognise: bool = False,
     ) -> Work:
         """Adds work for `key`, and replaces waiting work for it."""
         if not self._waiting and not self._active:
@@ -65,7 +66,7 @@ class Intake:
         self._seq += 1
         earlier = self._waiting.pop(key, None)
         work = Work(key, task, earlier.seq if earlier else self._seq, source, attempts)
-        work.urgency = urgency
+        work.urgency, work.recognise = urgency, recognise
         work.inbox_places, work.acknowledgements = list(inbox_places), list(acknowledgements)
         if earlier is not None:
             self._lanes.remove(earlier)
@@ -112,6 +113,18 @@ class Intake:
         self._pause.clear()
         self._room.set()
         self._notify()
+
+    def put_ocr(self, work: Work) -> None:
+        """Adds OCR work for the document of `work`, which is active. Its inbox places stay open until that is done."""
+        if self.is_superseded(work):
+            return
+        places, work.inbox_places = work.inbox_places, []
+        self.put(work.key, work.task, work.source, work.attempts, places, urgency=Urgency.BULK, recognise=True)
+
+    def take_ocr(self) -> Work | None:
+        """Takes and returns the next OCR work. None while other work waits, or while the intake is paused."""
+        work = None if self.paused is not None else self._lanes.next_ocr(self._free)
+        return None if work is None else self.take(work)
 
     async def until_paused(self) -> None:
         await self._pause.wait()

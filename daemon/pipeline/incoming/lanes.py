@@ -1,4 +1,4 @@
-"""The order of waiting work: fresh before bulk, alternating between sources.
+"""The order of waiting work: fresh before bulk before OCR, alternating between sources.
 
 At most `FRESH_PER_SOURCE` pieces of a source wait in the fresh lane. One more indicates a burst (a checkout, a request of many
 documents), and one piece is moved to the bulk lane: the oldest of the directory or request with the most waiting pieces in
@@ -30,6 +30,10 @@ class Lane:
 
     def __init__(self) -> None:
         self._turns: OrderedDict[Turn, OrderedDict[str, Work]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        """Whether work waits."""
+        return bool(self._turns)
 
     def put(self, turn: Turn, work: Work) -> OrderedDict[str, Work]:
         """Appends work to its turn; returns all work of that turn."""
@@ -65,6 +69,7 @@ class _Place:
     urgency: Urgency
     turn: Turn
     group: Group
+    recognise: bool
 
     @property
     def came_fresh(self) -> bool:
@@ -76,6 +81,7 @@ class Lanes:
 
     def __init__(self) -> None:
         self._lanes = {urgency: Lane() for urgency in Urgency}
+        self._ocr = Lane()
         self._places: dict[str, _Place] = {}
         self._groups: Counter[Group] = Counter()
         """Waiting pieces of each group that arrived as fresh."""
@@ -88,7 +94,7 @@ class Lanes:
 
     def remove(self, work: Work) -> None:
         place = self._places.pop(work.key)
-        self._lanes[place.urgency].discard(place.turn, work.key)
+        (self._ocr if place.recognise else self._lanes[place.urgency]).discard(place.turn, work.key)
         if place.came_fresh:
             self._groups[place.group] -= 1
             if not self._groups[place.group]:
@@ -107,16 +113,20 @@ class Lanes:
                 return work
         return None
 
+    def next_ocr(self, free: Callable[[str], bool]) -> Work | None:
+        """Returns the next OCR work whose key is free; it stays until `remove`. None while other work waits."""
+        return None if any(self._lanes.values()) else self._ocr.next(free)
+
     def _demote(self, work: Work) -> None:
         self.remove(work)
         work.urgency = Urgency.BULK
         self._place(work, (work.source, True))
 
     def _place(self, work: Work, turn: Turn) -> OrderedDict[str, Work]:
-        place = self._places[work.key] = _Place(work.urgency, turn, group_of(work))
+        place = self._places[work.key] = _Place(work.urgency, turn, group_of(work), work.recognise)
         if place.came_fresh:
             self._groups[place.group] += 1
-        return self._lanes[work.urgency].put(turn, work)
+        return (self._ocr if work.recognise else self._lanes[work.urgency]).put(turn, work)
 
 
 def group_of(work: Work) -> Group:

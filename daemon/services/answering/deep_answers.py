@@ -124,7 +124,7 @@ class DeepAnswers:
             return await ask_deep(
                 request.question,
                 question.pinned.snapshot,
-                self._queries.encoder,
+                self._queries.encoder_of(question.pinned.snapshot).encoder,
                 self._client,
                 settings,
                 question.earlier,

@@ -222,7 +222,12 @@ class DocumentService:
         return len(uris if holds is None else {uri for uri in uris if self._in_sight(uri, holds)})
 
     def retry_failed(self, wanted: Callable[[Document], bool]) -> int:
-        """Retries the failed documents that are `wanted`; returns how many. Call it on the event loop.
+        """Retries the failed documents that are `wanted`; returns how many. Call it on the event loop."""
+        return self.read_again(lambda document: document.state is State.FAILED and wanted(document))
+
+    def read_again(self, wanted: Callable[[Document], bool]) -> int:
+        """Has the documents that are `wanted` read again, if their content is available; returns how many. Call it on the
+        event loop.
 
         Skips a document for which new work exists, since that is a retry already or replaces the document.
         """
@@ -230,7 +235,7 @@ class DocumentService:
         requeued = 0
         for document in self._store.documents():
             key = container_uri(document.uri)
-            if document.state is not State.FAILED or key in seen or not wanted(document):
+            if key in seen or not wanted(document):
                 continue
             if document.uri.startswith("file:"):
                 seen.add(key)

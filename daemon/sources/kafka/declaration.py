@@ -155,7 +155,7 @@ def _refused_options(sections: Sequence[KafkaSection]) -> list[str]:
 
     found = []
     for number, section in enumerate(sections):
-        for option, reason in option_problems(section.settings):
+        for option, reason in option_problems(section.settings, sends=section.dead_letter is not None):
             value = f" = {value_text(option, section.options[option])}" if option in section.options else ""
             found.append(f"kafka[{number}].options.{option}{value}: {reason}")
     return found

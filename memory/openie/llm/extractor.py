@@ -1,5 +1,5 @@
-"""OpenIE by a language model, in two calls a passage (HippoRAG, section 2.2; the prompts of both papers stand in
-HippoRAG 1's appendix)."""
+"""OpenIE by a language model, in two calls per passage (HippoRAG, section 2.2; the prompts of both papers are in HippoRAG 1's
+appendix)."""
 
 import time
 from collections.abc import Callable
@@ -19,17 +19,20 @@ from store.types import Extraction, PassageText, Triple
 MAX_PASSAGE_ENTITIES = 200
 MAX_PASSAGE_TRIPLES = 400
 MAX_PART_CHARS = 400
-"""Limits of an answer: beyond them a model repeats itself. What is beyond is dropped and counted."""
+"""Limits of an answer, beyond which a model repeats itself. The rest is dropped and counted."""
 PIECE_CHARS = 12_000
-"""A longer passage is read in pieces: models overlook the middle of long texts, and their answers are cut off."""
+"""A longer passage is read in pieces, because models overlook the middle of long texts and their answers are cut off."""
 MIN_PIECE_CHARS = 200
 MAX_HALVINGS = 4
+ENDLESS_RATIO = 6
+"""An answer that was cut off and whose triples are this many times as long as the passage is endless. Half of the passage would
+get an endless answer too, so it is not tried."""
 ANSWER_CUT_OFF = "the model's answer was cut off"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedEntities:
-    """The first call's result and cost. It is saved by itself, so that it is not paid again if the second call fails."""
+    """Result and cost of the first call. It is saved separately, so that it is not paid again if the second call fails."""
 
     names: tuple[str, ...]
     prompt_tokens: int = 0
@@ -52,7 +55,7 @@ class _CallCost:
         self.completion += reply.completion_tokens
 
     def add_failed(self, error: ModelError) -> None:
-        """Adds the tokens of a failed call: useless answers cost too."""
+        """Adds the tokens of a failed call, because useless answers cost too."""
         self.prompt += error.prompt_tokens
         self.completion += error.completion_tokens
 
@@ -62,14 +65,13 @@ class _CallCost:
 
 
 def extractor_name(model: str) -> str:
-    """The name that extractions are stored under: model and fingerprint of the prompts. It is the same for every backend
-    that runs the model.
-    """
+    """Returns the extractor's name in the store: model and fingerprint of the prompts. It is the same for every backend that
+    runs the model."""
     return f"llm/{model}/{fingerprint()}"
 
 
 class LLMExtractor:
-    """Reads one passage per call; many calls may run at once, as the limiter allows."""
+    """Reads one passage per call. The limiter decides how many calls run concurrently."""
 
     def __init__(
         self, client: ModelClient, limiter: Limiter, count_dropped: CountDropped = lambda _why, _count: None
@@ -85,9 +87,9 @@ class LLMExtractor:
         load: LoadEntities = lambda _passage: None,
         save: SaveEntities = lambda _passage, _entities: None,
     ) -> Extraction:
-        """The extraction of one passage. `load` and `save` keep the result of the first call.
+        """Returns the extraction of one passage. `load` and `save` keep the result of the first call.
 
-        Raises ModelDown if the server is at fault, ModelRefused or BadAnswer if this passage is.
+        Raises ModelDown if the server fails, ModelRefused or BadAnswer if this passage cannot be read.
         """
         first = load(passage.id)
         if first is None:
@@ -100,7 +102,7 @@ class LLMExtractor:
         cost = _CallCost(first.prompt_tokens, first.completion_tokens)
         triples = await self._triples(passage, first.names, cost, 0)
         return build_extraction(
-            passage.id,
+            passage,
             self.name,
             first.names,
             triples,
@@ -145,6 +147,8 @@ class LLMExtractor:
         cost.add(reply)
         if not reply.cut:
             return triples
+        if is_endless(triples, passage):
+            return triples[:-1]
         try:
             halves = halve_passage(passage, ModelRefused(ANSWER_CUT_OFF, too_long=True), depth)
         except ModelRefused:
@@ -153,13 +157,13 @@ class LLMExtractor:
 
 
 def names_within(passage: PassageText, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names that occur in this piece of the passage as the model was shown it; all names if none does."""
+    """Returns the names that occur in this piece of the passage, as the model saw it; all names if none occurs."""
     shown = shown_text(passage.full)
     return tuple(name for name in names if shown_text(name) in shown) or names
 
 
 def parse_entities(value: Any) -> list[str]:
-    """The names in a model's answer. Items that are not text are left out."""
+    """Returns the names in a model's answer, without items that are not text."""
     names = get_field(value, "named_entities", "entities")
     if not isinstance(names, list):
         raise BadAnswer("wrong schema", '"named_entities" is not a list')
@@ -167,7 +171,7 @@ def parse_entities(value: Any) -> list[str]:
 
 
 def parse_triples(value: Any) -> list[Any]:
-    """The triples in a model's answer, unchecked. Objects with subject, predicate and object become lists."""
+    """Returns the triples in a model's answer, unchecked. Objects with subject, predicate and object become lists."""
     triples = get_field(value, "triples")
     if not isinstance(triples, list):
         raise BadAnswer("wrong schema", '"triples" is not a list')
@@ -180,8 +184,21 @@ def _parts(triple: Any) -> Any:
     return triple
 
 
+def is_endless(triples: list[Any], passage: PassageText) -> bool:
+    """Whether an answer that was cut off contains far more than the passage can say."""
+    chars = sum(len(part) for triple in triples if isinstance(triple, list) for part in triple if isinstance(part, str))
+    return chars > ENDLESS_RATIO * len(passage.full)
+
+
+def is_grounded(triple: Triple, text: str) -> bool:
+    """Whether subject or object occurs in a text. `text` is normalised like phrases, with a space at each end."""
+    # In scripts without spaces, and in inflected words of others, a phrase is a part of a word.
+    ends = triple[0], triple[2]
+    return any(f" {end} " in text or (not end.isascii() and end in text) for end in ends)
+
+
 def build_extraction(
-    passage: str,
+    passage: PassageText,
     name: str,
     names: tuple[str, ...],
     triples: list[Any],
@@ -190,7 +207,8 @@ def build_extraction(
     completion_tokens: int,
     took_ms: float,
 ) -> Extraction:
-    """An extraction of normalised phrases; malformed triples are dropped and counted."""
+    """Returns an extraction with normalised phrases. Malformed triples are dropped and counted."""
+    text = f" {normalise_phrase(passage.full)} "
     accepted: dict[Triple, None] = {}
     dropped: dict[str, int] = {}
     for raw in triples:
@@ -201,7 +219,11 @@ def build_extraction(
             reason = "long"
         elif (triple := normalise_triple(raw)) is None:
             reason = "empty"
-        elif triple not in accepted and len(accepted) >= MAX_PASSAGE_TRIPLES:
+        elif triple in accepted:
+            reason = "repeated"
+        elif not is_grounded(triple, text):
+            reason = "ungrounded"
+        elif len(accepted) >= MAX_PASSAGE_TRIPLES:
             reason = "excess"
         else:
             accepted[triple] = None
@@ -210,11 +232,11 @@ def build_extraction(
     for reason, count in dropped.items():
         count_dropped(reason, count)
     entities = dict.fromkeys(phrase for phrase in map(normalise_phrase, names) if phrase)
-    return Extraction(passage, name, tuple(entities), tuple(accepted), prompt_tokens, completion_tokens, took_ms)
+    return Extraction(passage.id, name, tuple(entities), tuple(accepted), prompt_tokens, completion_tokens, took_ms)
 
 
 def split_passage(passage: PassageText) -> list[PassageText]:
-    """The pieces of a passage that is too long to read at once, else an empty list."""
+    """Returns the pieces of a passage that is too long for one call, otherwise an empty list."""
     if len(passage.text) <= PIECE_CHARS:
         return []
     out, rest = [], passage.text
@@ -226,7 +248,8 @@ def split_passage(passage: PassageText) -> list[PassageText]:
 
 
 def halve_passage(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
-    """The two halves of a passage that was too long for the model. Raises `error` if it was not, or cannot be divided."""
+    """Returns the two halves of a passage that was too long for the model. Raises `error` if it was not, or cannot be
+    divided."""
     length = len(passage.text)
     if not error.too_long or depth >= MAX_HALVINGS or length < 2 * MIN_PIECE_CHARS:
         raise error
@@ -235,7 +258,7 @@ def halve_passage(passage: PassageText, error: ModelRefused, depth: int) -> list
 
 
 def _boundary(text: str, low: int, high: int, near: int | None = None) -> int:
-    """Where to cut: after the last line, sentence or word that ends between `low` and `near` (`high` by default)."""
+    """Returns where to cut: after the last line, sentence or word that ends between `low` and `near` (default: `high`)."""
     end = near or high
     for mark in ("\n\n", "\n", ". ", "。", " "):
         at = text.rfind(mark, low, end)

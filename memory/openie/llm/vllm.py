@@ -1,7 +1,6 @@
-"""OpenIE by vLLM's offline batch inference in this process: for the first load of a large drive, on a machine with a GPU.
+"""OpenIE by vLLM's offline batch inference in this process, for the first load of a large drive on a machine with a GPU.
 
-The same prompts, schemas, pieces and reading of answers as `memory.openie.llm.extractor`, in two passes over a batch
-of passages.
+Uses the prompts, schemas, pieces and answer parsing of `memory.openie.llm.extractor`, in two passes over a batch of passages.
 """
 
 import time
@@ -12,6 +11,7 @@ from typing import Any
 from memory.llm.client import DEFAULT_MAX_TOKENS, ChatMessage
 from memory.llm.errors import BadAnswer, ModelRefused
 from memory.llm.json_answers import parse
+from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES
 from memory.openie.llm.extractor import (
@@ -20,6 +20,7 @@ from memory.openie.llm.extractor import (
     build_extraction,
     extractor_name,
     halve_passage,
+    is_endless,
     names_within,
     parse_entities,
     parse_triples,
@@ -32,7 +33,7 @@ from store.types import Extraction, PassageText
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A passage, or a piece of one. `place`: its passage's in the batch, then its own among the passage's pieces."""
+    """A passage or a piece of one. `place`: index of the passage in the batch, then of the piece in the passage."""
 
     place: tuple[int, ...]
     text: PassageText
@@ -45,10 +46,10 @@ class _Part:
 
 
 class VLLMExtractor:
-    """Holds the model on the card for as long as it lives. One thread at a time."""
+    """Keeps the model on the GPU while it exists. Used by one thread at a time."""
 
     def __init__(self, model: str, temperature: float, count_dropped: CountDropped = lambda _why, _count: None) -> None:
-        """Loads the model: minutes. Raises ImportError where vLLM is not installed, and whatever vLLM raises."""
+        """Loads the model, which takes minutes. Raises ImportError if vLLM is not installed, and any error of vLLM."""
         from vllm import LLM
 
         self.name = extractor_name(model)
@@ -57,9 +58,10 @@ class VLLMExtractor:
         self._llm = LLM(model=model, enable_prefix_caching=True)
 
     def extract(self, passages: Sequence[PassageText], unread: ReportUnread | None = None) -> list[Extraction]:
-        """One extraction a passage, in order, but for those that `unread` is told of: all answers to them were of no use.
+        """Returns one extraction per passage, in order, except for passages reported to `unread` because all answers were
+        useless.
 
-        Without `unread` such a passage comes back without triples, since it would else be asked for again without end.
+        Without `unread`, such a passage gets no triples, because it would otherwise be requested forever.
         """
         began = time.perf_counter()
         batch = _Batch(len(passages))
@@ -86,7 +88,7 @@ class VLLMExtractor:
                 continue
             said = triples[at] if at not in batch.failed else []
             spent = batch.prompt[at], batch.completion[at]
-            out.append(build_extraction(passage.id, self.name, names[at], said, self._count_dropped, *spent, took_ms))
+            out.append(build_extraction(passage, self.name, names[at], said, self._count_dropped, *spent, took_ms))
         return out
 
     def _read(
@@ -97,19 +99,21 @@ class VLLMExtractor:
         read: Callable[[Any], list[Any]],
         batch: "_Batch",
     ) -> list[list[Any]]:
-        """What the model says of each passage's parts, in the order of the text; asked again where that may help."""
+        """Returns the model's items for each passage, in the order of its parts. Useless answers are requested again."""
         said: dict[tuple[int, ...], list[Any]] = {}
         while parts:
             again: list[_Part] = []
             for part, answer in zip(parts, self._chat([asked(part) for part in parts], shape), strict=True):
                 batch.spend(part.passage, answer)
                 value, useless = _value(answer.text, read)
-                # A list of names that was cut off is long enough; triples would be missing.
-                divided = _divided(part) if answer.cut and (useless or shape is TRIPLES_SCHEMA) else []
+                # A truncated list of names is long enough; a truncated list of triples lacks some.
+                endless = ends_in_repetition(answer.text) if useless else is_endless(value, part.text)
+                again_halved = answer.cut and not endless and (useless or shape is TRIPLES_SCHEMA)
+                divided = _divided(part) if again_halved else []
                 if divided:
                     again += divided
                 elif useless is None:
-                    # The last one may be half of what it was to be.
+                    # The last item may be incomplete.
                     said[part.place] = value[:-1] if answer.cut else value
                 elif part.tries < BAD_ANSWER_RETRIES and not answer.cut:
                     again.append(replace(part, tries=part.tries + 1))
@@ -130,7 +134,7 @@ class VLLMExtractor:
 
 
 class _Batch:
-    """What a batch's passages took, by their place in it, and why some cannot be read."""
+    """Tokens spent on each passage of a batch, and why some passages cannot be read."""
 
     def __init__(self, passages: int) -> None:
         self.prompt = [0] * passages
@@ -143,7 +147,7 @@ class _Batch:
 
 
 class _Answer:
-    """What is used of vLLM's answer to one conversation. `cut`: it ran into its length limit."""
+    """The used parts of vLLM's answer to one conversation. `cut`: the answer reached its length limit."""
 
     def __init__(self, answer: Any) -> None:
         self.text: str = answer.outputs[0].text
@@ -153,7 +157,7 @@ class _Answer:
 
 
 def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str | None]:
-    """What an answer says, or why it is of no use."""
+    """Returns the items of an answer, and why it is useless, or None."""
     try:
         return read(parse(text).value), None
     except BadAnswer as error:
@@ -161,7 +165,7 @@ def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str 
 
 
 def _divided(part: _Part) -> list[_Part]:
-    """The part in two, nothing where it is too short for that or was divided often enough."""
+    """Returns the two halves of a part; nothing if it is too short or was divided too often."""
     try:
         halves = halve_passage(part.text, ModelRefused(ANSWER_CUT_OFF, too_long=True), part.depth)
     except ModelRefused:
@@ -170,7 +174,7 @@ def _divided(part: _Part) -> list[_Part]:
 
 
 def _guided(shape: JsonSchema) -> dict[str, Any]:
-    """Decoding held to the schema, as this version of vLLM names it."""
+    """Returns the sampling options that restrict decoding to the schema, as named by this version of vLLM."""
     from vllm import sampling_params
 
     if hasattr(sampling_params, "StructuredOutputsParams"):

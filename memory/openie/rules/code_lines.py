@@ -1,4 +1,4 @@
-"""Which lines of a passage are no prose: code, terminal sessions, signatures, synopses, tables of contents, navigation."""
+"""Recognises lines of a passage that are not prose: code, terminal sessions, signatures, synopses, contents, navigation."""
 
 import re
 
@@ -14,6 +14,8 @@ _SIGNATURE = re.compile(r"[\w.:~*&-]+ ?\([^()]*\)?[^a-z]{0,3}(?:¶|;|:|->.*|→.
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w-]*(?:[ =,|]|$)")
 _CODE_MARKS = frozenset("{}[]<>=|\\$`~^@#*_+&%│─┌└┐┘┤├┼")
 _ASSIGNED = re.compile(r"[\w.\[\]\"'<>-]+\s*(?:=|\+=|:=|==|->|=>|::)\s*\S")
+_NODE = re.compile(r"\w{1,20}[\[({]{1,2}[^\])}]*[\])}]{1,2}")
+"""Of a diagram's source: "A[Your phone]"."""
 _LEADERS = re.compile(r"(?:\. ?){4,}|[.…·_-]{5,}\s*\d*$")
 _FOOTER = re.compile(
     r"©|Copyright \W|Copyright \d|Last (?:updated|modified)|Created using|All rights reserved", re.IGNORECASE
@@ -25,9 +27,9 @@ _NAVIGATION = word_set(
 
 
 def is_code(line: str, continues: bool = False) -> bool:
-    """Whether a line, without the space around it, is no prose. `continues`: it may go on with the sentence of the line before.
+    """Returns whether a stripped line is not prose. `continues`: it may continue the sentence of the line before.
 
-    Linear in its length, of which the first 400 characters count.
+    Linear in the line's length, of which only the first 400 characters are read.
     """
     line = line[:400]
     if _FOOTER.match(line) or _PROMPT.match(line) or _LEADERS.search(line):
@@ -38,7 +40,7 @@ def is_code(line: str, continues: bool = False) -> bool:
         return True
     if line.endswith(("»", "|", "\\", "{", "};", ");", "¶")) and len(words) < 12:
         return True
-    if not ends and (_SIGNATURE.fullmatch(line) or _NUMBERED.match(line)):
+    if not ends and (_SIGNATURE.fullmatch(line) or _NUMBERED.match(line) or _NODE.fullmatch(line)):
         return True
     if continues and line[:1].islower():
         ends = True

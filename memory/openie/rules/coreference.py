@@ -1,4 +1,4 @@
-"""What a passage is about, and which mentions mean it: its title, pronouns, "the journal", a surname alone."""
+"""The topic of a passage, and the mentions that refer to it: its title, pronouns, "the journal", a surname alone."""
 
 from memory.openie.rules.grammar.chunk import Chunk
 from memory.openie.rules.grammar.pos_tagger import tagger
@@ -28,12 +28,12 @@ _NEUTRAL = frozenset({"it", "its"})
 _PERSONAL = frozenset({"he", "she", "him", "her", "his", "hers"})
 _REPLIES = ("re:", "fw:", "fwd:", "aw:", "wg:")
 _OPENING = 2_000
-"""Characters of a text that are searched for its heading."""
+"""Characters of a text in which its heading is searched."""
 _JOIN = " › "
 
 
 def _last_named(title: str, text: str) -> str:
-    """The last part of a title that means something outside its document; the first where none does."""
+    """Returns the last part of a title that means something outside its document; the first part if none does."""
     parts = [plain_title(part)[0] for part in title.split(_JOIN) if part.strip()]
     opening = f" {normalise_phrase(text[:_OPENING])} " if len(parts) > 1 else ""
     while len(parts) > 1 and not _is_name(parts[-1], opening):
@@ -45,10 +45,10 @@ def _last_named(title: str, text: str) -> str:
 
 
 def subject_of(title: str, text: str) -> tuple[str, str]:
-    """The part of a title that names its subject, without a bracketed qualifier, and that qualifier or "".
+    """Returns the part of a title that names its subject, without a bracketed qualifier, and that qualifier or "".
 
-    Headings follow a document's title after " › ". The last says most, unless it means nothing outside its document
-    ("The tour", "Results"): then the one before it.
+    Headings follow a document's title after " › ". The last heading is the most specific, unless it means nothing outside its
+    document ("The tour", "Results"); then the one before it counts.
     """
     last = _last_named(title, text)
     if last.endswith(")"):
@@ -59,7 +59,8 @@ def subject_of(title: str, text: str) -> tuple[str, str]:
 
 
 def _is_name(heading: str, opening: str) -> bool:
-    """Whether a heading names a thing: a word is capitalised that need not be, or the text speaks of it by that name."""
+    """Returns whether a heading is a name: a word has a capital that the position does not require, or the text uses the
+    name."""
     words = _words(heading)
     phrase = normalise_phrase(heading)
     if phrase in _GENERIC_HEADINGS or phrase in LISTS or not words:
@@ -80,7 +81,7 @@ def _words(title: str) -> list[str]:
 
 
 def names_topic(title: str, text: str) -> bool:
-    """Whether the title is the name of what the text is about, as in an encyclopaedia. A section's or a task's title is not."""
+    """Returns whether the title names the topic of the text, as in an encyclopaedia. A section's or a task's title does not."""
     name = subject_of(title, text)[0]
     words = _words(name)
     if not words or normalise_phrase(name) in _GENERIC_HEADINGS:
@@ -88,28 +89,28 @@ def names_topic(title: str, text: str) -> bool:
     if opens_with(text, name):
         return True
     first = words[0].lower()
-    task = tagger().lexicon.get(first, "")[:2] == "VB" if len(words) > 1 else _common(first)
+    task = tagger().lexicon.get(first, "")[:2] in ("VB", "WR", "WP") if len(words) > 1 else _common(first)
     if task or _JOIN in title:
         return False
     return _is_name(name, "") or all(word in _NAME_JOINTS or any(map(str.isupper, word)) for word in words)
 
 
 def _common(word: str) -> bool:
-    """Whether English has the word in lower case: then it does not stand for a name by itself."""
+    """Returns whether the English lexicon has the word in lower case, so that it is no name by itself."""
     return tagger().is_common(word)
 
 
 def opens_with(text: str, name: str) -> bool:
-    """Whether the text's first words are the name, an article aside."""
+    """Returns whether the text begins with the name, ignoring an article."""
     opening, phrase = normalise_phrase(text[: len(name) + 40]), normalise_phrase(name)
     for article in ("the ", "a ", "an "):
         opening = opening.removeprefix(article)
-    # Scripts without capitals mostly have no space either.
+    # Scripts without capitals mostly have no spaces either.
     return opening.startswith(f"{phrase} ") or (opening.startswith(phrase) and phrase.upper() == phrase != "")
 
 
 class Coreference:
-    """The subject of one passage, and the names met so far. Made afresh for each passage: nothing carries over."""
+    """The subject of one passage, and the names found so far. One object per passage: nothing is shared between passages."""
 
     def __init__(self, title: str, text: str, strict: bool = False) -> None:
         self.strict = strict
@@ -125,9 +126,9 @@ class Coreference:
         document, kind = plain_title(title.split(_JOIN)[0])
         self.document_title = normalise_phrase(document) if _JOIN in title else ""
         self.kind = (normalise_phrase(document), normalise_phrase(kind))
-        """What the document's title says that the document is about, or "" for either."""
+        """The document's name and its kind as its title states them; "" if unknown."""
         words = [token.lower() for token in tokenize(self.name)]
-        # The heading "Search" is not meant by every "search".
+        # A heading "Search" is not meant by every word "search".
         self.title_words = words if len(words) > 1 or not strict else []
         parts = self.title.split()
         self._title_word_set = frozenset(parts)
@@ -136,7 +137,7 @@ class Coreference:
         self.kinds: set[str] = {word for word in parts if len(word) > 3 and not word.isdigit()}
         self.kinds.update(normalise_phrase(self.qualifier).split())
         self._names: dict[str, str] = {}
-        # "Solomon" is not the Song of Solomon, nor "Texas" the Austin in it: only names in one piece are shortened.
+        # "Solomon" is not the Song of Solomon, and "Texas" not the Austin in it: only names in one piece are shortened.
         self._plain = (
             not strict
             and 2 <= len(self.title_words) <= 3
@@ -151,13 +152,14 @@ class Coreference:
         self.past_first_sentence = False
 
     def _shortens(self, words: list[str]) -> bool:
-        """Whether the name is the title's surname, or its first name where that is no common word."""
+        """Returns whether the name is the title's surname, or its first name if the surname is no common word."""
         if len(words) >= len(self._title_word_set) or not self._title_word_set.issuperset(words):
             return False
         return words[-1] == self._last or (words == [self._first] and not _common(self._last))
 
     def _lengthens(self, words: list[str]) -> bool:
-        """Whether the name is the title's in full: "Kevin Wayne Durant", or what opens the text of "Bob Frost"."""
+        """Returns whether the name is a longer form of the title: "Kevin Wayne Durant", or the opening of a text on "Bob
+        Frost"."""
         if len(words) <= len(self._title_word_set) or words[-1] != self._last:
             return False
         opening = not self.past_first_sentence and len(words) <= 5 and all(word.isalpha() for word in words)
@@ -167,10 +169,10 @@ class Coreference:
         return all(word[:1].isupper() for word in tokenize(self.name))
 
     def resolve_pronoun(self, pronoun: str = "it") -> str:
-        """What a pronoun means: the title once it has been a subject here, the last subject otherwise.
+        """Returns the referent of a pronoun: the title once it has been a subject here, otherwise the last subject.
 
-        "she" is nobody's meter or mountain: unless the title can be a person's name, it is the last named subject. Where the
-        title names no topic, a pronoun is mostly neither: "".
+        "she" means no meter or mountain: unless the title can be a person's name, it is the last named subject. If the title
+        names no topic, a pronoun mostly means neither: "".
         """
         if self.strict:
             return self.last_named_subject if pronoun in _PERSONAL else ""
@@ -181,11 +183,11 @@ class Coreference:
         return self.title if self.title_was_subject or not self.last_subject else self.last_subject
 
     def begin_paragraph(self) -> None:
-        """A paragraph goes on about the title, not about whatever the one before came to in the end."""
+        """Starts a paragraph, which is about the title again, not about the last subject of the paragraph before."""
         self.last_subject = self.title
 
     def note_subject(self, subject: str, name: bool) -> None:
-        """Note the subject of a sentence, and whether it is a name."""
+        """Records the subject of a sentence. `name`: whether it is a name."""
         self.last_subject = subject
         if subject == self.title:
             self.title_was_subject = True
@@ -193,7 +195,7 @@ class Coreference:
             self.last_named_subject = subject
 
     def resolve(self, chunk: Chunk) -> str:
-        """The phrase a mention stands for; "" when it stands for nothing that can be named."""
+        """Returns the phrase that a mention refers to; "" if it refers to nothing that can be named."""
         phrase = self._resolve(chunk)
         self.title_mentioned = self.title_mentioned or phrase == self.title
         return phrase
@@ -234,7 +236,7 @@ class Coreference:
         return phrase
 
     def note_name(self, phrase: str) -> None:
-        """Note a name of several words: its first or last stands for it from now on, unless that is a common word."""
+        """Records a name of several words. From now on, its first or last word refers to it, unless that is a common word."""
         words = phrase.split()
         # "Norway" is not the Bank of Norway.
         for word in (words[-1], words[0]) if 2 <= len(words) <= 4 and "of" not in words else ():
@@ -242,7 +244,7 @@ class Coreference:
                 self._names.setdefault(word, phrase)
 
     def note_kind(self, words: list[str]) -> None:
-        """The title is a `words`: "the `words`" means it from now on."""
+        """Records that the title is a `words`. From now on, "the `words`" refers to it."""
         if words:
             head = words[-1].lower()
             if head.isalpha():

@@ -1,4 +1,4 @@
-"""OpenIE without a model: triples by grammar in some languages; of others the title and what it mentions."""
+"""OpenIE without a model: triples of English sentences and of tables; in other languages the title and the names it mentions."""
 
 import time
 from collections.abc import Sequence
@@ -7,12 +7,10 @@ from unicodedata import normalize
 from memory.llm.json_answers import replace_surrogates
 from memory.openie.rules.coreference import Coreference, names_topic
 from memory.openie.rules.grammar.clause_parser import parse_sentences
-from memory.openie.rules.grammar.instructions import instructs
-from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import split_sentences
-from memory.openie.rules.languages.reader import LANGUAGES, paragraph_language, read_language
+from memory.openie.rules.languages.paragraph_language import is_english, paragraph_language
 from memory.openie.rules.line_classifier import line_blocks
-from memory.openie.rules.names_and_keywords import is_english, names_and_keywords, names_together
+from memory.openie.rules.names_and_keywords import read_names
 from memory.openie.rules.table_records import read_record
 from memory.openie.rules.technical_text import is_technical
 from memory.openie.rules.titles import is_contents
@@ -21,25 +19,26 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 7
+VERSION = 8
 MAX_CHARS = 40_000
-"""Of a passage, read from its beginning: many times what a splitter makes, so that nothing costs more than a moment."""
+"""Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
 MAX_TRIPLES = 400
 
 
 class RulesExtractor:
-    """Deterministic: an extraction depends on the passage's title and text alone. Holds no state; threads may share it."""
+    """Deterministic: an extraction depends on the passage's title and text alone. Stateless, so threads may share it."""
 
     name = f"rules/{VERSION}"
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        """One extraction a passage, in order; never raises for a passage's content. Linear in the length of the text."""
+        """Returns one extraction per passage, in order. Never raises for a passage's content. Linear in the length of the
+        text."""
         return [self._extract(passage) for passage in passages]
 
     def _extract(self, passage: PassageText) -> Extraction:
         started = time.perf_counter()
-        # The taggers of some languages are written in Rust and take no half of a surrogate pair; their dictionaries have
-        # letters with their marks in one, which PDF and macOS write apart.
+        # Taggers written in Rust refuse surrogates. The taggers' dictionaries have composed letters, while PDF and macOS write
+        # letters and accents separately.
         text = replace_surrogates(normalize("NFC", passage.text[:MAX_CHARS]))
         title = replace_surrogates(normalize("NFC", passage.title[:1000]))
         technical = is_technical(title, text)
@@ -63,20 +62,18 @@ class RulesExtractor:
 
 
 def _read_prose(text: str, language: str, found: TripleCollector) -> None:
-    """`language` is that of the passage, of which a paragraph may be in English."""
+    """Reads prose. `language` is that of the passage; a paragraph may be in English."""
     language = paragraph_language(text, language)
-    if language in LANGUAGES:
-        read_language(text, language, found)
-        return
-    read = split_sentences(text)
-    # A title may be in any language: "Ven mi corazón is a 1942 film" is English all the same.
-    title = set(found.coref.title_words)
-    if is_english([word for words in read for word in words if word.lower() not in title], tagger().lexicon):
-        parse_sentences(read, found)
-    else:
-        read = [words for words in read if not instructs(words, tagger().tag(words))]
-        for name in names_and_keywords(text, read, language):
-            found.add_name(normalise_phrase(name))
-        if language not in ("", "en") and not found.technical:
-            for name, other in names_together(read):
-                found.add_mention(normalise_phrase(name), normalise_phrase(other))
+    if language in ("", "en"):
+        sentences = split_sentences(text)
+        # A title may be in any language: "Ven mi corazón is a 1942 film" is English.
+        title = set(found.coref.title_words)
+        if is_english([word for words in sentences for word in words if word.lower() not in title]):
+            parse_sentences(sentences, found)
+            return
+    read = read_names(text, language)
+    for name in read.names:
+        found.add_name(normalise_phrase(name))
+    if not found.technical:
+        for name, other in read.pairs:
+            found.add_mention(normalise_phrase(name), normalise_phrase(other))

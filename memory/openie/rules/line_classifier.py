@@ -1,4 +1,4 @@
-"""What a passage's lines are: prose, headings, or records of named values."""
+"""Classifies the lines of a passage: prose, headings, or records of named values."""
 
 import re
 from collections.abc import Callable
@@ -12,19 +12,19 @@ _RULE = re.compile(r"[-=_*|:+ ]{3,}$")
 _MARKS = re.compile(r"\*\*|__|`(?!`)|~~|<[^<>\n]{1,200}>")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\n]{0,500}\)")
 _LABEL = re.compile(r"\s*(?:[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])|E[A-Z0-9]{3,10} (?=[A-Za-z]))")
-"""What a list of definitions has before its text: "EPERM    The file is closed"."""
+"""The label before the text of a definition: "EPERM    The file is closed"."""
 _SHORT = 60
-"""Characters; a line shorter than this that ends without punctuation was not broken by wrapping."""
+"""Maximum length of a short line. A short line without punctuation at its end was not broken by wrapping."""
 _LONG_LINE = 20_000
-"""Characters; what no person would call a line is prose, whatever marks are in it."""
+"""A longer line is prose, whatever marks it contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One piece of text that no sentence crosses: "prose", "heading" (`text`), "record", "row" or "table row" (`fields`).
+    """A piece of text that no sentence crosses: "prose", "heading" (`text`), "record", "row" or "table row" (`fields`).
 
-    A record is the "key: value" lines that stand under one another, a row those on one line, whose first field names its
-    subject. Fields are (name, value); a name is "" where the table gives none.
+    A record consists of consecutive "key: value" lines; a row of the fields of one line, the first of which names its subject.
+    Fields are (name, value); the name is "" if the table gives none.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Block:
 
 
 def line_blocks(text: str) -> list[Block]:
-    """The passage's blocks in order."""
+    """Returns the passage's blocks in order."""
     found: list[Block] = []
     prose: list[str] = []
     pairs: list[tuple[str, str]] = []
@@ -82,7 +82,7 @@ def line_blocks(text: str) -> list[Block]:
 
 
 def _take(line: str, prose: list[str], pairs: list[tuple[str, str]], flush: Callable[[], None]) -> None:
-    """Add a line to the record or the prose under way."""
+    """Adds a line to the current record or prose."""
     bullet = _BULLET.match(line)
     item = line[bullet.end() :] if bullet else line
     pair = _pair(item)
@@ -99,7 +99,7 @@ def _take(line: str, prose: list[str], pairs: list[tuple[str, str]], flush: Call
 
 
 def _plain(line: str) -> str:
-    """The line without Markdown's marks for emphasis, code, links and quotations, and without HTML tags."""
+    """Returns the line without Markdown's marks for emphasis, code, links and quotations, and without HTML tags."""
     line = line.lstrip("> ") if line.startswith(">") else line
     if len(line) > _LONG_LINE:
         return line
@@ -111,7 +111,7 @@ def _plain(line: str) -> str:
 
 
 def _row(line: str) -> tuple[tuple[str, str], ...]:
-    """The fields of "column: value; column: value"; none when the line is anything else."""
+    """Returns the fields of "column: value; column: value"; none for any other line."""
     if ": " not in line or "; " not in line:
         return ()
     parts = line.split("; ")
@@ -123,7 +123,7 @@ def _row(line: str) -> tuple[tuple[str, str], ...]:
 
 
 def _pair(line: str) -> tuple[str, str] | None:
-    """Key and value of "key: value", when the key names something and is not a clause."""
+    """Returns key and value of "key: value" if the key names something and is no clause."""
     key, colon, _ = line[:64].partition(": ")
     if not colon:
         return None

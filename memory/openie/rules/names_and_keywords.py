@@ -1,60 +1,91 @@
-"""Names and key phrases of prose that no grammar here reads: other languages, other scripts, lists of words."""
+"""Names and key phrases of prose that no grammar reads: other languages, other scripts, lists of words."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import yake_rust
 
-from memory.openie.rules.grammar.tokenizer import join_tokens, word_set
+from memory.openie.rules.grammar.instructions import instructs
+from memory.openie.rules.grammar.pos_tagger import tagger
+from memory.openie.rules.grammar.tokenizer import join_tokens, split_sentences, word_set
+from memory.openie.rules.languages.chinese import chinese_sentences
+from memory.openie.rules.languages.german import tag_german
+from memory.openie.rules.languages.japanese import japanese_sentences
+from memory.openie.rules.languages.words import NOUN, Word, compounds_of, joined, names_of
 
 MAX_NAMES = 24
-"""Mentions of one passage; the most frequent stay."""
+"""Maximum number of names of one passage; the most frequent are kept."""
 MAX_KEY_PHRASES = 6
-"""Of a paragraph without names."""
-_ENGLISH = word_set(
-    "the of and to for with by that from at are were has had have his her its it which an be this not as on he she they who "
-    "when their been also but or into after before would can will you we"
-)
-_JOINTS = word_set("de la le du des del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
+"""Maximum number of key phrases of a paragraph without names."""
+KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
+"""Minimum number of occurrences in a paragraph of Chinese or Japanese from which a noun, or a compound of nouns, is a key phrase."""
+_JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
-"""Languages that yake has function words of, by the detector's codes."""
+"""Languages, by the detector's codes, for which yake has function words."""
 _MARKS = str.maketrans("।॥۔؟؛،", "...?;,")
 """Marks that yake takes for letters."""
+_ELIDED = re.compile(r"\b[^\W\d_]+['’](?=[^\W\d_])")
+_ELIDING = frozenset({"fr", "it", "ca"})
+"""Languages that join an article to the next word: "l'Europe", "dell'Adige"."""
+_QUOTED_NAME = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
+_UNSPACED: dict[str, Callable[[str], Iterator[list[Word]]]] = {"ja": japanese_sentences, "zh": chinese_sentences}
 
 
-def is_english(words: Sequence[str], lexicon: dict[str, str]) -> bool:
-    """Whether a stretch of words is English prose.
+class ProseNames(NamedTuple):
+    """`names`, most frequent first and then in order; `pairs` of those that follow each other in a sentence, in order."""
 
-    One in ten or more belongs to its grammar, or three in four of those in lower case are in the lexicon.
-    """
-    letters = [word for word in words if word[0].isalpha()]
-    if sum(word.lower() in _ENGLISH for word in letters) * 10 >= len(letters) > 0:
-        return True
-    lower = [word for word in letters if word.islower()]
-    return sum(word in lexicon for word in lower) * 4 >= len(lower) * 3 > 0
+    names: list[str]
+    pairs: list[tuple[str, str]]
 
 
-def names_and_keywords(text: str, sentences: Sequence[Sequence[str]], language: str) -> list[str]:
-    """The names in the text, most frequent first and then in order, at most `MAX_NAMES`; its key phrases if it has no name."""
-    counts = Counter(name for words in sentences for name in _capitalised(words))
-    if not counts and sentences:
-        return _key_phrases(text, language)
-    return [name for name, _ in counts.most_common(MAX_NAMES)]
+def read_names(text: str, language: str) -> ProseNames:
+    """Returns the names in prose of a language (the detector's code), at most `MAX_NAMES`; its key phrases if it has no name."""
+    if read := _UNSPACED.get(language):
+        return _read_unspaced(text, read)
+    sentences = split_sentences(_ELIDED.sub(" ", text) if language in _ELIDING else text)
+    if language in ("", "en"):
+        sentences = [words for words in sentences if not instructs(words, tagger().tag(words))]
+    if language == "de":
+        by_sentence = [
+            [" ".join(word.text for word in run) for run in names_of(tag_german(each))] for each in sentences
+        ]
+    else:
+        by_sentence = _capitalised(sentences)
+    counts = Counter(name for names in by_sentence for name in names)
+    if not counts and by_sentence:
+        return ProseNames(_key_phrases(text, language), [])
+    # Names that an English text only lists together have no mention edge.
+    return _most_frequent(counts, [] if language in ("", "en") else by_sentence)
 
 
-def names_together(sentences: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """Pairs of names that follow each other in a sentence, in order; at most `MAX_NAMES`."""
-    found: dict[tuple[str, str], None] = {}
-    for words in sentences:
-        found.update(dict.fromkeys(pairwise(_capitalised(words))))
-    return list(found)[:MAX_NAMES]
+def _read_unspaced(text: str, read: Callable[[str], Iterator[list[Word]]]) -> ProseNames:
+    names = Counter(_QUOTED_NAME.findall(text))
+    nouns: Counter[str] = Counter()
+    compounds: Counter[str] = Counter()
+    by_sentence = []
+    for words in read(text):
+        by_sentence.append([joined(run) for run in names_of(words)])
+        names.update(by_sentence[-1])
+        nouns.update(word.text for word in words if word.tag == NOUN and len(word.text) > 1)
+        compounds.update(joined(run) for run in compounds_of(words))
+    # These scripts have no capitals, and dictionaries lack many names, so frequent nouns are key phrases.
+    names.update({noun: count for noun, count in nouns.items() if count >= KEYWORD_TIMES})
+    names.update({compound: count for compound, count in compounds.items() if count >= COMPOUND_TIMES})
+    return _most_frequent(names or Counter(dict(compounds.most_common(MAX_KEY_PHRASES))), by_sentence)
+
+
+def _most_frequent(counts: "Counter[str]", by_sentence: Iterable[Sequence[str]]) -> ProseNames:
+    pairs = dict.fromkeys(pair for names in by_sentence for pair in pairwise(names))
+    return ProseNames([name for name, _ in counts.most_common(MAX_NAMES)], list(pairs)[:MAX_NAMES])
 
 
 def _key_phrases(text: str, language: str) -> list[str]:
-    """The paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
+    """Returns the paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
     ranking = _key_phrase_ranking(language if language in _STOPWORDS else "")
     ranked = ranking.get_n_best(text.translate(_MARKS), n=4 * MAX_KEY_PHRASES)
     found: list[str] = []
@@ -74,9 +105,28 @@ def _key_phrase_ranking(language: str) -> yake_rust.Yake:
     return yake_rust.Yake(stopwords=set(), ngrams=2)
 
 
-def _capitalised(words: Sequence[str]) -> list[str]:
-    """Runs of capitalised words; one that only opens the sentence says nothing and is left out."""
-    found: list[str] = []
+def _capitalised(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Returns the runs of capitalised words of each sentence, in order.
+
+    The first word of a sentence always has a capital. It is no part of the name after it if that name also occurs without it
+    ("Открой Obsidian").
+    """
+    runs = [_runs(words) for words in sentences]
+    within = {join_tokens(run) for found in runs for at, run in found if at}
+    by_sentence: list[list[str]] = []
+    for found in runs:
+        names = []
+        for at, run in found:
+            opens = not at and (len(run) == 1 or join_tokens(run[1:]) in within)
+            if name := join_tokens(run[opens:]):
+                names.append(name)
+        by_sentence.append(names)
+    return by_sentence
+
+
+def _runs(words: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
+    """Returns the runs of capitalised words, each with its position."""
+    found: list[tuple[int, Sequence[str]]] = []
     i = 0
     while i < len(words):
         if not _is_capital(words[i]):
@@ -90,8 +140,7 @@ def _capitalised(words: Sequence[str]) -> list[str]:
                 end += 2
             else:
                 break
-        if i > 0 or end > 1:
-            found.append(join_tokens(words[i:end]))
+        found.append((i, words[i:end]))
         i = end
     return found
 

@@ -1,20 +1,23 @@
-"""Triples from records: the rows of a table and "key: value" lines. A column's name is the predicate."""
+"""Triples of records: the rows of a table and "key: value" lines. The column's name is the predicate."""
 
 from collections.abc import Sequence
+from unicodedata import category
 
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences, tokenize, word_set
 from memory.openie.rules.triple_collector import TripleCollector
-from memory.openie.rules.triple_filter import says
+from memory.openie.rules.triple_filter import is_tautology, says
 from memory.phrase_normalisation import normalise_phrase
 
 _NAMING = word_set(
     "name title id person instrument item product project place site company organisation organization employee member "
     "customer author book film country city species part model device event course station"
 )
+_IDENTIFYING = frozenset({"name", "title"})
+_ARTICLES = ("a ", "an ", "the ")
 _TELLING = frozenset({"description", "purpose", "meaning"})
 _MAX_VALUE = 10
-"""Words; a longer value is prose and is read as such."""
+"""Maximum number of words of a value; a longer value is read as prose."""
 
 
 def read_record(
@@ -24,18 +27,21 @@ def read_record(
     is_row: bool = False,
     about_document: bool = False,
 ) -> None:
-    """(subject, column, value) for each field; a mention edge where the column has no name.
+    """Adds (subject, column, value) for each field; a mention edge if the column has no name.
 
-    The subject is the first value (always if `of_first`, else if its key says that it is a name), or the title. The title only
-    mentions the subject of a row (`is_row`): its column's name says nothing of the two. A title that names no topic is the
-    subject of a record only if that opens the document (`about_document`), as a mail's header does.
+    The subject is the first value (always if `of_first`, otherwise if its key says that it is a name), or the title. The title
+    only mentions the subject of a row (`is_row`), because the column's name does not relate the two. A title that names no
+    topic is the subject of a record only if the record opens the document (`about_document`), as the header of a mail does.
     """
     coref = found.coref
     subject = coref.title
     rest = list(fields)
-    first_key, first_value = fields[0]
+    if not is_row:
+        # "Metadata-Version: 2.4" stands above the name.
+        rest.sort(key=lambda field: normalise_phrase(field[0]) not in _IDENTIFYING)
+    first_key, first_value = rest[0]
     keys = set(normalise_phrase(first_key).split())
-    if len(fields) > 1 and (of_first or keys & _NAMING or not subject or not first_key):
+    if len(fields) > 1 and (of_first or keys & _NAMING or not first_key):
         named = normalise_phrase(first_value)
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
@@ -48,32 +54,40 @@ def read_record(
     if coref.strict and subject == coref.title and not about_document:
         return
     for key, value in rest:
+        if key.startswith(_ARTICLES):
+            continue  # a table without a header: its first row is none
         words = tokenize(value[:2000])
         if len(words) > _MAX_VALUE + 4:
             parse_sentences(split_sentences(value), found)
             continue
         for part in _parts(value):
-            phrase = normalise_phrase(part)
+            phrase = "" if _has_symbol(part) else normalise_phrase(part)
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
-            if _is_value(phrase, found) or (
-                says(phrase) and (says(column := normalise_phrase(key)) or column in _TELLING)
-            ):
+            column = normalise_phrase(key)
+            if not phrase or (column in _TELLING and is_tautology(subject, phrase)):
+                continue
+            if _is_value(phrase, found) or (says(phrase) and (says(column) or column in _TELLING)):
                 if key:
                     found.add_triple(subject, key, phrase, is_column=True)
                 else:
                     found.add_mention(subject, phrase)
 
 
+def _has_symbol(value: str) -> bool:
+    """Whether a phrase, which has no symbols, would say less than the value: "Ctrl+←"."""
+    return not value.isascii() and any(category(char) in ("So", "Sm") for char in value if not char.isascii())
+
+
 def _is_value(phrase: str, found: TripleCollector) -> bool:
-    """Whether a value is a fact whatever its column is: if the title names no topic, only what has words or is a number."""
+    """Returns whether a value is a fact under any column: if the title names no topic, only words and numbers are."""
     words = phrase.split()
     told = phrase[:1].isdigit() or says(phrase) or (len(words) > 1 and any(len(word) > 1 for word in words))
     return not found.technical and (told or not found.coref.strict)
 
 
 def _parts(value: str) -> list[str]:
-    """The values of a list of names ("Ann Lee, Bo Ek"); one with other commas stays whole."""
+    """Returns the values in a list of names ("Ann Lee, Bo Ek"); a value with other commas stays whole."""
     parts = [part.split("<")[0].strip() for part in value.replace(";", ",").split(",")]
     parts = [part for part in parts if part]
     if 1 < len(parts) <= 12 and all(part[0].isupper() and len(part.split()) <= 4 for part in parts):

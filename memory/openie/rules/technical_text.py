@@ -1,5 +1,5 @@
-"""Whether a passage is technical text (manuals, documentation of code): names are fewer there and stand for less, so the rules
-take only what a sentence says outright."""
+"""Recognises technical text (manuals, documentation of code). It has fewer and less specific names, so the rules take only
+direct statements from it."""
 
 import re
 
@@ -8,7 +8,7 @@ _TECHNICAL = re.compile(
     r"¶|\b[A-Z]+_[A-Z]|[\w]\.[a-z_]+\.[a-z]"
 )
 _SHARE = 25
-"""Words to one mark of code, from which on a passage is no longer technical."""
+"""A passage is technical if at least one in this many words has a mark of code."""
 _MANUAL_TITLE = re.compile(
     r"\S\([1-9][a-z]{0,4}\)|(?:^|› )[A-Z\d]+(?:\.\d+)+\.? |"
     r"\b(?:documentation|reference|manual|handbook|howto|how-to|faq|tutorial|cookbook|user guide)\b",
@@ -17,7 +17,7 @@ _MANUAL_TITLE = re.compile(
 
 
 def is_technical(title: str, text: str) -> bool:
-    """Whether the title is a manual's, or one in `_SHARE` words bears a mark of code. Linear in the text."""
+    """Returns whether the title is a manual's, or one in `_SHARE` words has a mark of code. Linear in the text."""
     if _MANUAL_TITLE.search(title):
         return True
     return len(_TECHNICAL.findall(text)) * _SHARE > text.count(" ") + text.count("\n") + 1

@@ -1,4 +1,4 @@
-"""What a title names, without what a site or a format puts around it: "9.2.1. Key-based login", "chmod(2) Manual chmod(2)"."""
+"""The name in a title, without the additions of a site or format: "9.2.1. Key-based login", "chmod(2) Manual chmod(2)"."""
 
 import re
 
@@ -19,13 +19,13 @@ LISTS = frozenset(
     }
     | {"list of figures", "see also", "related links", "previous topic", "next topic", "this page", "quick search"}
 )
-"""Headings over what lists things that are elsewhere."""
+"""Headings of lists of items that are described elsewhere."""
 _MARKS = "¶§#"
 _DASHES = (" — ", " | ", " :: ", " · ")
 
 
 def plain_title(title: str) -> tuple[str, str]:
-    """The name in one part of a title, and what the title says that it is, or ""."""
+    """Returns the name in one part of a title, and its kind if the title states it, otherwise ""."""
     title = title.strip().strip(_MARKS).strip()
     name, kind = title, ""
     for dash in _DASHES:
@@ -33,7 +33,7 @@ def plain_title(title: str) -> tuple[str, str]:
         if found and first.strip() and len(first.split()) <= 8:
             name = first.strip()
             parts = [part.strip() for part in rest.split(dash) if part.strip()]
-            # What follows the last dash names the site; what is between says what it is.
+            # The text after the last dash names the site; a text between dashes is the kind.
             kind = kind or (parts[0] if dash == " — " and (len(parts) > 1 or not _is_site(parts[0])) else "")
     if numbered := _NUMBERED.match(name):
         name = name[numbered.end() :].strip() or name
@@ -44,7 +44,8 @@ def plain_title(title: str) -> tuple[str, str]:
 
 
 def is_contents(title: str) -> bool:
-    """Whether a passage's last heading says that it lists what is elsewhere: its phrases would tie everything to everything."""
+    """Returns whether a passage's last heading announces a list of items described elsewhere, whose phrases would connect
+    everything with everything."""
     return plain_title(title.rpartition(" › ")[2])[0].lower() in LISTS
 
 

@@ -1,11 +1,13 @@
-"""The triples and names of one passage, as they are found."""
+"""Collects the triples and names of one passage."""
 
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.triple_filter import (
     is_malformed,
+    is_of_another_clause,
     is_preposition,
     is_relation,
     is_short_for,
+    is_tautology,
     is_vague,
     states_outright,
 )
@@ -13,13 +15,14 @@ from memory.phrase_normalisation import normalise_phrase
 from store.types import MENTION, Triple
 
 _MAX_PREDICATE, _MAX_PHRASE = 10, 14
-"""Words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
+"""Maximum number of words. ReVerb (Fader et al. 2011, section 3.1) found longer relations to be over-specified."""
+_BE = frozenset({"is", "was", "are", "were"})
 _MAX_CHARS = 400
-"""Of subject and object together."""
+"""Maximum number of characters of subject and object together."""
 
 
 class TripleCollector:
-    """What is found in one passage: `triples` and `names` grow in reading order."""
+    """The triples and names of one passage; `triples` and `names` grow in reading order."""
 
     def __init__(self, coref: Coreference, technical: bool = False) -> None:
         self.coref, self.technical = coref, technical
@@ -30,19 +33,19 @@ class TripleCollector:
     def add_triple(
         self, subject: str, predicate: str, object_: str, near: bool | None = None, is_column: bool = False
     ) -> None:
-        """Take a statement, or a mention if neither a verb nor a column's name (`is_column`) relates its parts.
+        """Adds a statement; a mention if neither a verb nor a column's name (`is_column`) relates its parts.
 
-        `near`: whether the verb relates its parts that stand beside one another; None where no verb does.
+        `near`: whether the verb relates parts that are next to each other; None without a verb.
         """
         if predicate := normalise_phrase(predicate):
             if is_preposition(predicate) and not is_column:
-                # "The Bank of Norway in Oslo": a statement has a verb.
+                # "The Bank of Norway in Oslo" is no statement, because a statement has a verb.
                 self.add_mention(subject, object_)
             else:
                 self._add(subject, predicate, object_, near)
 
     def add_mention(self, subject: str, object_: str) -> None:
-        """Take two names that stand together where nothing is known of what the text says of them."""
+        """Adds a mention: two names that occur together without a known relation."""
         self._add(subject, MENTION, object_, None)
 
     def _add(self, subject: str, predicate: str, object_: str, near: bool | None) -> None:
@@ -61,30 +64,30 @@ class TripleCollector:
             self._near[subject, predicate, object_] = near
 
     def add_name(self, name: str) -> None:
-        """Note a name that is to be tied to the title."""
+        """Records a name that will be connected with the title."""
         if name and name.count(" ") < _MAX_PHRASE:
             self.names.setdefault(name)
             self.coref.note_name(name)
 
     def entities(self) -> list[str]:
-        """The title and the names met, in reading order."""
+        """Returns the title and the names, in reading order."""
         return list(dict.fromkeys(name for name in (self.coref.title, *self.names) if name))
 
     def link_names_to_title(self) -> None:
-        """Tie every name that no triple ties to the title: it is what joins the passages that speak of one thing."""
+        """Connects each name that no triple connects with the title, which joins passages about the same thing."""
         coref = self.coref
         title = coref.title or next(iter(self.names), "")
         if coref.kind[0] == title and coref.kind[1]:
             self.add_triple(title, "is", coref.kind[1])
         if self.technical:
-            # Names of code are met in every passage: they would tie all to all.
+            # Names of code occur in every passage, so they would connect all passages.
             if not self.triples:
                 self.add_mention(title, coref.document_title)
             return
         if not coref.strict:
             if coref.qualifier:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
-            # Other passages may be about another Midway; the title in full is this one's alone.
+            # Other passages may be about another Midway; the full title belongs to this one.
             self.add_triple(title, "also known as", coref.full_title)
         self.add_mention(title, coref.document_title)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
@@ -95,27 +98,32 @@ class TripleCollector:
             self.add_mention(title, next(iter(self.triples))[0])
 
     def _is_specific(self, subject: str, predicate: str, object_: str) -> bool:
-        """Whether both ends say enough to be met again: not a lone common word ("city"), except to tell what one is."""
+        """Returns whether both ends are specific enough to recur: no lone common word ("city"), except after "is" and the
+        like."""
         known = object_ in self.names or object_ == self.coref.title or " " in object_ or object_[0].isdigit()
-        if not known and predicate not in ("is", "was", "are", "were"):
+        if not known and predicate not in _BE:
             return False
         return " " in subject or subject[0].isdigit() or subject in self.names or subject == self.coref.title
 
     def _says_something(self, triple: Triple) -> bool:
-        """Whether the statement can be met again: about a name, or between phrases that stand beside one another in it."""
+        """Returns whether the statement is specific enough to recur: about a name, or between phrases next to each other."""
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
         near = self._near.get(triple)
+        if predicate in _BE and is_tautology(subject, object_):
+            return False
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
         if self.coref.strict:
             return self._is_outright(triple, near)
+        if is_of_another_clause(subject, predicate):
+            return False
         if len(unnamed) < 2:
             return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))
         return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
 
     def _is_outright(self, triple: Triple, near: bool | None) -> bool:
-        """Whether a technical sentence says it in so many words, of something that has a name of its own."""
+        """Returns whether a technical sentence states the triple directly, about something with a name of its own."""
         subject, predicate, object_ = triple
         if predicate == "also known as":
             return is_short_for(object_, subject) or is_short_for(subject, object_)
@@ -124,9 +132,9 @@ class TripleCollector:
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:
-        """Of the triples since the first `before`, drop (S, is, daughter) beside (S, is daughter of, X).
+        """Deletes unspecific triples since the first `before`, and (S, is, daughter) if there is (S, is daughter of, X).
 
-        The second says it all, and a query is linked to few triples.
+        The second says more, and a query is linked to few triples.
         """
         fresh = list(self.triples)[before:]
         kept = [triple for triple in fresh if self._is_specific(*triple) and self._says_something(triple)]

@@ -1,4 +1,4 @@
-"""Which triples say something that can be met again: lexical checks of their ends and of what relates them."""
+"""Lexical checks of triples: whether their ends and predicates are specific enough to recur in other passages."""
 
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ _INDEFINITE = word_set(
     "which that this these those there here when where how why it its they them their his her he she you your we our us who "
     "whom if then thus so as"
 )
-"""Words that open no phrase which names something by itself."""
+"""First words of phrases that name nothing by themselves."""
 _GENERIC = word_set(
     "example examples section sections chapter chapters page pages documentation document documents note notes list lists "
     "case cases way ways thing things value values name names number numbers type types form forms result results set sets "
@@ -38,7 +38,7 @@ _EMPTY = word_set(
     "way ways thing things idea choice case cases kind kinds sort example examples reason problem use lot following "
     "cause amount purpose aim advantage disadvantage drawback"
 )
-"""Nouns that name nothing even with another."""
+"""Nouns that name nothing even with another word."""
 _MALFORMED_END = frozenset(
     {"IN", "DT", "PRP", "PRP$", "WDT", "WP", "WP$", "WRB", "CC", "TO", "MD", "RB", "EX", "RBR", "VBZ", "VBD", "JJR"}
 )
@@ -49,12 +49,12 @@ _PREPOSITIONS = word_set(
 _ORDERS = word_set("see note add use return returns")
 _JOINS = word_set("what why then and or but which who whose if when while because whether")
 LONGEST = 7
-"""Words of a phrase that is no name."""
+"""Maximum number of words of a phrase that is no name."""
 
 
 @lru_cache(1 << 14)
 def is_malformed(phrase: str) -> bool:
-    """Whether a phrase begins or ends as no noun phrase does ("then west", "second path is")."""
+    """Returns whether a phrase begins or ends unlike a noun phrase ("then west", "second path is")."""
     if is_number(phrase):
         return False
     words, lexicon = phrase.split(), tagger().lexicon
@@ -66,9 +66,15 @@ def is_malformed(phrase: str) -> bool:
     )
 
 
+def is_tautology(subject: str, object_: str) -> bool:
+    """Whether all words of the object, or their plurals, are in the subject: "standard encryption is encryption"."""
+    words = {word.removesuffix("s") for word in subject.split()}
+    return words.issuperset(word.removesuffix("s") for word in object_.split())
+
+
 @lru_cache(1 << 14)
 def is_vague(phrase: str) -> bool:
-    """Whether a phrase that is no name names nothing by itself ("following functions", "e g", "case", "also")."""
+    """Returns whether a phrase that is no name is unspecific ("following functions", "e g", "case", "also")."""
     words = phrase.split()
     if words[0] in _INDEFINITE or len(words) > LONGEST:
         return True
@@ -85,7 +91,9 @@ def is_vague(phrase: str) -> bool:
 
 
 _OUTRIGHT = 5
-"""Words of such a predicate."""
+"""Maximum number of words of a predicate in a direct statement."""
+_PARTICIPLE = 3
+"""Maximum number of words of a predicate that begins with a present participle."""
 _MARKS = word_set("not never no longer hardly rarely reportedly possibly also only")
 _BE = word_set("is are was were")
 _CONDITIONS = word_set("when whenever where once until whether")
@@ -95,17 +103,17 @@ _SINGULAR = word_set("is was has does")
 
 
 def names_nothing(word: str) -> bool:
-    """Whether a lower-case word names nothing by itself."""
+    """Returns whether a lower-case word names nothing by itself."""
     return word in _INDEFINITE or word in _GENERIC or word == "new"
 
 
 def is_number(phrase: str) -> bool:
-    """Whether a phrase is a date or begins with a number."""
+    """Returns whether a phrase is a date or begins with a number."""
     return phrase[0].isdigit() or all(word[0].isdigit() or word in CALENDAR for word in phrase.split())
 
 
 def says(value: str) -> bool:
-    """Whether a table's value is more than a number or a mark."""
+    """Returns whether a table's value is more than a number or a mark."""
     return (
         any(len(word) > 2 and word.isalpha() for word in value.split())
         and value not in _GENERIC
@@ -114,23 +122,34 @@ def says(value: str) -> bool:
 
 
 def is_preposition(predicate: str) -> bool:
-    """Whether a predicate is nothing but prepositions: "in", "as of"."""
+    """Returns whether a predicate consists of prepositions: "in", "as of"."""
     return all(word in _PREPOSITIONS for word in predicate.split())
 
 
 def is_relation(predicate: str, of_names: bool = False) -> bool:
-    """Whether a predicate can be one relation: neither an order ("see"), nor two clauses in one, nor (but between names,
-    `of_names`) begun by a preposition."""
+    """Returns whether a predicate can be one relation: no order ("see"), and unless it relates names (`of_names`), neither two
+    clauses nor a preposition at its beginning."""
     words = predicate.split()
     if words[0] in _ORDERS or words[0] in ("to", "using"):
         return False
     return of_names or not (words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
 
 
-def states_outright(subject: str, predicate: str) -> bool:
-    """Whether a predicate is a finite verb with little beside it that agrees with its subject: safe in a technical sentence."""
+def is_of_another_clause(subject: str, predicate: str) -> bool:
+    """Whether a verb cannot be that of a lone subject: "go to" of one thing, or a participle that several words follow."""
     words = predicate.split()
-    if len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
+    first = next((word for word in words if word not in _MARKS), "")
+    if first.endswith("ing") and len(words) > _PARTICIPLE:
+        return True
+    head = subject.rpartition(" ")[2]
+    return tagger().lexicon.get(first) in ("VB", "VBP") and first not in _PLURAL and not head.endswith("s")
+
+
+def states_outright(subject: str, predicate: str) -> bool:
+    """Returns whether a predicate is a short finite verb phrase that agrees with its subject: reliable in a technical
+    sentence."""
+    words = predicate.split()
+    if words[0] == "would" or len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
         return False
     lexicon = tagger().lexicon
     head = subject.rpartition(" ")[2]
@@ -142,20 +161,20 @@ def states_outright(subject: str, predicate: str) -> bool:
     first = next((word for word in words if word not in _MARKS), "")
     tag = lexicon.get(first, "")
     if first in REPORTS:
-        # "claims" may have a clause behind it that begins as an object does.
+        # "claims" may be followed by a clause that begins like an object.
         return False
     if first in _BE and words[-1] in _WHERE and lexicon.get(words[-2], "NN")[:2] == "NN":
-        # "the file is required information in": what it is, and then where something else is.
+        # "the file is required information in" joins what the file is with where something else is.
         return False
     if first in _PLURAL or (first not in _SINGULAR and tag in ("VB", "VBP")):
         return plural
     if first in _SINGULAR or tag == "VBZ" or (tag == "NNS" and tagger().is_base_verb(first.removesuffix("s"))):
         return not plural
-    # What is left is a modal, a past or a passive; a noun is no verb.
+    # Only a modal, a past tense or a passive remains; a noun is no verb.
     return tag in ("MD", "VBD", "VBN")
 
 
 def is_short_for(short: str, long: str) -> bool:
-    """Whether `short` is made of the first letters of `long`: "apa" of "american psychological association"."""
+    """Returns whether `short` consists of first letters of `long`: "apa" of "american psychological association"."""
     letters, initials = short.replace(" ", ""), "".join(word[0] for word in long.split())
     return len(letters) > 1 and " " in long and (letters == initials or letters.rstrip("s") == initials)

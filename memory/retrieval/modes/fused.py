@@ -8,7 +8,7 @@ query names, at passages that it names by their titles or shares rare words with
 `docs/explanation/retrieval.md` describes the mode, and `docs/decisions/` describes what was tried.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from memory.retrieval.linking.triples import ComparedTriples, filter_triples, ne
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
 from memory.retrieval.pagerank.ppr_scoring import rank_by_pagerank, walked_graph
-from memory.retrieval.passage_starts import passage_starts
+from memory.retrieval.passage_starts import heaviest_starts, passage_starts
 from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.score_scaling import softmax
@@ -49,17 +49,21 @@ def rank(context: QueryContext) -> Ranking:
     entities = named_entities(context, by_model=False)
     with context.stage("names"):
         named = link_known_entities(context, _names(context, titles, entities))
-    linked = _triple_seeds(context, triples)
-    seeds = _merge_seeds(linked, named, settings.name_share)
+    kept = [triple for triple in triples if triple.kept]
+    name_share = settings.name_share if kept else 1.0
     if not settings.passage_nodes:
+        seeds = _merge_seeds(_triple_seeds(context, kept), named, name_share)
         return rank_by_pagerank(context, seeds, None, triples=triples)
     starts = passage_starts(context, titles)
+    linked = _triple_seeds(context, kept, None if context.recognition else heaviest_starts(context, starts))
+    seeds = _merge_seeds(linked, named, name_share)
     with context.stage("graph"):
         graph = walked_graph(context, OCCURRENCE_WEIGHTS)
     with context.stage("hop"):
         hop = next_passages(context, starts, graph, compared, scale)
     # Cosines select the triples, so the phrases' share is scaled by the share of the query that the encoder knows.
-    share = 1.0 - (1.0 - settings.passage_share) * context.known_share if seeds else 1.0
+    known = min(sum(seed.weight for seed in seeds), 1.0) * context.known_share
+    share = 1.0 - (1.0 - settings.passage_share) * known
     gone_on = settings.hop_share * hop.total
     passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - gone_on), starts))
     seeds = _scale_seeds(seeds, 1 - share)
@@ -90,25 +94,38 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
     return [*called, *others]
 
 
-def _triple_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
-    """Return the phrases of the kept triples as seeds. A triple's two phrases share its softmax weight by node specificity."""
-    snapshot, kept = context.snapshot, [triple for triple in triples if triple.kept]
-    if not kept:
+def _triple_seeds(
+    context: QueryContext, triples: Sequence[LinkedTriple], starts: Collection[int] | None = None
+) -> list[Seed]:
+    """Return the phrases of the triples as seeds, with weights that sum to at most 1.
+
+    A triple's two phrases share its softmax weight by node specificity. A triple that none of the passages `starts` states has
+    no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most of the triples nearest to a
+    question are about something else. Without `starts`, all triples have seeds.
+    """
+    snapshot = context.snapshot
+    if not triples:
         return []
-    weights = softmax(np.array([triple.score for triple in kept]), context.settings.temperature)
+    weights = softmax(np.array([triple.score for triple in triples]), context.settings.temperature)
+    stating = snapshot.passages_of(np.array([triple.row for triple in triples]))
     seeds = []
-    for triple, weight in zip(kept, weights, strict=True):
-        ends = {int(end): specificity(context, int(end)) for end in snapshot.triple_ends[triple.row]}
-        total = sum(ends.values())
-        seeds += [Seed(row, snapshot.phrase(row), float(weight) * specific / total) for row, specific in ends.items()]
+    for triple, weight in zip(triples, weights, strict=True):
+        if starts is None or any(passage in starts for passage in stating[triple.row]):
+            ends = {int(end): specificity(context, int(end)) for end in snapshot.triple_ends[triple.row]}
+            total = sum(ends.values())
+            seeds += [Seed(row, snapshot.phrase(row), float(weight) * each / total) for row, each in ends.items()]
     return seeds
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Return one seed per phrase, with weights that sum to 1. If one kind of seeds is empty, the other gets all the weight."""
-    share = name_share if linked and named else float(bool(named))
+    """Return one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
+
+    Without `named`, the weights of `linked` remain.
+    """
+    share = name_share if named else 0.0
     sums: dict[int, Seed] = {}
-    for seed in [*_scale_seeds(linked, 1 - share), *_scale_seeds(named, share)]:
+    rest = sum(seed.weight for seed in linked) * (1.0 - share)
+    for seed in [*_scale_seeds(linked, rest), *_scale_seeds(named, share)]:
         before = sums[seed.row].weight if seed.row in sums else 0.0
         sums[seed.row] = replace(seed, weight=before + seed.weight)
     return heaviest_first([seed for seed in sums.values() if seed.weight > 0])

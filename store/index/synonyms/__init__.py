@@ -1,1 +1,1 @@
-"""Which phrases are synonyms: the rule, the search for near pairs, and what a change of phrases does to the edges."""
+"""Synonym edges: the rule for pairs of phrases, the search for near pairs, and the edges that a change of phrases changes."""

@@ -1,4 +1,4 @@
-"""Flags by row of which a commit changes a few: what a commit costs does not grow with the rows that there are."""
+"""Boolean flags by row, of which a commit changes a few. The cost of a change does not depend on the number of rows."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,14 +10,14 @@ from store.index.synonyms.pairs import Rows
 
 
 class Flags(Protocol):
-    """Flags by row: an array, or what gives those of some rows and of a slice of them."""
+    """Flags that can be indexed by row numbers or by a slice: an array, or a class of this module."""
 
     def __getitem__(self, rows: Any, /) -> NDArray[np.bool_]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFlags:
-    """`before` but for `rows`, which are in order, each once, and have `values`; false for other rows behind its end."""
+    """The flags `before`, with `values` for `rows` (sorted, unique). Other rows beyond the end of `before` are false."""
 
     before: NDArray[np.bool_]
     rows: Rows
@@ -40,13 +40,13 @@ class ChangedFlags:
 
 
 def unchanged(flags: NDArray[np.bool_]) -> ChangedFlags:
-    """`flags`, and false behind their end."""
+    """Returns `flags`, extended by false beyond their end."""
     return ChangedFlags(flags, np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class OneWithoutOther:
-    """Flags of rows that have the one and lack the other."""
+    """Flags that are true for rows where `one` is true and `other` is false."""
 
     one: Flags
     other: Flags
@@ -56,7 +56,7 @@ class OneWithoutOther:
 
 
 def among(rows: Rows, ordered: Rows) -> NDArray[np.bool_]:
-    """Which of `rows` are among `ordered`, shape of `rows`."""
+    """Returns which of `rows` are in `ordered` (sorted), in the shape of `rows`."""
     if not len(ordered):
         return np.zeros(len(rows), np.bool_)
     found: NDArray[np.bool_] = ordered[np.searchsorted(ordered, rows).clip(max=len(ordered) - 1)] == rows

@@ -1,20 +1,20 @@
-"""Which phrases are *crowded*: so many others lie about their vector that a cosine tells nobody apart.
+"""Crowded phrases: so many other phrases are near their vector that a cosine distinguishes nothing.
 
 Crowded phrases get no synonym edges.
 
-An encoder that does not know a language gives thousands of its phrases nearly one vector; then all pairs are near, and edges
-between all of them would say nothing and cost everything. How many phrases lie about a vector is counted as in Luo and
-Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018): the signs of the sketch (`lsh`) are cut into 32
-cells of 24, and for each cell and value the living phrases are counted. A phrase is crowded while four of its cells or more
-(an eighth) hold more than `CELL_PHRASES` of them.
+An encoder that does not know a language gives thousands of its phrases nearly the same vector. All pairs of them are near, and
+edges between all of them would say nothing and grow with the square of their number. The number of phrases near a vector is
+estimated as in Luo and Shrivastava, "Arrays of (Locality-Sensitive) Count Estimators" (2018): the signs of the sketch (`lsh`)
+are cut into 32 cells of 24 bits, and the living phrases are counted for each cell and value. A phrase is crowded while at
+least four of its cells (an eighth) hold more than `CELL_PHRASES` phrases.
 
-The counts are sums over the phrases that live, and a phrase's sketch follows from its vector. So who is crowded follows from
-the set of living phrases: neither from their order of arrival nor from what lived before. A phrase that comes or goes changes
-32 counts. Where one of them passes `CELL_PHRASES`, and only there, the phrases of that cell are looked at again.
+The counts are sums over the living phrases, and a phrase's sketch follows from its vector. So the set of living phrases alone
+decides which phrases are crowded, not their order of arrival or what lived before. A phrase that comes or goes changes 32
+counts. If one of these counts passes `CELL_PHRASES`, the phrases of that cell are checked again.
 
-Measured with 384 dimensions: more than 200 equal vectors are crowded, and more than about 1,200 with a cosine of 0.95 between
-any two, 4,000 with 0.9, 15,000 with 0.82. Among 60,000 phrases of English the fourth fullest cell of the most crowded one
-held 8.
+Measured with 384 dimensions: more than 200 equal vectors are crowded, and more than about 1,200 vectors with a cosine of 0.95
+between any two, 4,000 with 0.9, 15,000 with 0.82. Of 60,000 English phrases, the most crowded one had 8 phrases in its fourth
+fullest cell.
 """
 
 from dataclasses import dataclass, field
@@ -28,44 +28,45 @@ from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import SIGN_WORDS, Sketches
 
 CELL_PHRASES = 200
-"""Living phrases in a cell above which it is full."""
+"""A cell with more living phrases than this is full."""
 
 FULL_CELLS = 4
-"""Full cells from which on a phrase is crowded. One alone is full by chance in a large memory, as cells are of unequal size."""
+"""A phrase is crowded with at least this many full cells. One cell alone is full by chance in a large memory, because cells
+have unequal sizes."""
 
 CELL_BYTES = 3
 CELLS = 8 * SIGN_WORDS // CELL_BYTES
 SLOT_BITS = 17
-"""Values of a cell are counted in 2¹⁷ slots: 17 MB in all. Of a million phrases eight share a slot by chance."""
+"""The values of a cell are counted in 2¹⁷ slots: 17 MB for all cells. Of a million phrases, eight share a slot by chance."""
 
 SLOT_MULTIPLIER = np.uint32(0x9E3779B1)
 """Odd, so that multiplying by it and dropping bits spreads values over slots (Knuth, "Sorting and Searching", section 6.4)."""
 
 SCANNED_ROWS = 1 << 16
-"""Sketches that are looked at together: 8 MB of slots."""
+"""Sketches processed at a time: 8 MB of slots."""
 
 FEW_ROWS = 1_000
-"""Below this the counts of most slots stay zero, and take no memory."""
+"""Up to this number of phrases, the counts of most slots stay zero and take no memory."""
 
 Slots = NDArray[np.int32]
 
 _FIRST = np.arange(CELLS, dtype=np.int32) << SLOT_BITS
-"""Where each cell's slots begin."""
+"""The first slot of each cell."""
 
 
 def slots_of(sketches: Sketches) -> Slots:
-    """The slot of each cell of each sketch, of which the signs are enough; shape (len(sketches), CELLS), numbered through all
-    cells."""
+    """Returns the slot of each cell of each sketch, shape (len(sketches), CELLS). Slots are numbered through all cells. Only
+    the signs of the sketches are read."""
     return _slots(_octets(sketches), _FIRST)
 
 
 def _octets(sketches: Sketches) -> NDArray[np.uint8]:
-    """The bytes of each cell, shape (len(sketches), CELLS, CELL_BYTES)."""
+    """Returns the bytes of each cell, shape (len(sketches), CELLS, CELL_BYTES)."""
     return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint8).reshape(len(sketches), CELLS, CELL_BYTES)
 
 
 def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Slots:
-    """The slots of cells with these bytes (the last axis) in cells whose slots begin at `first`."""
+    """Returns the slots of cells with these bytes (the last axis). `first`: the first slot of their cell."""
     value = np.zeros(octets.shape[:-1], np.uint32)
     for place in range(CELL_BYTES):
         value |= octets[..., place].astype(np.uint32) << np.uint32(8 * place)
@@ -77,28 +78,28 @@ def _slots(octets: NDArray[np.uint8], first: NDArray[np.int32] | np.int32) -> Sl
 
 @dataclass(slots=True)
 class CrowdingChange:
-    """What a commit does to the counts, and which phrases become crowded (1) or cease to be (0)."""
+    """Changes of the counts by a commit. `rows`: phrases that become crowded (1) or stop being crowded (0)."""
 
     slots: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
     changes: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
-    """What is added to the count of each of `slots`."""
+    """Added to the count of each of `slots`."""
     rows: dict[int, int] = field(default_factory=dict)
 
 
 class Crowding:
-    """The counts over all phrases that can have synonyms: they live, and `store.synonyms.linkable` says so."""
+    """Counts of all phrases that can have synonyms: living phrases for which `store.synonyms.linkable` is true."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         self.rows = Counts()
-        """1 for each phrase that is crowded."""
+        """1 for each crowded phrase."""
         self._flags = np.zeros(0, np.bool_)
-        """The same, for who changes it."""
+        """Equals `rows` > 0, for the writer."""
         self.n = 0
-        """How many are."""
+        """Number of crowded phrases."""
 
     def copy(self) -> "Crowding":
-        """The same, which changes apart. O(cells and rows): some 10 ms."""
+        """Returns an independent copy. O(cells and rows): about 10 ms."""
         other = Crowding()
         other._counts = self._counts.copy()
         other.rows.load(self.rows.view().array())
@@ -108,25 +109,25 @@ class Crowding:
 
     @property
     def flags(self) -> NDArray[np.bool_]:
-        """Which phrases are crowded; none is behind its end. For the writer, who leaves it as it is."""
+        """Which phrases are crowded; rows beyond the end are not. The writer must not change the array."""
         return self._flags
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """How many phrases each slot has, which changes."""
+        """The number of phrases of each slot; later commits change the array."""
         return self._counts
 
     def restore(self, counts: NDArray[np.int32], crowded: NDArray[np.int32]) -> None:
-        """Takes over saved `counts` and which rows are crowded (1), at opening."""
+        """Loads saved `counts` and the flags of crowded rows (1), when the store is opened."""
         self._counts = np.array(counts)
         self.rows.load(crowded)
         self._flags = crowded > 0
         self.n = int(crowded.sum())
 
     def load(self, sketches: Sketches, present: NDArray[np.bool_], maybe: NDArray[np.bool_] | None = None) -> None:
-        """Counts anew, at opening. `present`: which rows can have synonyms, shape (len(sketches),); `maybe`, of the same shape:
-        which of them may be crowded, where that is known."""
-        # Pages that no count lies in take no memory.
+        """Counts all phrases, when the store is opened. `present`: which rows can have synonyms, shape (len(sketches),).
+        `maybe`, of the same shape: which rows may be crowded, if that is known."""
+        # Pages without counts take no memory.
         self._counts = np.zeros(CELLS << SLOT_BITS, np.int32)
         pieces = range(0, len(sketches), SCANNED_ROWS)
         for start in pieces:
@@ -142,11 +143,11 @@ class Crowding:
         self.n = int(crowded.sum())
 
     def _count(self, slots: Slots) -> None:
-        """Counts phrases with such slots, shape (n, CELLS)."""
+        """Counts phrases with these slots, shape (n, CELLS)."""
         if len(slots) < FEW_ROWS:
             np.add.at(self._counts, slots, 1)
             return
-        # Cell by cell: what is counted then fits the processor's cache.
+        # One cell at a time, so that its counts fit into the processor's cache.
         for cell, first in enumerate(_FIRST.tolist()):
             self._counts[first : first + (1 << SLOT_BITS)] += np.bincount(
                 slots[:, cell] - first, minlength=1 << SLOT_BITS
@@ -154,11 +155,11 @@ class Crowding:
 
     @property
     def bytes(self) -> int:
-        """How much memory the counts may take."""
+        """Upper bound of the memory for the counts, in bytes."""
         return self._counts.nbytes
 
     def _crowded(self, slots: Slots, change: CrowdingChange) -> NDArray[np.bool_]:
-        """Which phrases with such slots (shape (n, CELLS)) are crowded once `change` is made."""
+        """Returns which phrases with these slots, shape (n, CELLS), are crowded after `change`."""
         counts = self._counts[slots]
         if len(change.slots):
             places = np.searchsorted(change.slots, slots).clip(max=len(change.slots) - 1)
@@ -175,11 +176,11 @@ class Crowding:
         came: NDArray[np.int64],
         went: NDArray[np.int64],
     ) -> CrowdingChange:
-        """What the phrases that come (`came`) and go (`went`) change; nothing is touched.
+        """Returns the changes caused by the phrases that come (`came`) and go (`went`), without applying them.
 
-        `sketches` are of the known rows and `extra` of those that follow. Of all of them, `present` says which can have
-        synonyms after the change, and `crowded` which are crowded before it; `went` are known rows. O(change), and O(known
-        rows) for each cell of which a count passes `CELL_PHRASES`.
+        `sketches` belong to the known rows, `extra` to the rows that follow. For all of these rows, `present` says which can
+        have synonyms after the change, and `crowded` which are crowded before it; `went` are known rows. O(change), and
+        O(known rows) for each cell with a count that passes `CELL_PHRASES`.
         """
         known = len(sketches)
 
@@ -208,7 +209,7 @@ class Crowding:
 
     @staticmethod
     def _inside(sketches: Sketches, slots: NDArray[np.int64], present: Flags) -> NDArray[np.int64]:
-        """The known rows that can have synonyms and have a cell in one of `slots`."""
+        """Returns the known rows that can have synonyms and have a cell in one of `slots`."""
         found = [np.empty(0, np.int64)]
         for cell in np.unique(slots >> SLOT_BITS).tolist():
             wanted = slots[slots >> SLOT_BITS == cell]
@@ -220,7 +221,7 @@ class Crowding:
         return np.unique(np.concatenate(found))
 
     def apply(self, change: CrowdingChange) -> None:
-        """Takes over a planned change."""
+        """Applies a planned change."""
         self._counts[change.slots] += change.changes.astype(np.int32)
         last = max(change.rows, default=-1)
         if last >= len(self._flags):

@@ -2,8 +2,8 @@
 
 Two living phrases have a synonym edge if their cosine reaches the threshold (HippoRAG, section 2.2: "synonymy edges"), neither
 is crowded (`store.index.synonyms.crowding`), their sketches collide (`store.index.synonyms.lsh`), and their texts allow it
-(`store.index.synonyms.phrase_variants`). An edge depends on no third phrase. So a phrase that goes takes its edges along, a
-phrase that comes is compared with the others, and any order of arrival ends in the same edges.
+(`store.index.synonyms.phrase_variants`). An edge depends on no third phrase. So a removed phrase takes its edges along, a new
+phrase is compared with all others, and any order of arrival gives the same edges.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,8 +17,8 @@ from store.index.synonyms.pairs import NO_PAIRS, Rows, Scored
 
 @dataclass(slots=True)
 class SynonymChange:
-    """What one commit does to the synonym edges: the new `weights` of pairs (a < b; 0 = no longer an edge) and the weights
-    `before`. Arrays of one length."""
+    """Changes of synonym edges by one commit: the new `weights` of pairs (a < b; 0 removes an edge), and the weights
+    `before`. All arrays have the same length."""
 
     a: Rows = field(default_factory=lambda: NO_PAIRS[0])
     b: Rows = field(default_factory=lambda: NO_PAIRS[1])
@@ -29,10 +29,10 @@ class SynonymChange:
 def plan_edges(
     died: Rows, born: Rows, n: int, edges: Callable[[Rows], Scored], search: Callable[[Rows], Iterable[Scored]]
 ) -> SynonymChange:
-    """The change after which the edges of `died` are gone and those of `born` are the pairs that `search` finds.
+    """Returns the change that removes the edges of `died` and adds the pairs that `search` finds for `born`.
 
-    `died` and `born`: rows, in order, that can no longer have synonyms, and that can from now on. `n`: number of rows.
-    `edges(rows)` gives all present edges of known rows; `search(rows)` all pairs of `rows` after the change, in pieces.
+    `died`: rows that can no longer have synonyms; `born`: rows that can from now on; both sorted. `n`: number of rows.
+    `edges(rows)` returns all present edges of known rows, `search(rows)` yields all pairs of `rows` after the change.
     """
     present_keys, present = _by_key([edges(np.union1d(died, born))], n)
     found_keys, found = _by_key(search(born) if len(born) else (), n)
@@ -46,7 +46,7 @@ def plan_edges(
 
 
 def _by_key(pieces: Iterable[Scored], n: int) -> tuple[Rows, NDArray[np.float64]]:
-    """The pairs, each once, as (smaller row × n + larger row) in order, and their weights."""
+    """Returns each pair once, as (smaller row × n + larger row), sorted, and the weights of the pairs."""
     a, b, weights = (np.concatenate(side) for side in zip(NO_PAIRS, *pieces, strict=True))
     keys, first = np.unique(np.minimum(a, b) * n + np.maximum(a, b), return_index=True)
     return keys, weights[first]

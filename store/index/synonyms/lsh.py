@@ -1,17 +1,19 @@
-"""Which pairs of phrases can be synonyms: a rule about two vectors alone, without anything to train.
+"""Decides from two vectors alone, without training, which pairs of phrases can be synonyms: locality-sensitive hashing.
 
-A vector's sketch is the signs of 768 random projections, of which two vectors at an angle of t differ in a share t / pi
-(Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3), and 288 *hashes*: which of 32 random
-directions or their opposites it points to most (Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015,
-section 3: cross-polytope hashing). A *band* is three hashes. A pair *meets* when its signs are as near as the threshold's angle
-lets expect and it has all hashes of some band in common. Only pairs that meet can be synonyms, in a memory of any size and
-however they were found, so that the edges follow from the vectors alone. Of pairs right at a cosine of 0.8 one in 50 does
-not meet, of pairs at 0.82 one in 140, at 0.84 one in 490, of nearer ones fewer.
+The sketch of a vector has two parts. Its signs are the signs of 768 random projections: two vectors at an angle t differ in a
+share t / pi of them (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). Each of its 288
+*hashes* names the one of 32 random directions, or its opposite, that is nearest to the vector (Andoni et al., "Practical and
+Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair *meets* if its
+signs are as near as expected at the threshold's angle, and if it shares all hashes of at least one band. Only pairs that meet
+can be synonyms, whatever the size of the memory and however the search finds them, so that edges depend on vectors alone. Of
+the pairs with a cosine of exactly 0.8, one in 50 does not meet; of pairs at 0.82 one in 140, at 0.84 one in 490, of nearer
+pairs fewer.
 
-For a threshold of 0.8 there are 95 bands, which share no hash. A lower one needs more, for which hashes are put together anew.
+For a threshold of 0.8 there are 95 bands, which share no hash. A lower threshold needs more bands, which combine the same
+hashes anew.
 
-The projections are products of whole numbers whose sums stay below 2²⁴, which float32 adds up exactly: a vector has the
-same sketch in whatever company it is sketched, on every machine.
+The projections are products of integers whose sums stay below 2²⁴, so float32 adds them exactly: a vector has the same sketch
+in any batch and on every machine.
 """
 
 from bisect import bisect_left
@@ -32,51 +34,52 @@ HASH_BITS = 6
 BAND_HASHES = 3
 BAND_BITS = BAND_HASHES * HASH_BITS
 DIRECTIONS = 1 << (HASH_BITS - 1)
-"""A hash is twice the number of a direction, and one more for its opposite."""
+"""A hash is twice the number of a direction, plus one for the direction's opposite."""
 
 PART = 64
 PARTS = SIGNS // PART
-"""The directions of a hash lie among so many projections, as to look for them among all takes longer. With parts half as long
-pairs that are far apart meet half as often again."""
+"""The directions of a hash lie in a subspace of this many projections, because searching among all projections takes longer.
+With half as many, pairs that are far apart meet half as often again."""
 
 WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in words of 64 bits."""
 
 HEAD_WORDS = 2
-"""Words at the beginning of a sketch that must be near by themselves."""
+"""Number of words at the beginning of a sketch that must be near by themselves (the *head*)."""
 
 TAG_BITS = 32
 TAGS = SIGNS // TAG_BITS
 
 MISSED = 1 / 50
-"""Share of the pairs right at the threshold that may share no band. Half of it takes 16 bands more, with as many more bytes and
-comparisons, for pairs that a threshold 0.01 higher would leave out."""
+"""Share of the pairs exactly at the threshold that may share no band. Half of this share needs 16 more bands, with as many more
+bytes and comparisons, for pairs that a threshold higher by 0.01 would exclude."""
 
 FEWEST_BANDS = 64
-"""A high threshold needs fewer. More of them miss fewer pairs, and take no longer than for 0.8."""
+"""Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than for 0.8."""
 
 MOST_BANDS = 480
-"""More take more room than vectors do, and longer to look through than comparing with all."""
+"""Maximum number of bands. More bands take more room than the vectors and longer than comparing with all phrases."""
 
 SIGMAS = 4.0
-"""How far beyond its expectation a pair's distance may lie: one pair in 30,000 at the threshold lies farther."""
+"""How many standard deviations beyond its expectation a pair's distance may be: one pair in 30,000 at the threshold is
+farther."""
 
 HEAD_SIGMAS = 3.5
-"""The same for heads: one in 6,000."""
+"""The same for heads: one pair in 6,000."""
 
 TAG_SIGMAS = 1.5
-"""The same for the tag that a band tells pairs apart by. A pair at the threshold meets in four bands on average, with
-different tags, so that being lost in one of them costs little; and few others are left to be looked at whole."""
+"""The same for a band's tag, which excludes most pairs that share the band by chance. A pair at the threshold shares four bands
+on average, with different tags, so losing it in one of them costs little."""
 
 VECTOR_STEPS, PROJECTION_STEPS, DIRECTION_STEPS = 4096, 64, 8
-"""What a component of a vector, of a projection and of a direction is rounded to: whole parts of these."""
+"""Components of vectors, projections and directions are rounded to multiples of 1 / this number."""
 
 PROJECTED_STEP = 1024
-"""What a projection is rounded to a multiple of, before its directions are looked for. So sums stay below 2²⁴ up to 4,000
-dimensions: a sum of products is at most the product of both lengths."""
+"""Projections are rounded to multiples of this number before the nearest directions are computed. With this, sums stay below
+2²⁴ up to 4,000 dimensions: a sum of products is at most the product of both lengths."""
 
 SKETCHED_AT_ONCE = 128
-"""Vectors that are sketched at a time: what is worked out for them stays in the processor's cache."""
+"""Vectors sketched at a time, so that intermediate results stay in the processor's cache."""
 
 COMPARED_AT_ONCE = 4096
 """Pairs whose hashes are compared at a time."""
@@ -85,7 +88,8 @@ Sketches = NDArray[np.uint64]
 
 
 def farthest(threshold: float, bits: int, sigmas: float = SIGMAS) -> int:
-    """How many of `bits` two vectors with a cosine at the threshold differ in, at most but for rare pairs."""
+    """Returns the largest number of differing bits, of `bits`, for vectors with a cosine at the threshold, except for rare
+    pairs."""
     share = _differing_share(threshold)
     return int(np.ceil(bits * share + sigmas * np.sqrt(bits * share * (1 - share))))
 
@@ -96,16 +100,19 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """How many bands a pair at the threshold needs so as to meet, but for rare pairs: 95 for 0.8, 305 for 0.7; 0 where it
-    would be more than `MOST_BANDS`, below 0.66. There comparing with all costs less, and pairs meet by their signs alone."""
+    """Returns the number of bands with which pairs at the threshold meet, except for a share `MISSED`: 95 for 0.8, 305 for 0.7.
+
+    Returns 0 if more than `MOST_BANDS` were needed (below 0.66): comparing with all phrases then costs less, and pairs meet by
+    their signs alone.
+    """
     share, most = _differing_share(threshold), farthest(threshold, TAG_BITS, TAG_SIGMAS)
     in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_hashes(threshold)
     third, met = HASHES // BAND_HASHES, in_tag * equal**BAND_HASHES
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - met)))
     if apart <= third:
         return max(apart, FEWEST_BANDS)
-    # Further bands share hashes with these. So many of the second third of the hashes, and so many of the last, are equal: a
-    # hash of the first third has as many bands as the others, and each of them meets with the same chance.
+    # Further bands share hashes with the first ones. `numbers`: how many hashes of the second third, and of the last third, are
+    # equal. Each hash of the first third is in equally many bands, and each of these bands meets with the same probability.
     chance, numbers = _binomial(third, equal), np.arange(third + 1)
     in_both = in_tag * np.outer(numbers, numbers) / third**2
 
@@ -118,15 +125,16 @@ def bands(threshold: float) -> int:
 
 
 def _binomial(n: int, share: float) -> NDArray[np.float64]:
-    """How likely 0 to n of n are so, each with this likelihood; shape (n + 1,)."""
+    """Returns the binomial probabilities of 0 to `n` successes with probability `share`, shape (n + 1,)."""
     return np.array([comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)])
 
 
 def _equal_hashes(cosine: float) -> float:
-    """The share of hashes that two vectors with this cosine have in common.
+    """Returns the share of hashes that two vectors with this cosine have in common.
 
-    Their components along one direction, u and v, are normal and correlated. The hash is this direction's where all
-    others are shorter: an integral over u, v > 0 of their density, times the share of shorter ones to the power of the others.
+    Their components along one direction, u and v, are correlated normal variables. Both have this direction's hash if the
+    components along all other directions are shorter: the integral, over u, v > 0, of the density times the probability of
+    shorter components to the power of the number of other directions.
     """
     cosine = min(max(cosine, 0.0), 0.995)
     step, at = 0.02, np.arange(-6.0, 6.0, 0.02) + 0.01
@@ -147,26 +155,26 @@ def _projections(dim: int) -> NDArray[np.float32]:
 
 @cache
 def _directions() -> NDArray[np.float32]:
-    """The directions of each part's hashes, shape (PARTS, PART, hashes of a part * DIRECTIONS)."""
+    """Returns the directions of each part's hashes, shape (PARTS, PART, hashes of a part * DIRECTIONS)."""
     drawn = np.random.default_rng(21).standard_normal((PARTS, PART, HASHES // PARTS * DIRECTIONS))
     return np.rint(drawn * DIRECTION_STEPS).astype(np.float32)
 
 
 def tag_of_band(band: int | NDArray[Any]) -> Any:
-    """Which part of the signs goes with a band, to tell most far pairs apart that share it."""
+    """Returns the number of the tag (a part of the signs) of a band; it excludes most distant pairs that share the band."""
     return band * 7 % TAGS
 
 
 def hashes_of_band(band: int) -> tuple[int, int, int]:
-    """The hashes of a band: any two bands differ in two at least, and the first 96 in all. They are of three parts, as hashes
-    of one part are equal together too often."""
+    """Returns the hashes of a band. Any two bands differ in at least two hashes, the first 96 bands in all three. The hashes
+    are of three parts, because hashes of one part are equal together too often."""
     third = HASHES // BAND_HASHES
     shift, number = divmod(band, third)
     return number, third + (number + 1 + shift) % third, 2 * third + (number + 11 - shift) % third
 
 
 def sketch(vectors: NDArray[np.float32]) -> Sketches:
-    """Sketches of `vectors`, shape (n, dim); shape (n, WORDS)."""
+    """Returns the sketches of `vectors` (n, dim), shape (n, WORDS)."""
     out = np.empty((len(vectors), WORDS), np.uint64)
     projections = _projections(vectors.shape[1]), _directions()
 
@@ -181,7 +189,7 @@ def sketch(vectors: NDArray[np.float32]) -> Sketches:
 
 
 def _nearest_directions(projected: NDArray[np.float32], directions: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The hashes, shape (len(projected), HASHES)."""
+    """Returns the hashes, shape (len(projected), HASHES)."""
     rounded = np.rint(projected * np.float32(1 / PROJECTED_STEP))
     found = np.empty((len(rounded), HASHES // PARTS, PARTS), np.uint8)
     first = np.arange(found[:, :, 0].size) * DIRECTIONS
@@ -194,12 +202,12 @@ def _nearest_directions(projected: NDArray[np.float32], directions: NDArray[np.f
 
 
 def hashes(sketches: Sketches) -> NDArray[np.uint8]:
-    """The hashes of each sketch, shape (len(sketches), HASHES)."""
+    """Returns the hashes of each sketch, shape (len(sketches), HASHES)."""
     return np.ascontiguousarray(sketches[:, SIGN_WORDS:]).view(np.uint8)
 
 
 def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
-    """The values of each sketch's first `count` bands, shape (count, len(sketches)): two that are equal share the band."""
+    """Returns the values of each sketch's first `count` bands, shape (count, len(sketches)). Equal values share the band."""
     columns = np.ascontiguousarray(hashes(sketches).T)
     out = np.empty((count, len(sketches)), np.int32)
     for band in range(count):
@@ -212,12 +220,12 @@ def band_values(sketches: Sketches, count: int) -> NDArray[np.int32]:
 
 
 def tags(sketches: Sketches) -> NDArray[np.uint32]:
-    """The parts of each sketch that `tag_of_band` names, shape (len(sketches), TAGS)."""
+    """Returns the tags of each sketch, numbered as by `tag_of_band`, shape (len(sketches), TAGS)."""
     return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint32)
 
 
 def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Which pairs (a[i], b[i]) can be synonyms, shape (n,); the same for (b[i], a[i])."""
+    """Returns which pairs (a[i], b[i]) can be synonyms, shape (n,). Symmetric."""
     apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
     met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)
     met &= apart[:, :HEAD_WORDS].sum(axis=1) <= farthest(threshold, 64 * HEAD_WORDS, HEAD_SIGMAS)
@@ -227,7 +235,7 @@ def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 
 def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
-    """Which pairs (a[i], b[i]) have all hashes of a band in common, and are near in its tag, shape (n,)."""
+    """Returns which pairs (a[i], b[i]) share all hashes of a band and are near in its tag, shape (n,)."""
     shared, count = np.ones(len(a), np.bool_), bands(threshold)
     for start in range(0, len(a) if count else 0, COMPARED_AT_ONCE):
         part = slice(start, start + COMPARED_AT_ONCE)
@@ -237,8 +245,8 @@ def share_band(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
 
 
 def _share_band(equal: NDArray[np.bool_], in_tag: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-    """The same among `count` bands. `equal`: whether a hash is, shape (n, HASHES); `in_tag`: whether a tag is near, shape (n,
-    TAGS)."""
+    """Returns which pairs share one of `count` bands. `equal`: which hashes are equal, shape (n, HASHES); `in_tag`: which tags
+    are near, shape (n, TAGS)."""
     by_hash, by_tag = np.ascontiguousarray(equal.T), np.ascontiguousarray(in_tag.T)
     found = np.zeros(len(equal), np.bool_)
     for band in range(count):

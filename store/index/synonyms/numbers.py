@@ -1,8 +1,7 @@
-"""What in a phrase is a number, a date, a version or the number of a section: two phrases that differ in nothing else are no
-synonyms, however near their vectors are.
+"""Recognises phrases that are only a number, a date, a version or the number of a section.
 
-An encoder puts "debian 7" beside "debian 12" and one date beside another, for it hardly tells numbers apart. The rules here are
-functions of the texts alone.
+Such phrases get no synonyms, because an encoder hardly distinguishes numbers: "debian 7" is near "debian 12", and one date is
+near another. The rules depend on the texts alone.
 """
 
 import re
@@ -26,7 +25,7 @@ _LABEL_WORDS = (
     "section sections chapter chapters part parts page pages step steps table tables figure figures fig example line "
     "lines item note no number numbers level appendix volume vol issue"
 )
-"""Words that say of a number which kind it is, or join two, and name nothing by themselves."""
+"""Words that label or join numbers and name nothing by themselves."""
 _CALENDAR = frozenset((_MONTHS + " " + _DAYS).split())
 _SPELT = frozenset(_WORDS.split())
 _LABELS = frozenset(_LABEL_WORDS.split())
@@ -35,13 +34,13 @@ _ROMAN = re.compile(r"(?=[ivx])x{0,3}(?:ix|iv|v?i{0,3})")
 
 
 def is_number(phrase: str) -> bool:
-    """Whether a normalised phrase is a number, a date, a version or the number of a section, and nothing else: "28 december
-    2015", "version 2 5", "1990s", "section 4 2", "march"."""
+    """Returns whether a normalised phrase is only a number, a date, a version or the number of a section: "28 december 2015",
+    "version 2 5", "1990s", "section 4 2", "march"."""
     words = phrase.split()
     said = [word for word in words if word not in _LABELS]
     if not said or not all(is_numeral(word) or word in _CALENDAR for word in said):
         return False
-    # "part i" is one; "may i" never comes, and "x" by itself is a letter.
+    # "part i" is a number; "may i" does not occur; a lone "x" is a letter.
     return len(words) > 1 or not _ROMAN.fullmatch(phrase)
 
 

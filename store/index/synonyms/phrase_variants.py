@@ -3,7 +3,7 @@
 A cosine says that two phrases are related, not that they are the same: "current vault" is near "new vault", "cmd c" near
 "cmd x", and "johann michael bach" near "johann christoph bach". So two phrases with a cosine at or above the threshold are
 synonyms only if their texts allow it. The rule depends on the two texts and, for phrases without a common word, on their
-cosine. It does not depend on other phrases or on the order of arrival.
+cosine. It depends neither on other phrases nor on the order of arrival.
 """
 
 import re
@@ -35,7 +35,7 @@ _LINKING_TEXT = (
     "il di"
 )
 _LINKING_WORDS = frozenset(_LINKING_TEXT.split())
-"""Articles, determiners and words that join two nouns: they change no name, unless they are its last word. "king of the
+"""Articles, determiners and words that join two nouns. They do not change a name, except as its last word: "king of the
 belgians" is "belgian king" and "your vault" is "vault", but "group a" is not "group"."""
 
 _ENDINGS = tuple(
@@ -57,10 +57,11 @@ _ENDINGS = tuple(
         (",n,t,a,ssa,sta,lla,lta,lle,ksi", 4),
     )
 )
-"""Endings that the forms of one word have, with the fewest letters before them: English, Romance plurals, German, Latin
+"""Sets of endings of the forms of one word, each with the minimum length of the stem: English, Romance plurals, German, Latin
 plurals, Finnish. Endings of derived words are missing, because "export" and "exporter" are two things."""
 _FINNISH_CASES = 3
-"""Of the last set, one ending needs so many letters: one letter alone tells "amir" from "amira"."""
+"""Minimum length of one of the two endings of the last set (Finnish), because one letter alone distinguishes "amir" from
+"amira"."""
 
 _STEMMERS = tuple(
     (first, last, snowballstemmer.stemmer(language).stemWord)
@@ -88,18 +89,18 @@ _INITIALS = range(3, 7)
 
 
 def pair_rule(rule: SynonymRule, text: Callable[[int], str]) -> PairRule | None:
-    """The texts' part of `rule` for phrases given by their rows; None if cosines alone decide."""
+    """Returns the part of `rule` about texts, for phrases given by their rows; None if cosines alone decide."""
     if not rule.variants:
         return None
     return lambda one, other, cosine: can_be_synonyms(text(one), text(other), cosine, rule.threshold)
 
 
 def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bool:
-    """Whether two normalised phrases with this cosine, which reaches the threshold, are synonyms.
+    """Returns whether two normalised phrases, whose cosine reaches the threshold, are synonyms.
 
-    They are if they are variants of one wording: spelling, inflection, word order, words joined or apart, initials. Phrases
-    that have no word in common are, if their cosine is much above the threshold: translations and words such as "kids" and
-    "children". Phrases that share a part of their words and differ in another are not.
+    Variants of one wording are: spelling, inflection, word order, words joined or apart, initials. Phrases without a common
+    word are if their cosine is far above the threshold: translations, and pairs such as "kids" and "children". Phrases that
+    share some words and differ in others are not.
     """
     if are_variants(one, other):
         return True
@@ -107,20 +108,20 @@ def can_be_synonyms(one: str, other: str, cosine: float, threshold: float) -> bo
 
 
 def are_variants(one: str, other: str) -> bool:
-    """Whether two normalised phrases have the same words: in any order and form, joined or apart, or as initials."""
+    """Returns whether two normalised phrases have the same words, in any order and form, joined or apart, or as initials."""
     left, right = _words(one), _words(other)
     if left == right:
         return True
     lefts, rights = list((Counter(left) - Counter(right)).elements()), list((Counter(right) - Counter(left)).elements())
     if len(lefts) == len(rights):
-        # Forms of one word sort alike, so that the pairs are the same from both sides.
+        # Forms of one word sort alike, so the pairs do not depend on which phrase comes first.
         return all(map(_same_word, sorted(lefts), sorted(rights)))
     return _same_joined(one, other) or _is_initials(one, other) or _is_initials(other, one)
 
 
 @lru_cache(1 << 16)
 def _ordered_words(phrase: str) -> tuple[str, ...]:
-    """The phrase's words without accents and linking words. A script without spaces is apart from its neighbours."""
+    """Returns the phrase's words without accents and linking words. A text in a script without spaces is a word of its own."""
     words = _WORD.findall(folded(phrase))
     kept = [word for word in words[:-1] if word not in _LINKING_WORDS]
     if len(words) > 1 and words[0] == "a":
@@ -135,7 +136,7 @@ def _words(phrase: str) -> tuple[str, ...]:
 
 @lru_cache(1 << 16)
 def _same_word(one: str, other: str) -> bool:
-    """Whether two words without accents are forms or spellings of one. Numerals never are."""
+    """Returns whether two words without accents are forms or spellings of one word. Numerals are only if they are equal."""
     if not (one.isalpha() and other.isalpha()) or is_numeral(one) or is_numeral(other):
         return one == other
     return _same_form(one, other) or _spelling(one) == _spelling(other)
@@ -163,7 +164,7 @@ def _same_form(one: str, other: str) -> bool:
 
 @lru_cache(1 << 16)
 def _spelling(word: str) -> str:
-    """A text that other spellings of a word share; the word itself if it is short or not of plain Latin letters."""
+    """Returns a text shared by all spellings of a word; the word itself if it is short or has other than ASCII letters."""
     if len(word) < _SPELT_LETTERS or not word.isascii():
         return word
     for pattern, replacement in _SPELLINGS:
@@ -172,7 +173,7 @@ def _spelling(word: str) -> str:
 
 
 def _same_joined(one: str, other: str) -> bool:
-    """Whether two phrases differ in their spaces, and in nothing else but the form of the last word."""
+    """Returns whether two phrases differ only in their spaces and in the form of the last word."""
     if _DIGITS.findall(one) != _DIGITS.findall(other):
         return False
     a, b = folded(one), folded(other)
@@ -182,7 +183,7 @@ def _same_joined(one: str, other: str) -> bool:
 
 
 def _is_initials(short: str, long: str) -> bool:
-    """Whether the one phrase consists of the first letters of the other's words."""
+    """Returns whether `short` consists of the first letters of the words of `long`."""
     if " " in short or len(short) not in _INITIALS or not short.isalpha():
         return False
     return folded(short) in {
@@ -191,7 +192,7 @@ def _is_initials(short: str, long: str) -> bool:
 
 
 def _have_other_words(one: str, other: str) -> bool:
-    """Whether no word of the one is like a word of the other, and none has a number."""
+    """Returns whether no word of one phrase is like a word of the other, and both consist of letters without numerals."""
     left, right = _words(one), _words(other)
     if any(is_numeral(word) or not word.isalpha() for word in (*left, *right)):
         return False
@@ -199,7 +200,7 @@ def _have_other_words(one: str, other: str) -> bool:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Whether two words begin alike, sound alike, or share a character of a script in which one character is a word."""
+    """Returns whether two words begin alike, sound alike, or share a character of a script in which one character is a word."""
     if has_cjk(one):
         return not set(one).isdisjoint(other)
     return one[:3] == other[:3] or _same_word(one, other)

@@ -1,7 +1,7 @@
-"""The search for pairs of phrases that may be synonyms: all with all, or by sketches (`lsh`), in pieces of bounded memory.
+"""Searches pairs of phrases that may be synonyms, by comparing all with all or by sketches (`lsh`), in bounded memory.
 
-Cosines are compared as float32 values of float64 dot products, computed pair by pair: the blockwise product that finds
-candidates may differ in its last bits with the shape of the block, the value that decides does not.
+A cosine that decides is the float32 value of a float64 dot product, computed pair by pair. The blockwise product that finds
+candidates may differ in its last bits with the shape of the block.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,29 +24,30 @@ from store.index.vectors.matrix import VectorsView
 from store.text.scripts import has_cjk
 
 SLACK = 1e-4
-"""By how much a blockwise cosine may fall short of the threshold before the pair is not looked at exactly."""
+"""A pair whose blockwise cosine is lower than the threshold by at most this is compared exactly."""
 
 COMPARED_PAIRS = 1_024
-"""Candidate pairs that are compared at a time."""
+"""Candidate pairs compared exactly at a time."""
 
 ROUGHLY_COMPARED_PAIRS = 4_096
-"""Candidate pairs that are compared by codes at a time: 6 MB of each side."""
+"""Candidate pairs compared by codes at a time: 6 MB for each side."""
 
 GATHERED_PAIRS = 1 << 18
-"""Candidate pairs that are gathered before they are compared: 4 MB."""
+"""Candidate pairs gathered before they are compared: 4 MB."""
 
 TILE = (256, 8192)
 """Queries and candidates compared at a time: 8 MB of cosines, which stay in the processor's cache."""
 
 EXACT_BELOW = 8_192
-"""Phrases up to which each new one is compared with every other: simpler, and about as fast as sketches (`lsh`) up to there
-(`bench growth`, "crossover"). Both find the same pairs."""
+"""Up to this number of phrases, each new phrase is compared with all others: simpler than sketches (`lsh`) and about as fast
+(`bench growth`, "crossover"). Both ways find the same pairs."""
 
 
 def linkable(phrase: str) -> bool:
-    """Phrases of two alphanumeric characters or fewer get no synonym edges (HippoRAG's rule), nor do numbers and dates.
+    """Returns whether a phrase can have synonym edges: not with two alphanumeric characters or fewer (HippoRAG's rule), and not
+    if it is a number or a date.
 
-    The rule is about letters of an alphabet: a Chinese character, a kana or a Hangul syllable is no letter, and one is enough.
+    One Chinese character, kana or Hangul syllable is enough, because it is not a letter of an alphabet.
     """
     if has_cjk(phrase):
         return not is_number(phrase)
@@ -59,7 +60,7 @@ def linkable(phrase: str) -> bool:
 
 
 Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
-"""(row, other row, whether they are known to meet) of pairs, three arrays of one length."""
+"""(row, other row, whether the pair is known to meet) of pairs, three arrays of one length."""
 
 
 def similar(
@@ -74,13 +75,14 @@ def similar(
     pair_rule: PairRule | None = None,
     extra_sketches: Sketches | None = None,
 ) -> Iterator[Scored]:
-    """Pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`), some at a time,
-    without pairs of a row with itself; with `by_rule` false those that do not meet too, which takes comparing with all.
+    """Yields pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`).
 
-    `extra` are vectors of rows that follow those in `vectors`, as they are kept; `candidates` covers both, shape (n + k,);
-    `queries` are row numbers, any of them; `sketches`, where given, are of the rows of `vectors`, and candidates are found by
-    them if `through_bands`. `pair_rule` rejects pairs by their texts. `extra_sketches`: those
-    of `extra`, where they are known.
+    Pairs of a row with itself are omitted. With `by_rule` false, pairs that do not meet are yielded too, which requires a
+    comparison with all candidates.
+
+    `extra`: vectors (in the stored form) of the rows after those in `vectors`. `candidates`: which of all these rows are
+    candidates, shape (n + k,). `queries`: row numbers. `sketches`: those of the rows of `vectors`; candidates are found by them
+    if `through_bands`. `pair_rule` rejects pairs by their texts. `extra_sketches`: the sketches of `extra`, if known.
     """
 
     def take(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -117,7 +119,7 @@ def similar(
 
 
 def _gathered(pieces: Iterable[Candidates]) -> Iterator[Candidates]:
-    """The same pairs in fewer and larger pieces."""
+    """Joins the pieces into fewer and larger ones."""
     waiting: list[Candidates] = []
     count = 0
     for piece in pieces:
@@ -142,7 +144,7 @@ def _candidates(
     queries: Rows,
     sketches: SketchIndex | None,
 ) -> Iterator[Candidates]:
-    """Pairs that may reach the threshold, by the sketches where those help."""
+    """Yields pairs that may reach the threshold, found by the sketches if these help."""
     added = [(vectors.n, floats(extra))]
     if sketches is None:
         yield from comparison.blockwise([*vectors.blocks(), *added], queries)
@@ -152,7 +154,7 @@ def _candidates(
     found_by = sketches.candidates(comparison.sketches, queries, comparison.candidates, comparison.threshold)
     for first, end, found in found_by:
         if found is None:
-            # So many share a band that comparing with all costs less.
+            # So many rows share a band that comparing with all costs less.
             yield from comparison.blockwise(vectors.blocks(), queries[first:end])
         else:
             which, rows = found
@@ -161,7 +163,8 @@ def _candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """One search: `take` and `sketches` give the vectors and the sketches of rows, the rest is as of `similar`."""
+    """Parameters of one search. `take` and `sketches` return the vectors and sketches of rows; the others are those of
+    `similar`."""
 
     take: Callable[[NDArray[Any]], NDArray[np.float32]]
     vectors: VectorsView
@@ -172,9 +175,9 @@ class _Comparison:
     pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The cosine of each pair (a[i], b[i]), 0 for those that are no pairs. `met`: which are known to meet."""
+        """Returns the cosine of each pair (a[i], b[i]), 0 for pairs that are rejected. `met`: which pairs are known to meet."""
         scores = np.zeros(len(a), np.float32)
-        # In the order in which the others' vectors lie.
+        # Ordered by the rows `b`, so that their vectors are read in the order of the file.
         order = self._near(a, b, met, np.argsort(b))
         for begin in range(0, len(order), COMPARED_PAIRS):
             part = order[begin : begin + COMPARED_PAIRS]
@@ -182,8 +185,11 @@ class _Comparison:
         return scores
 
     def _near(self, a: Rows, b: Rows, met: NDArray[np.bool_], order: Rows) -> Rows:
-        """Of `order`, which is that of `b`, the pairs that can reach the threshold by the codes of their vectors. Most of what
-        bands find cannot, and codes are half of the bytes to read; pairs that were compared already can."""
+        """Returns the pairs of `order` (sorted by `b`) whose codes do not exclude that they reach the threshold.
+
+        Most pairs found by bands are excluded, and codes have half as many bytes as vectors. Pairs found by comparing vectors
+        are kept.
+        """
         coded = met & (b < self.vectors.coded_rows)
 
         def near(part: Rows) -> Rows:
@@ -195,13 +201,13 @@ class _Comparison:
             return part[kept]
 
         parts = [order[at : at + ROUGHLY_COMPARED_PAIRS] for at in range(0, len(order), ROUGHLY_COMPARED_PAIRS)]
-        # What takes long is the first look at a page, which threads do side by side.
+        # Most of the time is spent on first accesses to pages, which threads do concurrently.
         return np.concatenate(in_parallel(near, parts)) if parts else order
 
     def _exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
         x, y = self.take(a), self.take(b)
         scores = np.zeros(len(a), np.float32)
-        # Most candidates are far from a pair: what decides is worked out for those that are not.
+        # Most candidates are far from the threshold: only the others are computed exactly.
         maybe = np.flatnonzero((np.einsum("ij,ij->i", x, y) >= self.threshold - SLACK) & (a != b))
         if len(maybe) < len(a):
             x, y = x[maybe], y[maybe]
@@ -215,15 +221,17 @@ class _Comparison:
     def blockwise(
         self, blocks: Sequence[tuple[int, Fixed | NDArray[np.float32]]], queries: Rows
     ) -> Iterator[Candidates]:
-        """Pairs that may reach the threshold, by comparing each query with each vector of `blocks` ((first row, vectors))."""
+        """Yields pairs that may reach the threshold, by comparing each query with each vector of `blocks` (first row,
+        vectors)."""
         for begin in range(0, len(queries), TILE[0]):
             part = queries[begin : begin + TILE[0]]
             asked = self.take(part)
 
             def compare(tile: Any, asked: NDArray[np.float32] = asked) -> tuple[Any, Rows]:
-                # The vectors of a batch are compared with each of its parts, so they come as float32.
+                # The vectors of the batch are compared several times, so the caller passes them as float32.
                 cosines = asked @ (tile if tile.dtype == np.float32 else floats(tile)).T
-                # Most queries have no pair in most tiles: one pass for the maxima instead of four over all cosines.
+                # Most queries have no pair in most tiles: one pass computes the maxima, instead of four passes over all
+                # cosines.
                 return cosines, np.flatnonzero(cosines.max(axis=1, initial=-1) >= self.threshold - SLACK)
 
             for start, block in blocks:
@@ -240,7 +248,8 @@ class _Comparison:
     def _can_pair(
         self, ones: Rows, twos: Rows, cosines: NDArray[np.float32], met: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Which (ones[i], twos[i]), whose cosines reach the threshold, are a pair. `met`: which are known to meet."""
+        """Returns which pairs (ones[i], twos[i]) with a cosine at or above the threshold the rules accept. `met`: which pairs
+        are known to meet."""
         can = np.ones(len(ones), np.bool_)
         asked = np.flatnonzero(~met) if self.by_rule else ()
         if len(asked):
@@ -251,7 +260,7 @@ class _Comparison:
         return can
 
     def _hits(self, cosines: NDArray[np.float32], first: int) -> tuple[Rows, Rows]:
-        """(row, column) of the cosines of candidates from `first` on that may reach the threshold."""
+        """Returns (row, column) of the cosines that may reach the threshold; the first column belongs to row `first`."""
         hits = cosines >= self.threshold - SLACK
         hits &= self.candidates[first : first + cosines.shape[1]]
         rows, columns = np.nonzero(hits)

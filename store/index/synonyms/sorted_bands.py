@@ -1,8 +1,7 @@
-"""Phrase rows by the value of each band of their sketches (`lsh`): a hash table a band, all in one sparse matrix.
+"""Phrase rows sorted by the value of each band of their sketches (`lsh`): one hash table per band, all in one sparse matrix.
 
-A table is a *run* of rows: what came since is sorted into a run of its own, and short runs are joined to longer ones, as in
-a log-structured merge tree (O'Neil et al., 1996). So a phrase is sorted in again as often as the logarithm of their number, not
-as often as a share of them has come.
+A hash table covers a *run* of rows. New rows become a run of their own, and short runs are joined to longer ones, as in a
+log-structured merge tree (O'Neil et al., 1996). So each phrase is sorted about log(n) times.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,35 +26,35 @@ from store.index.synonyms.lsh import (
 )
 
 ROWS_A_BUCKET = 4
-"""On average, or fewer: so few rows of a run are looked at, and a short one has not more buckets than rows."""
+"""Average number of rows per bucket, or fewer: few rows of a run are read, and a short run has no more buckets than rows."""
 
 SORTED_ROWS = 1 << 18
-"""Rows that are sorted at a time, before they are joined: 100 MB of values."""
+"""Rows sorted at a time, before they are joined: 100 MB of values."""
 
 JOINED_SHARE = 4
-"""A run is joined to what comes behind it once that is as long as this part of it. With a smaller part there are fewer runs to
-look at, but a long one is written anew more often, and then takes its room in memory twice."""
+"""A run is joined to the rows after it once these are at least 1 / JOINED_SHARE of its length. A larger value gives fewer runs
+to search, but long runs are rewritten more often, and a rewritten run takes its memory twice."""
 
 SCANNED_ENTRIES = 1 << 19
-"""Entries of buckets that are looked at together, about. With half as many two threads wait more for the interpreter, with four
-times as many more is read from beyond the processor's cache: a search takes a tenth longer either way."""
+"""Approximate number of bucket entries read together. With half as many, two threads wait more for the interpreter; with four
+times as many, more is read from beyond the processor's cache. Both make a search a tenth slower."""
 
 MIN_ENTRIES = 1 << 17
-"""Entries that are not too many for any look."""
+"""This number of entries is never too many to read."""
 
 BAND_ARRAYS = ("starts", "entries", "tags")
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""(index of a question, row) of each pair."""
+"""(index of a query, row) of each pair."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedBands:
-    """The `n` rows from `first` on, by the first `bucket_bits` bits of each band's value.
+    """The bands of `n` rows from `first` on, by the first `bucket_bits` bits of each band's value.
 
-    `buckets` is a CSR, of which scipy gathers many rows in one pass: a row for each bucket of each of the `bands`, `n` entries
-    for a band. An entry is a row, counted from `first`, with the bits of its value that its bucket leaves open above it,
-    and the tag that goes with the band.
+    `buckets` is a CSR matrix, because scipy gathers many of its rows in one pass. It has a row for each bucket of each of the
+    `bands`, and `n` entries per band. The index of an entry has the row, counted from `first`, in its lower bits, and above
+    them the bits of the value that the bucket does not determine. The data of an entry is the band's tag.
     """
 
     first: int
@@ -75,14 +74,14 @@ class SortedBands:
         return bucket_bits(self.n)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What `bands_of_arrays` makes it of again, by name (`BAND_ARRAYS`): where the entries of each bucket begin, then their
-        rows and their tags, both of shape (bands, n)."""
+        """Returns the arrays for `bands_of_arrays`, by the names in `BAND_ARRAYS`: the start of each bucket's entries, and the
+        entries and tags, both of shape (bands, n)."""
         shape, made = (self.bands, self.n), self.buckets
         return dict(zip(BAND_ARRAYS, (made.indptr, made.indices.reshape(shape), made.data.reshape(shape)), strict=True))
 
     def near(self, asked: "Asked", threshold: float) -> Iterator[Pairs | None]:
-        """The rows that share one of the bands, and differ little in the tag that goes with it, some at a time; None where so
-        many rows are in the buckets that comparing with all is cheaper."""
+        """Yields batches of pairs with rows that share one of the bands and are near in its tag; None if the buckets have so
+        many rows that comparing with all is cheaper."""
         bits = self.bucket_bits
         looked_up = (asked.values >> (BAND_BITS - bits)) + (asked.bands << bits)
         lengths = self.buckets.indptr.take(looked_up + 1) - self.buckets.indptr.take(looked_up)
@@ -98,7 +97,7 @@ class SortedBands:
             apart ^= there.data.view(np.uint32)
             here = places(np.bitwise_count(apart), farthest(threshold, TAG_BITS, TAG_SIGMAS))
             of_each = np.diff(np.searchsorted(here, there.indptr))
-            # Where the bits that the bucket leaves open are equal, the row is what differs.
+            # If the bits that the bucket does not determine are equal, the XOR leaves the row number.
             entries = there.indices.take(here) ^ np.repeat(open_bits[begin:end], of_each)
             found = np.repeat(which[begin:end], of_each), entries.astype(np.int64) + self.first
             if bits == BAND_BITS:
@@ -110,9 +109,9 @@ class SortedBands:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked up in some bands: for each question and band a place in these arrays, shape (questions * bands,).
+    """Lookups in some bands: one element per query and band, in each array of shape (queries * bands,).
 
-    In each band questions come in the order in which its buckets lie in memory: then most lie in a page with the one before.
+    Within a band, lookups are in the order in which its buckets are stored, so most read the same page as the one before.
     """
 
     which: NDArray[np.intp]
@@ -122,8 +121,8 @@ class Asked:
 
     @classmethod
     def of(cls, values: NDArray[np.int32], asked: NDArray[np.uint32], bands: range) -> Self:
-        """`values` and `asked` are the band values and the tags of the questions, shape (bands, questions) and (questions,
-        TAGS). Of these `bands`, which follow each other."""
+        """Returns the lookups in `bands` (consecutive). `values`: band values of the queries, shape (bands, queries); `asked`:
+        their tags, shape (queries, TAGS)."""
         order = np.argsort(values[bands.start : bands.stop], axis=1)
         ordered = np.take_along_axis(values[bands.start : bands.stop], order, axis=1)
         tags = asked[order, tag_of_band(np.asarray(bands))[:, None]]
@@ -133,42 +132,43 @@ class Asked:
 
 
 def bucket_bits(n: int) -> int:
-    """How many bits of a band's value make the number of a bucket, among `n` rows."""
+    """Returns how many bits of a band's value form the number of a bucket, if a run has `n` rows."""
     return min((n // ROWS_A_BUCKET).bit_length(), BAND_BITS)
 
 
 def _above_row(values: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """The bits of `values` that their buckets leave open, above where a row's number stands, among `n` rows."""
+    """Returns the bits of `values` that the buckets do not determine, shifted above the bits of a row number."""
     bits = bucket_bits(n)
     return (values & ((1 << (BAND_BITS - bits)) - 1)) << _row_bits(bits)
 
 
 def _row_bits(bits: int) -> int:
-    """How many bits a row's number has where buckets leave something open: there are at most `ROWS_A_BUCKET` rows for each."""
+    """Returns the number of bits of a row number if buckets leave bits open: a bucket has on average at most `ROWS_A_BUCKET`
+    rows."""
     return bits + ROWS_A_BUCKET.bit_length() - 1
 
 
 def places(counts: NDArray[np.uint8], most: int) -> NDArray[np.intp]:
-    """Where `counts`, shape (n,), are `most` or less."""
+    """Returns the positions where `counts`, shape (n,), are at most `most`."""
     n = len(counts)
     added = n // 8 + 1
-    # numpy looks for one after the other where no more than a tenth are there, and takes four times as long for a twelfth as
-    # for a ninth. With as many more behind them there are always enough.
+    # If at most a tenth of the values is true, numpy searches them one by one, which takes four times as long for a twelfth as
+    # for a ninth. An eighth of true values is appended, so that there are always enough.
     small = np.ones(n + added, np.bool_)
     np.less_equal(counts, most, out=small[:n])
     return np.flatnonzero(small)[:-added]
 
 
 def sort(sketches: Sketches, bands: int, first: int = 0, storage: ArrayStorage = IN_MEMORY) -> SortedBands:
-    """The rows of `sketches`, which have the numbers from `first` on, by their first so many `bands`, made in `storage`."""
+    """Returns a run of the rows of `sketches`, numbered from `first` on, with the first `bands` bands, made in `storage`."""
     return _joined(list(_sorted_pieces(sketches, bands, first, storage)), storage)
 
 
 def sort_behind(
     runs: Sequence[SortedBands], behind: Sketches, bands: int, storage: ArrayStorage = IN_MEMORY
 ) -> tuple[SortedBands, ...]:
-    """`runs`, and the rows behind them, of the sketches `behind`: sorted, and joined to those runs that are not long enough to
-    stand alone. Reads what it is given and nothing else, so it may run beside all."""
+    """Returns `runs` and the rows after them (sketches `behind`): sorted, and joined with the runs that are not long enough to
+    stay separate. Reads its arguments only, so it may run concurrently."""
     left = list(runs)
     begin = first = left[-1].end if left else 0
     joined: list[SortedBands] = []
@@ -180,14 +180,15 @@ def sort_behind(
 
 
 def bands_of_arrays(first: int, starts: NDArray[Any], entries: NDArray[Any], tags: NDArray[Any]) -> SortedBands:
-    """The run of these `BAND_ARRAYS`, which are used as they are."""
+    """Returns the run with these `BAND_ARRAYS`, without copying."""
     buckets = sparse.csr_array((len(starts) - 1, 1), dtype=np.int32)
     buckets.data, buckets.indices, buckets.indptr = tags.reshape(-1), entries.reshape(-1), starts
     return SortedBands(first, len(entries), buckets)
 
 
 def _sorted_pieces(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -> Iterator[SortedBands]:
-    # One piece is soon joined and gone. Many, as where all bands are sorted anew, are as large together as what they become.
+    # A single piece is joined soon and freed. Many pieces, for example when all bands are sorted anew, are together as large as
+    # the result.
     place = IN_MEMORY if len(sketches) <= SORTED_ROWS else storage
     for start in range(0, len(sketches), SORTED_ROWS):
         yield _sorted(sketches[start : start + SORTED_ROWS], bands, first + start, place)
@@ -201,20 +202,20 @@ def _sorted(sketches: Sketches, bands: int, first: int, storage: ArrayStorage) -
 
 
 def _joined(parts: Sequence[SortedBands], storage: ArrayStorage) -> SortedBands:
-    """`parts`, which follow each other and have the same bands, as one run made in `storage`."""
+    """Returns the consecutive `parts`, which have the same bands, joined into one run made in `storage`."""
     n, first = sum(part.n for part in parts), parts[0].first
 
     def band_of_all(band: int) -> Any:
-        # The numbers of rows of a part go up by those of the parts before.
+        # hstack increases the row numbers of a part by the rows of the parts before it.
         return sparse.hstack([_band(part, band, n) for part in parts], format="csr")
 
     return _run(first, n, parts[0].bands, storage, band_of_all)
 
 
 def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[int], Any]) -> SortedBands:
-    """The run of `n` rows of which `band` gives one band after the other, as a CSR of its buckets."""
+    """Returns a run of `n` rows. `band(number)` returns one band, as a CSR matrix of its buckets."""
     per_band = 1 << bucket_bits(n)
-    # scipy wants places and entries in one type, or makes a copy of all.
+    # scipy needs indptr and indices of one type, otherwise it copies both.
     numbers = np.int64 if bands * n > np.iinfo(np.int32).max else np.int32
     starts, entries = storage.empty((bands * per_band + 1,), numbers), storage.empty((bands, n), numbers)
     each_tag = storage.empty((bands, n), np.int32)
@@ -229,7 +230,7 @@ def _run(first: int, n: int, bands: int, storage: ArrayStorage, band: Callable[[
 
 
 def _band(part: SortedBands, band: int, n: int) -> Any:
-    """One band of a run, as a CSR of the buckets that it has among `n` rows."""
+    """Returns one band of a run, as a CSR matrix of the buckets that it has in a run of `n` rows."""
     bits = part.bucket_bits
     starts, entries, each_tag = part.arrays().values()
     begins, entries, each_tag = starts[band << bits : (band + 1 << bits) + 1], entries[band], each_tag[band]
@@ -242,9 +243,9 @@ def _band(part: SortedBands, band: int, n: int) -> Any:
 
 
 def _by_bucket(values: NDArray[np.int32], rows: NDArray[np.int32], each_tag: NDArray[np.int32], n: int) -> Any:
-    """Rows with these values and tags as a CSR of the buckets that a band has among `n` rows."""
+    """Returns rows with these values and tags, as a CSR matrix of a band's buckets in a run of `n` rows."""
     bits, of = bucket_bits(n), len(rows)
-    # Turning a matrix with one entry a row on its side is a counting sort that keeps the rows' order.
+    # Transposing a matrix with one entry per row is a counting sort that keeps the rows' order.
     turned = sparse.csr_array(
         (each_tag, values >> (BAND_BITS - bits), np.arange(of + 1, dtype=np.int32)), shape=(of, 1 << bits)
     ).tocsc()

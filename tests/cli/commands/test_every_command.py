@@ -39,8 +39,8 @@ def answer_everything(scripted: Scripted) -> None:
 
 def test_the_commands_are_those_of_the_contract_and_a_few_more() -> None:
     wanted = (
-        "add ask backfill backup completion confirm doctor eval export graph import ls mcp query reextract restore retry rm "
-        "scopes sessions show status ui verify wait watch"
+        "add ask backfill backup completion confirm costs doctor eval export graph import ls mcp query reencode reextract "
+        "restore retry rm scopes sessions show status ui verify wait watch"
     )
     assert wanted.split() == COMMANDS
 

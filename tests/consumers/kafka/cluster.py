@@ -56,6 +56,11 @@ class Cluster:
         """Returns hippod's options for these brokers; the mock ones support only old API versions."""
         return {} if self.real else {"api_version": [2, 3]}
 
+    @property
+    def sender_options(self) -> dict[str, Any]:
+        """Returns hippod's options where it also sends: one message a batch, for the same reason as in `forget`."""
+        return {**self.options, "batch_size": 0}
+
     def mock(self, **command: Any) -> None:
         """Sends a command to the mock brokers."""
         assert self.process is not None and self.process.stdin is not None and self.process.stdout is not None
@@ -68,7 +73,8 @@ class Cluster:
         name = name or f"hippod-test-{uuid.uuid4().hex[:12]}"
         if self.real:
             admin = AdminClient({"bootstrap.servers": self.brokers})
-            admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+            topic = NewTopic(name, partitions, 1, config={"max.message.bytes": "100000000"})  # the default is 1 MB
+            admin.create_topics([topic])[name].result(30)
         else:
             self.mock(do="create", topic=name, partitions=partitions)
         return name

@@ -105,8 +105,6 @@ def test_plain_text_is_a_document_under_its_key(cluster, tmp_path):
 
 def test_a_message_of_megabytes_is_read(cluster, tmp_path):
     topic = cluster.topic(1)
-    if cluster.real:
-        pytest.skip("a real topic takes 1 MB unless it is configured")
     text = "\n\n".join(f"Paragraph {n} tells of the number {n} and of nothing else." for n in range(60_000))
     cluster.send(topic, {"id": "large", "text": text, "triples": [["a", "b", "c"]]})
     cluster.send(topic, article(1))

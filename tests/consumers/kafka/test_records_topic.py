@@ -40,7 +40,7 @@ async def records_of(documents):
 
 
 def publish(cluster, topic, records, max_bytes=900_000):
-    settings = KafkaSettings(tuple(cluster.brokers.split(",")), ("unused",), options=cluster.options)
+    settings = KafkaSettings(tuple(cluster.brokers.split(",")), ("unused",), options=cluster.sender_options)
     publisher = RecordPublisher(settings, topic)
     assert set(publisher.publish([to_messages(record, max_bytes) for record in records])) == {None}
     publisher.close()

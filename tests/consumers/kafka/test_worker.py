@@ -46,7 +46,7 @@ def configured(home, cluster, topic, output, **more):
         "topics": [topic],
         "group": f"workers-{topic}",
         "output": output,
-        "options": {**cluster.options, "session_timeout_ms": 6000, "heartbeat_interval_ms": 500},
+        "options": {**cluster.sender_options, "session_timeout_ms": 6000, "heartbeat_interval_ms": 500},
         **more,
     }
     encoder = {"backend": "hash", "model": "64"}

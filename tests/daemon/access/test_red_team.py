@@ -283,7 +283,9 @@ def test_labels_that_are_not_the_clients_cannot_be_given(memory: Memory, clerk: 
     [
         ("GET", "/metrics"),
         ("GET", "/v1/extraction"),
+        ("GET", "/v1/costs"),
         ("POST", "/v1/reextract"),
+        ("POST", "/v1/reencode"),
         ("POST", "/v1/backfill"),
         ("POST", "/v1/confirm"),
         ("POST", "/v1/import"),

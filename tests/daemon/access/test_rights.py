@@ -28,7 +28,7 @@ from daemon.page import routes as page_routes
 
 CHANGES = {("POST", Paths.DOCUMENTS), ("DELETE", Paths.DOCUMENTS), ("POST", Paths.RETRY), ("POST", Paths.REMOVE_SOURCE)}
 WHOLE = {Paths.METRICS, Paths.IMPORT, Paths.REEXTRACT, Paths.BACKFILL, Paths.EXTRACTION, Paths.VERIFY}
-WHOLE |= {Paths.BACKUP, Paths.CONFIRM}
+WHOLE |= {Paths.BACKUP, Paths.CONFIRM, Paths.COSTS, Paths.REENCODE}
 
 
 def app(*more: Any) -> FastAPI:

@@ -207,7 +207,7 @@ class Served:
 def memory_ports(memory: Memory, asks: AskPort | None = None) -> MemoryPorts:
     """Returns the ports, without those that no edge-case test uses: calling one of them fails the test."""
     left_out: Any = None
-    return MemoryPorts(memory, memory, memory, left_out, left_out, left_out, left_out, asks)
+    return MemoryPorts(memory, memory, memory, left_out, left_out, left_out, left_out, left_out, asks)
 
 
 def api_server(

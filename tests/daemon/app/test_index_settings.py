@@ -1,14 +1,11 @@
-"""After a change of `[passages]`, followed files are read again; another prefix of texts is refused."""
+"""After a change of `[passages]`, followed files are read again; the store keeps the prefix of its texts."""
 
 from pathlib import Path
 
-import pytest
-
 from consumers.splitting import SplitSettings
 from consumers.types import Fingerprint
-from daemon.app.index_settings import check_passage_prefix, cut_files_anew
+from daemon.app.index_settings import cut_files_anew, keep_passage_prefix
 from memory.encoder.hashing import HashEncoder
-from store.errors import EncoderMismatch
 from store.store import Store
 from store.types import Batch
 
@@ -37,13 +34,10 @@ class Prefixed(HashEncoder):
         self.passage_prefix = prefix
 
 
-def test_another_prefix_of_texts_is_refused_and_both_are_named(tmp_path: Path) -> None:
+def test_the_prefix_of_the_texts_is_kept_with_the_store(tmp_path: Path) -> None:
     with Store(tmp_path, HashEncoder(8).identity) as store:
-        check_passage_prefix(store, HashEncoder(8))
+        keep_passage_prefix(store, HashEncoder(8))
         assert store.positions == {}
-        for prefix in ("", "passage: "):
-            check_passage_prefix(store, Prefixed(prefix))
-            check_passage_prefix(store, Prefixed(prefix))
-            with pytest.raises(EncoderMismatch, match=rf'"{prefix}".*"text: ".*passage_prefix back'):
-                check_passage_prefix(store, Prefixed("text: "))
-            store.commit(Batch(positions={"settings/passage_prefix": None}))
+        keep_passage_prefix(store, Prefixed("passage: "))
+        keep_passage_prefix(store, Prefixed("text: "))
+        assert store.positions == {"settings/passage_prefix": "passage: "}

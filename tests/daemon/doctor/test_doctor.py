@@ -36,6 +36,7 @@ from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
 from memory.encoder.registry import ENCODER_BACKENDS
 from store.log import commits
 from store.log.store_lock import StoreLock, lock_owner
+from store.reencode.new_vectors import NewVectors, Target
 from store.store import Store
 from store.types import EncoderIdentity
 from tests.e2e.real_hippod import NO_PRIVILEGE, clean_environment, write_config
@@ -89,8 +90,15 @@ def test_a_format_whose_library_is_missing(configured: Configured, monkeypatch: 
 
 
 def test_a_store_of_another_encoder(configured: Configured, tmp_path: Path) -> None:
-    make(tmp_path / "store", EncoderIdentity("someone/else", 768))
-    bad(store(configured()), "store encoder", "someone/else (768 dimensions)", HASH_ENCODER_NAME, "[encoder]")
+    make(tmp_path / "store", EncoderIdentity("openai/gone", 768))
+    named_both = ("openai/gone (768 dimensions)", HASH_ENCODER_NAME, "[encoder]")
+    bad(store(configured()), "store encoder", *named_both, "hippod --reencode")
+    make(tmp_path / "store2", EncoderIdentity(HASH_ENCODER_NAME, 8))
+    shutil.rmtree(tmp_path / "store")
+    (tmp_path / "store2").rename(tmp_path / "store")
+    bad(store(configured()), "store encoder", "8 dimensions", "hippoctl reencode", status="warn")
+    NewVectors(tmp_path / "store", Target(HASH_ENCODER_NAME, DEFAULT_DIM)).close()
+    assert named(store(configured()), "store encoder").status == "ok"
 
 
 def test_a_store_whose_synonym_edges_have_other_settings(configured: Configured, tmp_path: Path) -> None:
@@ -103,14 +111,24 @@ def test_a_store_whose_synonym_edges_have_other_settings(configured: Configured,
 def test_a_store_of_an_earlier_release_keeps_its_encoder(configured: Configured, tmp_path: Path) -> None:
     make(tmp_path / "store", EncoderIdentity("sentence-transformers/all-MiniLM-L6-v2", 384))
     found = named(store(configured(encoder={"backend": "sentence-transformers"})), "store encoder")
-    assert found.status == "ok"
-    assert "first 256 tokens" in found.detail
+    assert found.status == "warn"
+    assert "first 256 tokens" in found.detail and "hippoctl reencode" in found.hint
 
 
 def test_a_store_of_a_newer_format(configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commits, "FORMAT", 999)
     make(tmp_path / "store")
     bad(store(configured()), "store", "format 999", "upgrade")
+
+
+def test_a_backup_of_an_upgrade(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    backup = tmp_path / "store" / "upgrade-backup-format-3-commit-7"
+    backup.mkdir()
+    bad(store(configured()), "upgrade backup", str(backup), "cannot be read", "delete it", status="warn")
+    (backup / "backup.json").write_text(json.dumps({"made": 86_400.0}))
+    found = named(store(configured()), "upgrade backup")
+    assert (found.status, str(backup) in found.detail, "kept until 1970-02-01" in found.detail) == ("ok", True, True)
 
 
 def test_a_store_that_is_damaged(configured: Configured, tmp_path: Path) -> None:

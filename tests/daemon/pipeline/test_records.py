@@ -74,8 +74,8 @@ class Reader:
         return None
 
 
-async def running(folder, use, extractor=None, encoder=None):
-    with Store(folder, ENCODER.identity) as store:
+async def running(folder, use, extractor=None, encoder=None, identity=ENCODER.identity):
+    with Store(folder, identity) as store:
         extractor = extractor or Refusing()
         pipeline = Pipeline(
             store, encoder or Refusing(), extractor, Reader(), lambda *_, **__: None, 1, owners=AnyOwner()

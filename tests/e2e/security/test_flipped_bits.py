@@ -25,7 +25,7 @@ FILES = {
     r"inbox/\d+\.jsonl": "documents that wait to be committed, for seconds; a damaged line of JSON is reported when it is read",
     r"openie\.jsonl": "a model's answers that wait to be committed; a damaged line is left out, and the call is made again",
     r"sessions/[^/]+\.json": "belongs to no commit; a damaged file is reported when it is read",
-    r"crash-stacks\.txt": "for people",
+    r"stacks-of-abort\.txt": "for people",
 }
 """By a pattern of a file's path: the check that protects the file, or the reason for none. Equals
 docs/reference/store-files.md."""

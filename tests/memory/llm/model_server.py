@@ -205,7 +205,7 @@ class ModelServer:
             elif call.purpose == "embeddings":
                 await _send(writer, 200, json.dumps(said))
             elif call.body.get("stream"):
-                return await self._stream(writer, said)
+                return await self._stream(call, writer, said)
             else:
                 text = said if isinstance(said, Text) else Text(json.dumps(said))
                 self.answered[call.purpose, call.passage] += 1
@@ -214,20 +214,23 @@ class ModelServer:
         finally:
             self.inside -= 1
 
-    async def _stream(self, writer: asyncio.StreamWriter, said: Any) -> bool:
+    async def _stream(self, call: Call, writer: asyncio.StreamWriter, said: Any) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         content = said.content if isinstance(said, Text | Dies | Pauses) else json.dumps(said)
         end = said.after if isinstance(said, Dies) else len(content)
-        for start in range(0, end, PIECE):
+        size = max(PIECE, len(content) // 400)
+        for start in range(0, end, size):
             while isinstance(said, Pauses) and start >= said.after and not said.go.is_set():
                 await asyncio.sleep(0.01)
-            writer.write(_event({"content": content[start : min(start + PIECE, end)]}, None))
+            writer.write(_event({"content": content[start : min(start + size, end)]}, None))
             await writer.drain()
             if self.piece_s:
                 await asyncio.sleep(self.piece_s)
         if isinstance(said, Dies):
             writer.transport.abort()
             return False
+        if call.purpose in ("entities", "triples"):
+            self.answered[call.purpose, call.passage] += 1
         writer.write(_event({}, said.finish if isinstance(said, Text) else "stop"))
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
         last = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": usage}

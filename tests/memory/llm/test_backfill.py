@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.costs.estimate import CostEstimator
+from daemon.costs.ledger import CostLedger
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.services import extraction
@@ -61,7 +63,15 @@ async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing
 
         journal = ExtractionJournal(folder / "openie.jsonl", RulesExtractor.name)
         extraction_queue = ExtractionQueue(store, RulesExtractor.name, never, journal, 2, bulk_only=True)
-        service = ExtractionService(store, extraction_queue, lambda: Counting(read, most, useless))
+        service = ExtractionService(
+            store,
+            extraction_queue,
+            lambda: Counting(read, most, useless),
+            note=None,
+            estimator=CostEstimator(lambda: None, 0, 2),
+            left_s=lambda _passages: 0.0,
+            ledger=CostLedger(None, lambda: None),
+        )
         extraction_queue.start(commit_extractions)
         await extraction_queue.drained()  # what is held back holds nobody up
         answer = await service.backfill()

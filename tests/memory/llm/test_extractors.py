@@ -72,15 +72,20 @@ def in_bulk(monkeypatch):
     return run
 
 
+def cut_triples(call):
+    title = call.passage.partition("\n")[0]
+    return Text(f'{{"triples": [["{title}", "links to", "beta two"], ["cut", "off", "ha', finish="length")
+
+
 def cut_where_long(call):
     if call.purpose == "triples" and len(call.passage) > 700:
-        return Text('{"triples": [["alpha one", "links to", "beta two"], ["cut", "off", "ha', finish="length")
+        return cut_triples(call)
     return obedient(call)
 
 
 def always_cut(call):
     if call.purpose == "triples":
-        return Text('{"triples": [["alpha one", "links to", "beta two"], ["cut", "off", "ha', finish="length")
+        return cut_triples(call)
     return Text('{"named_entities": ["Ada Kerr", "Skell', finish="length")
 
 
@@ -143,3 +148,47 @@ def test_an_answer_of_no_use_is_asked_for_again(in_bulk):
     )
     assert found[0].triples
     assert (unread, conversations, found[0].completion_tokens) == ({}, 4, 20)
+
+
+def test_triples_of_which_no_end_is_in_the_passage_and_repeated_ones_are_dropped_and_counted(serve):
+    said = [
+        ["Ada Kerr", "built", "Skellan Light"],
+        ["ADA KERR", "built", "Skellan-Light"],
+        ["Paris", "is capital of", "France"],
+        ["engineer", "is", "Ada Kerr"],
+        ["Kerr", "wrote", "poems"],
+        ["Err", "is part of", "Kerry"],
+    ]
+    server = serve(lambda call: {"triples": said} if call.purpose == "triples" else obedient(call))
+    dropped: list[tuple[str, int]] = []
+
+    async def read():
+        client = ModelClient(ModelSettings(server.url, "m"))
+        try:
+            return await LLMExtractor(client, Limiter(4), lambda *why: dropped.append(why)).read(SHORT)
+        finally:
+            await client.close()
+
+    assert [triple[0] for triple in asyncio.run(read()).triples] == ["ada kerr", "engineer", "kerr"]
+    assert dict(dropped) == {"repeated": 1, "ungrounded": 2}
+
+
+def test_phrases_within_words_of_other_scripts_are_grounded():
+    passage = PassageText("z", "", "阿达·克尔于1868年建造了灯塔。")
+    found = extractor.build_extraction(passage, "llm/m", (), [["灯塔", "建于", "1868年"]], lambda *_: None, 0, 0, 0.0)
+    assert len(found.triples) == 1
+
+
+def test_an_endless_list_keeps_its_valid_part_and_asks_for_no_halves(serve, in_bulk):
+    endless = [["Ada Kerr", "built light number", str(n)] for n in range(300)]
+    text = '{"triples": ' + json.dumps(endless)[:-1] + ', ["Ada Kerr", "built li'
+
+    def script(call):
+        return Text(text, finish="length") if call.purpose == "triples" else obedient(call)
+
+    passage = PassageText("k", "Skellan Light", "Ada Kerr built it. " * 25)
+    single = over_http(serve, script, passage)
+    [bulk], _, asked = in_bulk(script, [passage])
+    assert len(single.triples) == 300
+    assert bulk.triples == single.triples
+    assert asked == 2

@@ -9,6 +9,7 @@ from memory.llm.client import DEFAULT_MAX_TOKENS, ModelClient, ModelSettings
 from memory.llm.errors import BadAnswer, ModelDown, ModelRefused
 from memory.llm.limiter import Limiter
 from memory.llm.max_tokens import REDUCED_MAX_TOKENS
+from memory.llm.response_format import is_too_long
 from memory.openie.llm.extractor import LLMExtractor, parse_entities
 from memory.openie.llm.prompts import ENTITIES_SCHEMA, entity_messages
 from store.types import PassageText
@@ -139,3 +140,16 @@ def test_an_extraction_counts_what_was_paid_for_answers_that_were_cut_off_before
     found = with_client(server, read)
     assert found.completion_tokens == 5 * len(server.calls)
     assert found.prompt_tokens == sum(map(prompt_tokens, server.calls))
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "the request exceeds the available context size, try increasing it",  # llama.cpp
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",  # vLLM
+        "Requested tokens (5013) exceed context window of 4096",  # llama-cpp-python
+        "context_length_exceeded",  # OpenAI
+    ],
+)
+def test_servers_say_in_their_own_words_that_a_prompt_is_too_long(complaint):
+    assert is_too_long(complaint)

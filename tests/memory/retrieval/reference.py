@@ -42,7 +42,7 @@ class Settings:
     hop_share: float = 0.4
     seed_passages: int = 50
     word_temperature: float = 0.1
-    hop_passages: int = 5
+    heaviest_starts: int = 5
     hop_triples: int = 10
     hop_temperature: float = 1.0
     word_candidates: int = 100
@@ -313,18 +313,23 @@ class Reference:
 
     def fused(self, query, names, settings):
         triples = self._top_triples(query, settings.top_triples, standardised)
+        titles = self._titles_in(query, settings)
+        starts = self._passage_starts(query, titles, settings) if settings.passage_nodes else {}
+        stated = {triple for p in self.passages if p[0] in self._heaviest(starts, settings) for triple in p[3]}
         phrases = {}
         chances = softmax([score for _, score in triples], settings.temperature)
-        for ((s, _, o), _), chance in zip(triples, chances, strict=True):
+        for (triple, _), chance in zip(triples, chances, strict=True):
+            if settings.passage_nodes and triple not in stated:
+                continue
+            s, _, o = triple
             specific = {phrase: self._specificity(phrase, settings) for phrase in {s, o}}
             for phrase, specificity in specific.items():
                 phrases[phrase] = phrases.get(phrase, 0.0) + chance * specificity / sum(specific.values())
-        titles = self._titles_in(query, settings)
         at = {p[0]: p for p in self.passages}
         called = {phrase for ids in titles.values() for id in ids for phrase in self._titles(at[id])}
         others = [name for name in names if not any(f" {name} " in f" {title} " for title in titles)]
         named = {name: self._specificity(name, settings) for name in {*called, *others} if name in self.holders}
-        for_names = (settings.name_share if phrases else 1.0) if named else 0.0
+        for_names = (settings.name_share if triples else 1.0) if named else 0.0
         phrases = {
             phrase: (1.0 - for_names) * phrases.get(phrase, 0.0)
             + for_names * named.get(phrase, 0.0) / sum(named.values())
@@ -336,9 +341,8 @@ class Reference:
         if not settings.passage_nodes:
             return Answer(self._walk(query, phrases, None, settings, None), triples, phrases)
         known = max(self.known_words(query), settings.least_known)
-        share = 1.0 - known * (1.0 - settings.passage_share) if phrases else 1.0
-        seeds = {phrase: (1.0 - share) * weight for phrase, weight in phrases.items()}
-        starts = self._passage_starts(query, titles, settings)
+        share = 1.0 - known * (1.0 - settings.passage_share) * sum(phrases.values())
+        seeds = {phrase: (1.0 - share) * weight / sum(phrases.values()) for phrase, weight in phrases.items()}
         hop = {id: settings.hop_share * weight for id, weight in self._next_passages(query, starts, settings).items()}
         stays = 1.0 - sum(hop.values())
         passages = {id: share * (stays * starts.get(id, 0.0) + hop.get(id, 0.0)) for id in self.ids}
@@ -429,10 +433,14 @@ class Reference:
         near = {id: score for id, score in scores.items() if score >= least}
         return dict(zip(near, softmax(list(near.values()), temperature), strict=True))
 
+    def _heaviest(self, starts, settings):
+        """The ids of the heaviest starts, heaviest first."""
+        sources = sorted(starts, key=lambda id: (-round(starts[id], 12), id))[: settings.heaviest_starts]
+        return [id for id in sources if starts[id] > 0]
+
     def _next_passages(self, query, starts, settings):
         """{id: weight}: what the best triples of the heaviest starts send to the passages that their other ends title."""
-        sources = sorted(starts, key=lambda id: (-round(starts[id], 12), id))[: settings.hop_passages]
-        sources = [id for id in sources if starts[id] > 0]
+        sources = self._heaviest(starts, settings)
         at = {p[0]: p for p in self.passages}
         scaled = self._scaled_triples(query, {triple for id in sources for triple in at[id][3]})
         arrives = Counter()

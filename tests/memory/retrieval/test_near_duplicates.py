@@ -93,9 +93,7 @@ def test_true_passages_keep_their_places_beside_a_flood(tmp_path: Path) -> None:
         commit(memory, others())
         assert set(titles(memory, k=2)) == {"Heron", "Casimir Dorn"}
         commit(memory, copies(400))
-        found = titles(memory, k=4)
-        assert found.count("Circular") == 1
-        assert {"Heron", "Casimir Dorn"} <= set(found[:3])
+        assert sorted(titles(memory, k=3)) == ["Casimir Dorn", "Circular", "Heron"]
         assert titles(memory, mode="dense", k=4) == ["Circular"] * 4, "baselines stay as they are"
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store.backup.local import NOTE, backup, check_names, collect, restore
+from store.backup.local import backup, check_names, collect, restore
+from store.backup_layout import NOTE
 from store.errors import StoreDamaged, StoreError, StoreLocked
 from store.lance.schema import TABLES
 from store.snapshot import Snapshot
@@ -232,7 +233,7 @@ def test_a_backup_that_fails_leaves_nothing(store, tmp_path, monkeypatch):
     assert copied
     assert list(place.iterdir()) == []
     monkeypatch.undo()
-    monkeypatch.setattr("store.backup.local._place", no_room)
+    monkeypatch.setattr("store.backup.local.place_file", no_room)
     (store.folder / "inbox").mkdir(exist_ok=True)
     (store.folder / "inbox" / "000000000001.jsonl").write_text("accepted")
     with pytest.raises(OSError, match="No space left"):

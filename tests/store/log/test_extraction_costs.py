@@ -97,7 +97,7 @@ def test_living_passages_are_counted_by_what_gave_their_triples(tmp_path):
         assert store.snapshot().living_passages == 4
 
 
-def test_the_mean_duration_counts_what_the_wanted_extractors_have_read(tmp_path):
+def test_durations_are_summed_by_extractor_without_failures(tmp_path):
     with open_store(tmp_path) as store:
         read(store, {f"d{i}": [("T", f"text {i}", None)] for i in range(3)}, name="rules/1")
         ids = [passage_id("T", f"text {i}") for i in range(3)]
@@ -105,5 +105,7 @@ def test_the_mean_duration_counts_what_the_wanted_extractors_have_read(tmp_path)
             Batch(extractions=(Extraction(ids[0], "rules/2", took_ms=40.0), Extraction(ids[1], "m", took_ms=9.0)))
         )
         store.commit(Batch(extractions=(Extraction(ids[1], "rules/2", took_ms=20.0),)))
-        assert store.extraction_ms("rules/2".__eq__) == 30.0
-        assert store.extraction_ms("other".__eq__) is None
+        failed = Extraction(ids[1], "rules/2", took_ms=5.0, status=ExtractionOutcome.FAILED, attempts=1, error="no")
+        store.commit(Batch(extractions=(failed,)))
+        times = store.extraction_times()
+        assert (times["rules/2"], times["m"], "other" in times) == ((2, 60.0), (1, 9.0), False)

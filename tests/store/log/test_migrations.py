@@ -37,6 +37,8 @@ def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path
         daemon.add({"id": "more", "text": "The Moth fluorometer hangs in Widow Shaft."})
         assert daemon.wait()["documents"] == sum(state == "indexed" for state in expected["documents"].values()) + 1
         assert daemon.ctl("verify").code == 0
+        backups = [each["format"] for each in daemon.events("upgrade_backup_made")]
+        assert backups == [number for number in [int(archive.name[7])] if number < FORMAT]
 
 
 def add_a_column(tables: Tables) -> None:

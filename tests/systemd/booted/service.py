@@ -80,7 +80,8 @@ class Service:
         """The journal's entries that hippod itself made, with all their fields."""
         found = self.sh(f"journalctl -u {self.unit} --since @{since:.0f} -o json --all --no-pager")
         entries = [json.loads(line) for line in found.splitlines()]
-        return [each for each in entries if each.get("_TRANSPORT") in ("stdout", "journal")]
+        # systemd's own messages about the unit are among them, as process 1.
+        return [each for each in entries if each.get("_TRANSPORT") in ("stdout", "journal") and each.get("_PID") != "1"]
 
     def lines(self, since: float = 0.0) -> list[str]:
         """What an administrator reads of them."""

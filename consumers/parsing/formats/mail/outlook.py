@@ -11,13 +11,11 @@ import olefile
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
 from consumers.parsing.formats.mail.threads import answered_message
-from consumers.parsing.formats.mail.versions import report_version, says_enough
-from consumers.parsing.formats.markup.html_text import walk
-from consumers.parsing.formats.markup.html_tree import tree
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Limits, Unreadable
 from consumers.parsing.outline import Outline
-from consumers.splitting import Attachment, ParsedText, paragraphs
+from consumers.splitting import Attachment, ParsedText
 
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = "0037", "0C1A", "0C1F", "5D01"
 _TO, _CC, _BCC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "0E02", "1000", "1013", "1009", "1035"
@@ -62,7 +60,7 @@ class _Message:
         self.attachments: list[Attachment] = []
         self.fixed = self._fixed_properties()
         code_page = struct.unpack("<I", self.fixed[_CODE_PAGE][:4])[0] if _CODE_PAGE in self.fixed else 1252
-        self.encoding = _encoding(code_page)
+        self.encoding = encoding_of(code_page)
         self.subject = _CONTROL.sub("", " ".join(self._text(_SUBJECT).split()))[:2000]
 
     def read(self) -> dict[str, Any]:
@@ -81,37 +79,15 @@ class _Message:
         }
         answered = answered_message(self._text(_IN_REPLY_TO), self._text(_REFERENCES))
         self.outline.text("\n".join(f"{key.capitalize()}: {value}" for key, value in headers.items()), links=answered)
-        self._body(self.outline)
+        plain, packed = self._text(_BODY), self._bytes(f"__substg1.0_{_RTF}0102")
+        page = self._bytes(f"__substg1.0_{_HTML}0102") or self._text(_HTML).encode("utf-8", "replace")
+        add_body(self.outline, plain, page, packed, self.limits)
         if identity := self._text(_MESSAGE_ID):
             headers["message_id"] = identity[:1000]
         self._attachments()
         if self.attachments:
             headers["attachments"] = [each.name for each in self.attachments[:_MOST_NAMES]]
         return headers
-
-    def _body(self, outline: Outline) -> None:
-        plain = self._text(_BODY)
-        page = self._bytes(f"__substg1.0_{_HTML}0102") or self._text(_HTML).encode("utf-8", "replace")
-        rich = Outline(self.limits.text_chars, Omissions())
-        if page and (root := tree(page)) is not None:
-            walk(root, rich, lines=False)
-        shown = "\n".join(" ".join((*block.headings, block.text)) for block in rich.done())
-        if plain.strip() and says_enough(plain, shown):
-            for block in paragraphs(plain):
-                outline.text(block.text, block.joint)
-            report_version(shown, plain, self.omissions)
-        elif shown and root is not None:
-            walk(root, outline, lines=False)
-            report_version(plain, shown, self.omissions)
-        elif packed := self._bytes(f"__substg1.0_{_RTF}0102"):
-            import compressed_rtf
-
-            from consumers.parsing.formats.office.rtf import parse_rtf
-
-            if int.from_bytes(packed[4:8], "little") > self.limits.unpacked_bytes:
-                raise NotADocument("its body unpacks to more than is read; exclude it", FailureCode.TOO_LARGE)
-            for block in parse_rtf(compressed_rtf.decompress(packed), self.limits, self.omissions).blocks:
-                outline.text(block.text, block.joint)
 
     def _attachments(self) -> None:
         depth = len(self.storage)
@@ -169,13 +145,3 @@ class _Message:
                 except OverflowError:
                     continue
         return ""
-
-
-def _encoding(code_page: int) -> str:
-    names = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 936: "gbk", 932: "cp932", 949: "cp949", 950: "cp950"}
-    name = names.get(code_page, f"cp{code_page}")
-    try:
-        "".encode(name)
-    except LookupError:
-        return "cp1252"
-    return name

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from consumers.omissions import OmissionKind
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.formula import formula_text
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
 
 Element = Any
@@ -13,6 +15,7 @@ A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _EXTENDED_CHART = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
+_VML = "{urn:schemas-microsoft-com:vml}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MOST_POINTS = 100_000
 
@@ -62,6 +65,19 @@ def alternative_texts(node: Element) -> Iterator[str]:
             for text in (each.get("title"), each.get("descr")):
                 if text and text.strip():
                     yield clean_text(text.strip())
+
+
+def add_pictures(
+    node: Element, part: str, package: OfficePackage, outline: Outline, *, described: bool, page: int | None = None
+) -> None:
+    """Add the pictures below an element of `part` to the outline. Reports those that are not in the file."""
+    for each in node.iter(f"{A}blip", f"{_VML}imagedata"):
+        relation = package.relations(part).get(relation_id(each, "embed") or relation_id(each))
+        image = None if relation is None or relation.external else package.picture(relation.target)
+        if image is not None and relation is not None:
+            outline.picture(image, relation.target.rpartition("/")[2], described=described, page=page)
+        elif not described:
+            outline.omissions.add(OmissionKind.PICTURE)
 
 
 def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[str]:

@@ -6,6 +6,7 @@ odfpy and ezodf create an object for each element, and neither has a reading ord
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from consumers.failure_codes import FailureCode
@@ -18,7 +19,7 @@ from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import named_rows
-from consumers.parsing.zip_archive import open_package, read_member
+from consumers.parsing.zip_archive import open_package, read_again, read_member
 from consumers.splitting import ParsedText, TextBlock
 
 Element = Any
@@ -84,7 +85,8 @@ def _parse(
     blocks = (*_margins(reader, styles), *reader.outline.done())
     title, metadata = _properties(meta)
     is_sheet = any(block.sheet is not None for block in blocks)  # a sheet's name is not the file's title
-    return ParsedText(blocks, title or ("" if is_sheet else reader.outline.first_heading), metadata)
+    title = title or ("" if is_sheet else reader.outline.first_heading)
+    return ParsedText(blocks, title, metadata, pictures=reader.outline.pictures_at_end(blocks))
 
 
 def _member(package: zipfile.ZipFile, name: str) -> bytes:
@@ -376,9 +378,18 @@ class _Reader:
         elif node.tag == f"{_DRAW}image":
             frame = node.getparent()
             is_preview = frame is not None and frame.find(f"{_DRAW}object") is not None
-            if not is_preview and (frame is None or not any(_described(frame))):
-                self.omissions.add(OmissionKind.PICTURE)
+            if not is_preview:
+                self._picture(node, described=frame is not None and any(_described(frame)))
         self.blocks(node)
+
+    def _picture(self, node: Element, *, described: bool) -> None:
+        """Add a picture that OCR may read. A picture outside the package is reported."""
+        name = (node.get(f"{_XLINK}href") or "").removeprefix("./")
+        if self.package is not None and self.package.fp is not None and name in self.package.namelist():
+            image = partial(read_again, self.package.fp, name)
+            self.outline.picture(image, name.rpartition("/")[2], described=described)
+        elif not described:
+            self.omissions.add(OmissionKind.PICTURE)
 
     def _object(self, node: Element) -> None:
         """Add an embedded chart, formula or document, which is in a folder of the package or in the element itself."""

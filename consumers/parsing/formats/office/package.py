@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,7 +19,7 @@ from lxml import etree
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.limits import Unreadable
-from consumers.parsing.zip_archive import read_member
+from consumers.parsing.zip_archive import read_again, read_member
 
 Element = Any
 _STRICT = b"http://purl.oclc.org/ooxml/"
@@ -63,6 +64,7 @@ class OfficePackage:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
+        self._file = archive.fp
         self._names = {name.lower(): name for name in archive.namelist()}
         self._relations: dict[str, dict[str, Relation]] = {}
 
@@ -73,6 +75,11 @@ class OfficePackage:
         """Return a part's content with transitional namespaces, or None if it is missing."""
         name = self._names.get(part.lower())
         return None if name is None else transitional(read_member(self._archive, name))
+
+    def picture(self, part: str) -> Callable[[], bytes] | None:
+        """Return a function that reads a part with a picture, also after the archive was closed; None if it is missing."""
+        name = self._names.get(part.lower())
+        return None if name is None or self._file is None else partial(read_again, self._file, name)
 
     def tree(self, part: str) -> Element | None:
         data = self.data(part)

@@ -9,7 +9,14 @@ from typing import Any
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.office.drawing import A, all_words, alternative_texts, linked_texts, paragraphs
+from consumers.parsing.formats.office.drawing import (
+    A,
+    add_pictures,
+    all_words,
+    alternative_texts,
+    linked_texts,
+    paragraphs,
+)
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
 from consumers.parsing.formats.office.tables import fill_table, table_cell
 from consumers.parsing.limits import Limits, NotADocument
@@ -35,7 +42,8 @@ def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         reader = _SlideReader(package, limits, omissions)
         reader.read()
         package.report_unread(omissions)
-    return ParsedText(reader.outline.done(), title or reader.title, metadata)
+    blocks = reader.outline.done()
+    return ParsedText(blocks, title or reader.title, metadata, pictures=tuple(reader.outline.pictures))
 
 
 class _SlideReader:
@@ -99,12 +107,13 @@ class _SlideReader:
             self._comments(comments)
 
     def _shape(self, shape: Element, part: str, is_heading: bool = False) -> None:
-        for text in alternative_texts(shape):
+        described = list(alternative_texts(shape))
+        for text in described:
             self.outline.text(text, "\n", page=self.page)
         if is_heading:
             return
-        if shape.tag == f"{P}pic" and not any(alternative_texts(shape)):
-            self.omissions.add(OmissionKind.PICTURE)
+        if shape.tag == f"{P}pic":
+            add_pictures(shape, part, self.package, self.outline, described=bool(described), page=self.page)
         lines = _lines(shape)
         if _placeholder(shape) in _MARGINS:
             for text in lines:

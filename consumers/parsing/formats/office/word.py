@@ -16,7 +16,13 @@ from consumers.parsing.file_name import ending_of
 from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS
 from consumers.parsing.formats.office.drawing import A as DRAWING
-from consumers.parsing.formats.office.drawing import all_words, alternative_texts, linked_texts, paragraph_text
+from consumers.parsing.formats.office.drawing import (
+    add_pictures,
+    all_words,
+    alternative_texts,
+    linked_texts,
+    paragraph_text,
+)
 from consumers.parsing.formats.office.formula import formula_text
 from consumers.parsing.formats.office.numbering import BULLET, Numbering
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
@@ -64,7 +70,8 @@ def _parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int) -
         reader = _WordReader(package, package.main_part(), limits, omissions, depth)
         blocks = reader.document()
         package.report_unread(omissions)
-    return ParsedText(blocks, title or reader.outline.first_heading, metadata)
+    pictures = reader.outline.pictures_at_end(blocks)
+    return ParsedText(blocks, title or reader.outline.first_heading, metadata, pictures=pictures)
 
 
 @dataclass(slots=True)
@@ -262,8 +269,7 @@ class _WordReader:
             for name in ("string", f"{_OFFICE_VML}title", "alt"):
                 if (text := (each.get(name) or "").strip()) and text not in found:
                     found.append(clean_text(text))
-        if not found and next(node.iter(f"{DRAWING}blip", f"{_VML}imagedata"), None) is not None:
-            self.omissions.add(OmissionKind.PICTURE)
+        add_pictures(node, self.part, self.package, self.outline, described=bool(found))
         behind += found
         boxes = [box for box in node.iter(f"{W}txbxContent") if not _inside(box, node)]
         behind += boxes

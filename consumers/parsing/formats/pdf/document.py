@@ -1,8 +1,9 @@
 """Turns a PDF's bytes into blocks (pages, form values, comments) and reports what is left out."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pypdfium2
@@ -21,11 +22,12 @@ from consumers.parsing.formats.pdf.annotations import (
 )
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
+from consumers.parsing.formats.pdf.page_image import page_image
 from consumers.parsing.formats.pdf.running_headers import MOST_STAMPS, without_running_headers
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
-from consumers.splitting import ParsedText
+from consumers.splitting import ParsedText, Picture, TextBlock
 
 _TAIL = 1 << 16
 
@@ -38,12 +40,15 @@ class _Pages:
     notes: dict[int, list[str]] = field(default_factory=dict)
     pictures: set[int] = field(default_factory=set)
     """Pages with a picture and few lines; a program may have stamped these lines on a scan."""
+    scans: set[int] = field(default_factory=set)
+    """Those whose picture covers most of the page."""
     blank: set[int] = field(default_factory=set)
-    broken: int = 0
+    broken: set[int] = field(default_factory=set)
 
 
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _NO_WIDTH = 0.01
+_SCAN_SHARE = 0.5
 _SHORT_PAGE = 500
 """In characters."""
 
@@ -71,10 +76,12 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         stated = document.get_metadata_dict()
     finally:
         document.close()
-    if not pages.lines and not pages.notes:
-        raise _without_text(pages, count, omissions)
+    if len(pages.broken) == count:
+        raise Unreadable(
+            f"damaged: none of its {count} pages can be read; copy it again, or save it anew", FailureCode.DAMAGED
+        )
     lines = without_running_headers(with_whole_words(pages.lines), count, pages.pictures, omissions)
-    _report_pages(pages, lines, count, omissions)
+    omissions.add(OmissionKind.UNREADABLE_PAGE, count=len(pages.broken), total=count)
     outline = Outline(limits.text_chars, omissions)
     fill_outline(outline, lines, pages.notes)
     blocks = outline.done()
@@ -87,9 +94,12 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             metadata[name] = clean_text(stated[key])[:100]
     metadata["pages"] = count
     if pages.broken:
-        metadata["unreadable_pages"] = pages.broken
+        metadata["unreadable_pages"] = len(pages.broken)
     title = sensible_title(stated.get("Title") or "") or outline.first_heading
-    return ParsedText(blocks, title, metadata, tuple(attachments.found))
+    pictures = tuple(_pages_without_text(data, pages, lines, blocks, count))
+    if not blocks and not pictures:
+        raise NotADocument("no text layer: its pages are blank; exclude it", FailureCode.NO_TEXT)
+    return ParsedText(blocks, title, metadata, tuple(attachments.found), pictures, _why_without_text(omissions))
 
 
 def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions, attachments: Attachments) -> _Pages:
@@ -103,7 +113,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
             page = document[number - 1]
             text_page = page.get_textpage()
         except pypdfium2.PdfiumError:
-            pages.broken += 1
+            pages.broken.add(number)
             continue
         found = page_lines(text_page, number, omissions)
         notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, attachments)]
@@ -121,13 +131,22 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         if notes:
             pages.notes[number] = notes
         # On pages with more lines the result is not used, and visiting the objects of drawings is slow.
-        if len(found) <= MOST_STAMPS and any(page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,))):
+        shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MOST_STAMPS else ()
+        if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
             pages.pictures.add(number)
+            if max(shares) > _SCAN_SHARE:
+                pages.scans.add(number)
         elif not pdfium.FPDFPage_CountObjects(page.raw):
             pages.blank.add(number)
         text_page.close()
         page.close()
     return pages
+
+
+def _share(bounds: tuple[float, float, float, float], width: float, height: float) -> float:
+    """Return how much of a page of this size an object covers, from 0 to about 1."""
+    left, bottom, right, top = bounds
+    return (right - left) * (top - bottom) / max(width * height, 1.0)
 
 
 def _report_vertical_text(page: Any, number: int, read: int, omissions: Omissions) -> None:
@@ -145,32 +164,28 @@ def _report_vertical_text(page: Any, number: int, read: int, omissions: Omission
         omissions.add(OmissionKind.OTHER, f"vertical text on page {number}, in pieces: {lost:,}")
 
 
-def _without_text(pages: _Pages, count: int, omissions: Omissions) -> NotADocument | Unreadable:
-    if pages.broken == count:
-        return Unreadable(
-            f"damaged: none of its {count} pages can be read; copy it again, or save it anew", FailureCode.DAMAGED
-        )
-    if any(each.kind is OmissionKind.UNKNOWN_CHARACTER for each in omissions.done()):
-        return NotADocument(
-            "its fonts do not say which characters they show; run OCR over it (ocrmypdf --force-ocr, say), or exclude it",
-            FailureCode.NO_TEXT,
-        )
-    if any(each.kind is OmissionKind.OTHER for each in omissions.done()):
-        return NotADocument(
-            "its text stands in vertical columns, which cannot be read; run OCR over it (ocrmypdf --force-ocr, say), or "
-            "exclude it",
-            FailureCode.NO_TEXT,
-        )
-    return NotADocument(
-        "no text layer: its pages are pictures; run OCR over it (ocrmypdf, say), or exclude it", FailureCode.NO_TEXT
-    )
+def _pages_without_text(
+    data: bytes, pages: _Pages, lines: Iterable[Line], blocks: Sequence[TextBlock], count: int
+) -> Iterator[Picture]:
+    """Yield the pages that have no text of their own. Blank pages are none of them; a scan with only a stamp is."""
+    with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank | pages.broken
+    before = 0
+    for page in range(1, count + 1):
+        while before < len(blocks) and (blocks[before].page or 0) <= page:
+            before += 1
+        if page not in with_text or page in pages.scans:
+            image = partial(page_image, data, page - 1)
+            unread = OmissionKind.PAGE_WITHOUT_TEXT if page not in with_text else None
+            yield Picture(image, before, (), page, True, unread, total=count)
 
 
-def _report_pages(pages: _Pages, lines: Iterable[Line], count: int, omissions: Omissions) -> None:
-    """Report pages without text of their own. Blank pages are not reported; a scan with only a stamp is."""
-    with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank
-    omissions.add(OmissionKind.UNREADABLE_PAGE, count=pages.broken, total=count)
-    omissions.add(OmissionKind.PAGE_WITHOUT_TEXT, count=count - pages.broken - len(with_text), total=count)
+def _why_without_text(omissions: Omissions) -> str:
+    kinds = {each.kind for each in omissions.done()}
+    if OmissionKind.UNKNOWN_CHARACTER in kinds:
+        return "its fonts do not say which characters they show"
+    if OmissionKind.OTHER in kinds:
+        return "its text stands in vertical columns"
+    return "no text layer: its pages are pictures"
 
 
 def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Omissions) -> None:

@@ -12,10 +12,19 @@ _OPENS_ADVERBIAL = frozenset({"IN", "TO", "WRB"})
 _OBJECTS = frozenset({"DT", "PRP", "PRP$", "CD", "PDT", "WDT", "WP", "WRB"})
 _FINITE = frozenset({"VBD", "VBZ", "MD"})
 _AUXILIARIES = word_set("are have do were")
+_MODIFIES = frozenset({"JJ", "JJR", "JJS", "DT", "CD", "PRP$"})
+_ARTICLES = word_set("a an the your its this")
+_DAYS = word_set("today yesterday tomorrow tonight once twice")
+_LABEL_WORDS = 8
+"""Of what stands before the colon of an instruction."""
 
 
 def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether a sentence is an instruction: "Select the card", "To open a page, press Ctrl", "Under Help, select it"."""
+    """Whether a sentence is an instruction: "Select the card", "To open a page, press Ctrl", "Under Help, select it", "On a
+    phone: Go to Help"."""
+    colon = next((i for i, word in enumerate(words[:_LABEL_WORDS]) if word == ":"), -1)
+    if 0 <= colon < len(words) - 1 and _is_order(words, tags, colon + 1, opens=True):
+        return True
     start = 0
     if tags[0] in _OPENS_ADVERBIAL and not _is_order(words, tags, 0):
         comma = next((i for i, word in enumerate(words) if word == ","), 0)
@@ -27,10 +36,16 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
     return start < len(words) and _is_order(words, tags, start)
 
 
-def _is_order(words: Sequence[str], tags: Sequence[str], i: int) -> bool:
-    """Whether the word at `i` is a verb without a subject whose object or complement follows."""
+def _is_order(words: Sequence[str], tags: Sequence[str], i: int, opens: bool = False) -> bool:
+    """Whether the word at `i` is a verb without a subject whose object or complement follows. `opens`: the sentence begins
+    there."""
     word, known = words[i].lower(), tagger()
-    if not known.is_base_verb(word) or tags[i] in _FINITE or (i and words[i][0].isupper()):
+    opens = opens or not i
+    following = words[i + 1] if i + 1 < len(words) else ""
+    if opens and following in _ARTICLES and known.is_common(word) and tags[i][:2] in ("NN", "VB") and word not in _DAYS:
+        # "Sync your notes": no article stands between a noun and its verb.
+        return not word.endswith(("ing", "ed"))
+    if not known.is_base_verb(word) or tags[i] in _FINITE or (not opens and words[i][0].isupper()):
         return False
     if i + 1 == len(words):
         return i > 0
@@ -44,4 +59,6 @@ def _is_order(words: Sequence[str], tags: Sequence[str], i: int) -> bool:
 
 
 def _is_finite(words: Sequence[str], tags: Sequence[str], i: int) -> bool:
+    if tags[i] == "VBZ" and tags[i - 1] in _MODIFIES:
+        return False  # "more options": a noun
     return tags[i] in _FINITE or (tags[i] == "VBP" and (words[i] in _AUXILIARIES or tags[i - 1] in ("NNS", "NNPS")))

@@ -1,58 +1,19 @@
-"""A word with its part of speech, in tags that all the languages share."""
+"""A word with what matters for names, and the names in a run of words."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-NOUN = "noun"
 NAME = "name"
-ADJECTIVE = "adjective"
+NOUN = "noun"
 NUMBER = "number"
-DETERMINER = "determiner"
-PREPOSITION = "preposition"
-OF = "of"
-"""Joins two nouns to one phrase: "de", "van", the article in the genitive, "的"."""
-VERB = "verb"
-"""Finite; where a language has no such thing, any verb."""
-AUXILIARY = "auxiliary"
-"""Finite: forms of "be", "have", "become", and modal verbs."""
-NONFINITE = "nonfinite"
-"""Participles and infinitives."""
-ADVERB = "adverb"
-PARTICLE = "particle"
-"""Belongs to the verb: negation, a separated prefix, a reflexive pronoun, a mark of aspect."""
-PRONOUN = "pronoun"
-CONJUNCTION = "conjunction"
-SUBORDINATOR = "subordinator"
-"""Begins a clause that hangs on another: "weil", "qui", "que", "if"."""
-COMMA = "comma"
-MARK = "mark"
-"""Any other mark: it parts what stands before it from what follows."""
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     text: str
     tag: str
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """A noun phrase: its text without determiners, whether a name is in it, and how many of its words say something: none of a
-    pronoun's."""
-
-    text: str
-    name: bool
-    words: int
-    number: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    subject: Phrase
-    predicate: str
-    object: Phrase
-    direct: bool
-    """The object is the verb's own, no preposition before it."""
 
 
 def joined(words: Iterable[Word]) -> str:
@@ -63,17 +24,41 @@ def joined(words: Iterable[Word]) -> str:
     return text
 
 
-def names_of(words: Iterable[Word], spaced: bool = True) -> list[str]:
-    """Runs of names and numbers within them, in order. `spaced`: the language puts spaces between its words."""
-    found: list[str] = []
+def split_at_names(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, and whether a piece is a name: what the pattern finds."""
+    at = 0
+    for name in pattern.finditer(text):
+        yield text[at : name.start()], False
+        yield name.group(), True
+        at = name.end()
+    yield text[at:], False
+
+
+def names_of(words: Sequence[Word]) -> list[list[Word]]:
+    """Runs of names and numbers within them, in order."""
+    found: list[list[Word]] = []
     run: list[Word] = []
-    for word in [*words, Word("", MARK)]:
+    for word in [*words, Word("", OTHER)]:
         if word.tag == NAME or (word.tag == NUMBER and run):
             run.append(word)
             continue
         while run and run[-1].tag == NUMBER and len(run[-1].text) > 3:
             run.pop()  # a year after a name is none of it
         if run:
-            found.append((" ".join(each.text for each in run) if spaced else joined(run)).strip("・ "))
+            found.append(run)
+        run = []
+    return found
+
+
+def compounds_of(words: Sequence[Word]) -> list[list[Word]]:
+    """Runs of at least two nouns, in order."""
+    found: list[list[Word]] = []
+    run: list[Word] = []
+    for word in [*words, Word("", OTHER)]:
+        if word.tag == NOUN:
+            run.append(word)
+            continue
+        if len(run) > 1:
+            found.append(run)
         run = []
     return found

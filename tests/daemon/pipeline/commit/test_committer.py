@@ -13,12 +13,24 @@ from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.commit.commit_trouble import MAX_SAME_ERRORS
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, ExtractionsFound, Urgency, Work
+from memory import batch_encoding
 from memory.encoder import make_encoder
 from memory.encoder.errors import EncoderRefused, EncoderServerDown
 from store.errors import IncompleteBatch
 from store.passage_id import passage_id
+from store.reencode.new_encoder import NewEncoder
+from store.reencode.new_vectors import NewVectors, Target
 from store.store import Store
-from store.types import Document, Extraction, ExtractionOutcome, ExtractionState, PassageRef, PassageText, State
+from store.types import (
+    Calibration,
+    Document,
+    Extraction,
+    ExtractionOutcome,
+    ExtractionState,
+    PassageRef,
+    PassageText,
+    State,
+)
 
 
 class NothingFound:
@@ -57,6 +69,7 @@ def make_committer(store, encoder, note, **options):
         encoder,
         NothingFound(),
         lambda changes: make_batch(store, documents_by_file, changes),
+        store.commit,
         lambda changes, *_: note(changes),
         **options,
     )
@@ -297,7 +310,7 @@ class Announcing:
 
 
 def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_path, monkeypatch):
-    monkeypatch.setattr(committing, "ENCODE_SLICE_CHARS", (1_000, 1_000))
+    monkeypatch.setattr(batch_encoding, "ENCODE_SLICE_CHARS", (1_000, 1_000))
 
     async def scenario():
         loop = asyncio.get_running_loop()
@@ -387,3 +400,35 @@ def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, mo
             return finished
 
     assert [len(each) for each in asyncio.run(scenario())] == commits
+
+
+def test_a_batch_that_waits_for_an_encoder_is_encoded_by_the_one_that_replaces_it(tmp_path, hurried):
+    """As when the server of the store's encoder is gone: the batch began with vectors of the old encoder."""
+
+    async def scenario():
+        old, new = (make_encoder("hash", dim, 64, "cpu") for dim in ("32", "64"))
+        away = Poisoned(old, "text 1", EncoderServerDown)
+        committed = []
+        with Store(tmp_path, old.identity) as store:
+            committer = make_committer(store, away, lambda found: committed.extend(each.work.key for each in found))
+            for number in range(3):
+                committer.queue.put_now(outcome(number))
+            running = asyncio.create_task(committer.run())
+            async with asyncio.timeout(60):
+                while committer.trouble is None:
+                    await asyncio.sleep(0.001)
+                async with committer.paused():
+                    before = store.snapshot().commit
+                    vectors = NewVectors(tmp_path, Target(new.identity.name, 64))
+                    switched = NewEncoder(vectors, Calibration(0.8, None), store.rule)
+                    store.switch_encoder(switched, lambda _: committer.use(new))
+                    vectors.close()
+                while len(committed) < 3:
+                    assert not running.done(), running.exception()
+                    await asyncio.sleep(0.001)
+            running.cancel()
+            assert before < store.snapshot().commit and store.snapshot().dim == 64
+            wanted = new.encode(["T\ntext 1"])[0]
+            assert store.snapshot().passage_vectors.scores(wanted).max() > 0.999
+
+    asyncio.run(scenario())

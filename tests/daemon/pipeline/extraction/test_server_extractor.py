@@ -2,6 +2,8 @@
 
 import asyncio
 
+from daemon.costs.daily_budget import Budget, DailyBudget
+from daemon.costs.ledger import CostLedger
 from daemon.pipeline.extraction import model_outage
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from memory.llm.errors import BadAnswer, ModelDown
@@ -41,7 +43,7 @@ class Server:
 
 def read(server, meanwhile=lambda: None):
     async def scenario():
-        extractor = ServerExtractor("llm/x", server, server.probe)
+        extractor = ServerExtractor("llm/x", server, server.probe, DailyBudget(CostLedger(None, lambda: None), Budget))
         extractor.start()
         reading = asyncio.create_task(extractor.extract(PASSAGES))
         await asyncio.sleep(0.02)

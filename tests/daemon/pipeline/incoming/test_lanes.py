@@ -168,3 +168,27 @@ def test_a_save_waits_for_a_bounded_number_of_others(noisy: int) -> None:
             put(intake, f"{number}/file", source=source)
     put(intake, "notes/mine", source=DRIVE)
     assert "mine" in names(take_work(intake, 5)), "one turn of each other source, and one of bulk"
+
+
+def test_ocr_waits_for_all_other_work_and_a_change_of_the_file_replaces_it() -> None:
+    intake = Intake()
+    scans = [put(intake, f"scan/{number}", Urgency.BULK) for number in range(2)]
+    for scan in scans:
+        assert intake.take() is scan
+        intake.put_ocr(scan)
+        intake.done(scan)
+    other = put(intake, "note", Urgency.BULK)
+    assert intake.take_ocr() is None, "other work waits"
+    assert intake.take() is other and intake.take() is None, "readers of files take no OCR work"
+    intake.done(other)
+    put(intake, "scan/0")
+    changed = intake.take()
+    assert changed is not None and not changed.recognise, "the change is read first, not by OCR"
+    intake.done(changed)
+    pictures = intake.take_ocr()
+    assert pictures is not None and pictures.recognise and names([pictures]) == ["1"]
+    put(intake, "scan/1")
+    intake.put_ocr(pictures)
+    assert [work.recognise for work in intake.of(pictures.key)] == [False, True], "a later version is not replaced"
+    intake.pause("no memory")
+    assert intake.take_ocr() is None

@@ -1,13 +1,10 @@
 """llama.cpp's own server with a model of random weights: JSON bound by a grammar, streams, the end of its context.
 
-`make test-servers` installs it into an environment of its own and names that one's Python in HIPPOD_LLAMA_PYTHON.
+`make test-servers` installs xllamacpp into an environment of its own and names that one's Python in HIPPOD_LLAMA_PYTHON.
 """
 
 import asyncio
-import os
-import socket
 import subprocess
-import urllib.request
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,13 +16,10 @@ from memory.llm.limiter import Limiter
 from memory.openie.llm.extractor import LLMExtractor, parse_entities, parse_triples
 from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, triple_messages
 from store.types import PassageText
-from tests.e2e.real_hippod import Daemon, until
+from tests.e2e.real_hippod import Daemon
+from tests.memory.llm.servers.llama_server import PYTHON, llama_server, needs_llama_cpp
 
-PYTHON = os.environ.get("HIPPOD_LLAMA_PYTHON")
-pytestmark = [
-    pytest.mark.model_server,
-    pytest.mark.skipif(PYTHON is None, reason="llama-cpp-python[server] is not installed: make test-servers"),
-]
+pytestmark = [pytest.mark.model_server, needs_llama_cpp]
 CONTEXT = 4096
 PASSAGE = PassageText("k", "Skellan Light", "Ada Kerr built Skellan Light in 1868.")
 
@@ -35,28 +29,8 @@ def url(tmp_path_factory):
     folder = tmp_path_factory.mktemp("llama")
     model = folder / "random.gguf"
     subprocess.run([PYTHON, str(Path(__file__).with_name("random_gguf.py")), str(model)], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = {"model": model, "port": port, "n_ctx": CONTEXT, "n_threads": 1, "n_threads_batch": 1}
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    with (folder / "log").open("w") as log:
-        server = subprocess.Popen([PYTHON, "-m", "llama_cpp.server", *words], stdout=log, stderr=log)
-    address = f"http://127.0.0.1:{port}/v1"
-
-    def answers() -> bool:
-        assert server.poll() is None, (folder / "log").read_text()
-        try:
-            return bool(urllib.request.urlopen(f"{address}/models", timeout=2).status == 200)
-        except OSError:
-            return False
-
-    try:
-        until(answers, "the server has loaded its model")
+    with llama_server(model, folder / "log", CONTEXT) as address:
         yield address
-    finally:
-        server.kill()
-        server.wait()
 
 
 def asking(url, work, **settings):
@@ -80,7 +54,7 @@ def test_it_answers_a_probe_and_counts_tokens(url):
 
 
 def test_every_answer_is_bound_to_json_or_cut_off(url):
-    """Its server refuses JSON by schema (with 500) and binds answers to JSON of any kind, which random weights seldom end."""
+    """Random weights seldom end a list."""
 
     async def work(client):
         found = []

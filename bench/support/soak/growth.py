@@ -1,0 +1,62 @@
+"""Decides whether a resource grew while the number of documents was constant.
+
+Resources rise and fall with commits, checkpoints and maintenance. So each minute counts with its minimum, and the medians of
+the first and the last third of the phase are compared. Growth counts only as far as it exceeds the scatter of the minutes: a
+short phase finds large leaks only, and says how large a growth it can find.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.support.soak.samples import Sample
+
+MOST_PER_HOUR = 0.01
+BLOCK_S = 60.0
+RESOURCES = ("resident", "anonymous", "descriptors", "threads", "disk")
+MEDIAN_ERROR = 1.2533
+"""Standard error of a median relative to that of a mean, for normally distributed values."""
+DEVIATIONS = 2.0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Relative growth of a resource per hour, and the scatter: growth below it cannot be told from chance."""
+
+    resource: str
+    per_hour: float
+    scatter: float
+
+    @property
+    def broken(self) -> bool:
+        return self.per_hour - self.scatter > MOST_PER_HOUR
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.per_hour:+.1%} per hour (± {self.scatter:.1%})"
+
+
+def minima(samples: Sequence[Sample], resource: str) -> list[tuple[float, float]]:
+    """Returns the time and the minimum of each block of `BLOCK_S`."""
+    blocks: dict[int, list[tuple[float, float]]] = {}
+    for sample in samples:
+        blocks.setdefault(int(sample.at // BLOCK_S), []).append((sample.at, float(getattr(sample, resource))))
+    return [min(block, key=lambda each: each[1]) for _, block in sorted(blocks.items())]
+
+
+def growth(samples: Sequence[Sample], resource: str) -> Growth | None:
+    """Returns the growth during `samples`, which are of one life of the daemon; None if they are too few."""
+    blocks = minima(samples, resource)
+    third = len(blocks) // 3
+    if third < 2:
+        return None
+    first, last = blocks[:third], blocks[-third:]
+    values = [[value for _, value in part] for part in (first, last)]
+    hours = (statistics.mean(at for at, _ in last) - statistics.mean(at for at, _ in first)) / 3600
+    before, after = map(statistics.median, values)
+    error = MEDIAN_ERROR * sum(statistics.variance(part) / len(part) for part in values) ** 0.5
+    scale = max(before, 1.0) * hours
+    return Growth(resource, (after - before) / scale, DEVIATIONS * error / scale)
+
+
+def growths(samples: Sequence[Sample]) -> list[Growth]:
+    return [found for resource in RESOURCES if (found := growth(samples, resource)) is not None]

@@ -1,0 +1,45 @@
+"""The body of a message of Outlook, which states it as plain text, as a page, as packed RTF, or in several of these forms."""
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
+from consumers.parsing.formats.mail.versions import report_version, says_enough
+from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_tree import tree
+from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.outline import Outline
+from consumers.splitting import paragraphs
+
+
+def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limits: Limits) -> None:
+    """Add the most complete form of a body to the outline; report what only the other forms contain."""
+    rich = Outline(limits.text_chars, Omissions())
+    if page and (root := tree(page)) is not None:
+        walk(root, rich, lines=False)
+    shown = "\n".join(" ".join((*block.headings, block.text)) for block in rich.done())
+    if plain.strip() and says_enough(plain, shown):
+        for block in paragraphs(plain):
+            outline.text(block.text, block.joint)
+        report_version(shown, plain, outline.omissions)
+    elif shown and root is not None:
+        walk(root, outline, lines=False)
+        report_version(plain, shown, outline.omissions)
+    elif packed_rtf:
+        import compressed_rtf
+
+        from consumers.parsing.formats.office.rtf import parse_rtf
+
+        if int.from_bytes(packed_rtf[4:8], "little") > limits.unpacked_bytes:
+            raise NotADocument("its body unpacks to more than is read; exclude it", FailureCode.TOO_LARGE)
+        for block in parse_rtf(compressed_rtf.decompress(packed_rtf), limits, outline.omissions).blocks:
+            outline.text(block.text, block.joint)
+
+
+def encoding_of(code_page: int) -> str:
+    """Return the name of a Windows code page for Python."""
+    names = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 936: "gbk", 932: "cp932", 949: "cp949", 950: "cp950"}
+    name = names.get(code_page, f"cp{code_page}")
+    try:
+        "".encode(name)
+    except LookupError:
+        return "cp1252"
+    return name

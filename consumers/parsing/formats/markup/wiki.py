@@ -1,0 +1,202 @@
+"""Pages of MediaWiki and DokuWiki: headings, paragraphs, lists, tables, links; parameters of templates as `name: value`."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from io import BytesIO
+
+from lxml import etree
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text, decode
+from consumers.parsing.formats.markup.link_targets import is_media, link_to, place_links
+from consumers.parsing.formats.text import within_limits
+from consumers.parsing.limits import Limits
+from consumers.parsing.outline import Outline
+from consumers.parsing.table_rows import fill_rows
+from consumers.splitting import ParsedText
+from consumers.types import Link
+
+_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_HEADING = re.compile(r"[ \t]*(={1,6})(?!=)[ \t]*(.*?[^=\s])[ \t]*={1,6}[ \t]*\Z")
+_ITEM = re.compile(r"(?:[*#:;]+[ \t]*|[ \t]{2,}[*-][ \t]+)(?=\S)(.*)")
+_WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
+_WEB_LINK = re.compile(r"\[((?:https?|ftp)://[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
+_TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
+_BAR = re.compile(r"\|(?![^\[\]]*\]\])")
+"""A bar that is not inside a link."""
+_FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>(.*?)</ref>|\(\((.*?)\)\)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(\s[^<>]*)?/?>|~~[A-Z]{3,}[^~\n]*~~|__[A-Z]{3,}__")
+_EMPHASIS = re.compile(r"'{2,5}|\*\*|(?<![:\w])//|//(?!\w)|(?<!_)__(?!_)")
+_MEDIA_SPACES = frozenset(("file", "image", "datei", "bild", "fichier", "archivo", "media"))
+_CATEGORY_SPACES = frozenset(("category", "kategorie", "catégorie", "categoría"))
+_PLACEMENT = re.compile(
+    r"(?:thumb|thumbnail|left|right|center|none|frame|frameless|border|upright|\d*x?\d*px)\Z", re.IGNORECASE
+)
+_DEEPEST = 20
+
+
+def parse_wiki(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+    text = within_limits(decode(data), limits, omissions)
+    reader = _Reader(Outline(limits.text_chars, omissions), is_dokuwiki=text.lstrip().startswith(("==", "^")))
+    reader.read(text)
+    metadata = {"tags": reader.categories} if reader.categories else {}
+    outline = reader.outline
+    blocks = outline.done()
+    if not blocks:
+        outline.text("\n".join(reader.categories))
+    # MediaWiki keeps a page's title outside its text; `split_export` adds it as a heading of the first level.
+    title = outline.first_heading if reader.is_dokuwiki or text.startswith("= ") else ""
+    return ParsedText(blocks or outline.done(), title, metadata)
+
+
+class _Reader:
+    """Parses a page line by line, after templates, comments and footnotes, which may extend over several lines."""
+
+    def __init__(self, outline: Outline, *, is_dokuwiki: bool) -> None:
+        self.outline = outline
+        self.omissions = outline.omissions
+        self.is_dokuwiki = is_dokuwiki
+        self.categories: list[str] = []
+        self._lines: list[str] = []
+        self._first = 0
+        self._rows: list[list[str]] = []
+        self._in_table = False
+
+    def read(self, text: str) -> None:
+        text = _COMMENT.sub(lambda match: self._report(OmissionKind.COMMENT, match[1]), text)
+        for _ in range(_DEEPEST):  # templates contain templates
+            text, count = _TEMPLATE.subn(self._template, text)
+            if not count:
+                break
+        text = _FOOTNOTE.sub(lambda match: f" ({(match[1] or match[2] or '').strip()})", text)
+        for number, line in enumerate(text.split("\n"), 1):
+            self._line(line, number)
+        self._end()
+
+    def _line(self, line: str, number: int) -> None:
+        stripped = line.strip()
+        if stripped.startswith("{|"):
+            self._end()
+            self._in_table = True
+            self._report(OmissionKind.METADATA, _words_of_attributes(stripped[2:]))
+        elif self._in_table:
+            self._table_line(stripped)
+        elif stripped[:1] in ("^", "|") and stripped[-1:] in ("^", "|"):
+            if self._lines:
+                self._end()
+            self._rows.append([self._cell(cell) for cell in re.split(r"[|^](?![^\[]*\]\])", stripped[1:-1])])
+        elif match := _HEADING.match(line):
+            self._end()
+            level = 7 - len(match[1]) if self.is_dokuwiki else len(match[1])
+            text, links = self._plain(match[2])
+            self.outline.heading(level, text, line=number, links=links)
+        elif not stripped:
+            self._end()
+        elif match := _ITEM.match(line):
+            self._end()
+            self._add(f"- {match[1]}", number)
+            self._end("\n")
+        else:
+            self._add(stripped, number)
+
+    def _table_line(self, line: str) -> None:
+        if line.startswith("|}"):
+            self._end()
+        elif line.startswith("|+"):
+            self.outline.text(self._cell(line[2:]))
+        elif line.startswith("|-"):
+            self._rows.append([])
+        elif line[:1] in ("|", "!"):
+            separator = r"\|\||!!" if line[0] == "!" else r"\|\|"
+            if not self._rows:
+                self._rows.append([])
+            self._rows[-1] += [self._cell(_without_attributes(cell)) for cell in re.split(separator, line[1:])]
+        elif line and self._rows and self._rows[-1]:
+            self._rows[-1][-1] += f" {self._cell(line)}"
+
+    def _add(self, text: str, number: int) -> None:
+        if not self._lines:
+            self._first = number
+        self._lines.append(text)
+
+    def _end(self, joint: str = "\n\n") -> None:
+        """Add the paragraph, item or table that was read."""
+        text, links = self._plain("\n".join(self._lines))
+        self.outline.text(text, joint, line=self._first, links=place_links(links, text))
+        fill_rows(self.outline, [row for row in self._rows if row])
+        self._lines, self._rows, self._in_table = [], [], False
+
+    def _template(self, match: re.Match[str]) -> str:
+        """Return a template's parameters, one a line, or a picture's caption in DokuWiki. Its name is reported."""
+        name, *parameters = (part.strip() for part in _BAR.split(match[1]))
+        if self.is_dokuwiki:
+            self._report(OmissionKind.PICTURE, name)
+            return " ".join(parameters)
+        self._report(OmissionKind.METADATA, name)
+        lines = (re.sub(r"\s*=\s*", ": ", each, count=1) for each in parameters if each)
+        return "\n" + "\n".join(lines) + "\n" if parameters else ""
+
+    def _cell(self, text: str) -> str:
+        shown, links = self._plain(text)
+        for link in links:
+            if link.target not in shown:
+                self._report(OmissionKind.METADATA, link.target)
+        return " ".join(shown.split())
+
+    def _plain(self, text: str) -> tuple[str, list[Link]]:
+        """Return the text as a page shows it, and its links."""
+        links: list[Link] = []
+
+        def link(match: re.Match[str]) -> str:
+            target, shown = match[1].strip(), (match[2] or "").strip()
+            space, _, name = target.lstrip(":").partition(":")
+            if space.lower() in _CATEGORY_SPACES and not target.startswith(":"):
+                self.categories.append(name.strip())
+                return self._report(OmissionKind.METADATA, shown)
+            if space.lower() in _MEDIA_SPACES or is_media(target):
+                parts = [part.strip() for part in shown.split("|")]
+                self._report(OmissionKind.PICTURE, target)
+                return " ".join(part for part in parts if not _PLACEMENT.match(part))
+            shown = shown or target.partition("#")[0] or target
+            if (found := link_to(target, shown)) is not None:
+                links.append(found)
+            elif target != shown:
+                self._report(OmissionKind.METADATA, target)
+            return shown
+
+        text = _WEB_LINK.sub(link, _WIKI_LINK.sub(link, text))
+        text = _TAG.sub(lambda match: self._report(OmissionKind.METADATA, _words_of_attributes(match[2] or "")), text)
+        return unescape(_EMPHASIS.sub("", text)).strip(), links
+
+    def _report(self, kind: OmissionKind, text: str) -> str:
+        """Report text that is left out; return nothing in its place."""
+        if any(map(str.isalnum, text)):
+            self.omissions.add(kind, text)
+        return ""
+
+
+def _without_attributes(cell: str) -> str:
+    """Return a cell without the attributes before its text."""
+    attributes, bar, text = cell.partition("|")
+    return text if bar and re.fullmatch(r'\s*(?:[\w-]+\s*=\s*(?:"[^"]*"|[^\s|]+)\s*)+', attributes) else cell
+
+
+def _words_of_attributes(attributes: str) -> str:
+    return " ".join(value.strip('"') for value in re.findall(r'=\s*("[^"]*"|[^\s"]+)', attributes))
+
+
+def split_export(data: bytes) -> Iterator[tuple[str, bytes, dict[str, str]]]:
+    """Yield the title, the text and the metadata of each page of a MediaWiki export: of its last revision."""
+    options = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}
+    for _, page in etree.iterparse(BytesIO(data), events=("end",), tag="{*}page", **options):
+        revision = ([page, *page.iter("{*}revision")])[-1]
+        keys = {"date": "{*}timestamp", "author": "{*}contributor/{*}username", "comment": "{*}comment"}
+        stated = {key: clean_text(revision.findtext(path) or "")[:1000] for key, path in keys.items()}
+        text = revision.findtext("{*}text") or ""
+        if text.strip():
+            title = " ".join(clean_text(page.findtext("{*}title") or "").split())
+            heading = f"= {title} =\n" if title else ""
+            content = f"{heading}{text}".encode("utf-8", "replace")
+            yield title, content, {key: value for key, value in stated.items() if value}
+        page.clear()

@@ -1,0 +1,29 @@
+"""Draws a page of a PDF for OCR."""
+
+from io import BytesIO
+
+import pypdfium2
+
+from consumers.parsing.ocr.images import PictureError
+
+_DPI = 300
+_MOST_PIXELS = 40_000_000
+"""A larger page, such as a plan, is drawn with fewer dots per inch."""
+
+
+def page_image(data: bytes, index: int) -> bytes:
+    """Return the page, counted from 0, in shades of grey, as PGM. Raises PictureError."""
+    try:
+        document = pypdfium2.PdfDocument(data)
+        try:
+            page = document[index]
+            width, height = page.get_size()
+            scale = min(_DPI / 72, (_MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
+            image = page.render(scale=scale, grayscale=True).to_pil()
+            out = BytesIO()
+            image.save(out, "PPM")
+        finally:
+            document.close()
+    except (pypdfium2.PdfiumError, ValueError) as error:
+        raise PictureError(f"the page cannot be drawn ({error})") from error
+    return out.getvalue()

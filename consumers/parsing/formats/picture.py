@@ -1,0 +1,31 @@
+"""Picture files: their text, read by OCR, page by page."""
+
+from functools import partial
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import Omissions
+from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.ocr.images import PictureError, frame_count, frame_of, may_have_text
+from consumers.splitting import ParsedText, Picture
+
+
+def parse_picture(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedText:
+    try:
+        count = frame_count(data)
+    except PictureError as error:
+        message = f"a picture that cannot be opened: {error}; copy it again, or exclude it"
+        raise NotADocument(message, FailureCode.NOT_A_DOCUMENT) from error
+    if count > limits.pages:
+        raise NotADocument(
+            f"{count:,} pages, more than the {limits.pages:,} read at most; split it up", FailureCode.TOO_LARGE
+        )
+    if count == 1 and not may_have_text(data):
+        raise NotADocument(
+            "a picture too small or too large to be read by OCR; exclude it, or add its text as a file",
+            FailureCode.NOT_A_DOCUMENT,
+        )
+    if count == 1:
+        pictures = [Picture(lambda: data, page=1, is_page=True)]
+    else:
+        pictures = [Picture(partial(frame_of, data, at), page=at + 1, is_page=True) for at in range(count)]
+    return ParsedText((), pictures=tuple(pictures), without_pictures="a picture")

@@ -1,0 +1,84 @@
+"""Decodes image files for OCR, within limits of size, and improves those that Tesseract would read badly."""
+
+from io import BytesIO
+
+from PIL import Image, ImageOps
+
+from consumers.parsing.ocr.ruling_lines import without_ruling_lines
+
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
+"""Pillow's decoders that may run; others call external programs or are hardly used."""
+_MOST_PIXELS = 60_000_000
+_FEWEST_PIXELS, _SHORTEST_SIDE = 10_000, 24
+"""A smaller picture is an icon."""
+_SMALL_PIXELS = 2_500_000
+"""A smaller picture, such as a photograph of a screen, has letters of few pixels. It is enlarged for OCR."""
+_ENLARGED = 2
+
+
+class PictureError(Exception):
+    """The picture cannot be decoded. The message continues a sentence."""
+
+
+def frame_count(data: bytes) -> int:
+    """Return the number of pages of an image file; an animation has one. Raises PictureError."""
+    image = _opened(data)
+    return getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
+
+
+def may_have_text(data: bytes) -> bool:
+    """Whether the picture is large enough for text and small enough to be decoded."""
+    try:
+        width, height = _opened(data).size
+    except PictureError:
+        return False
+    return min(width, height) >= _SHORTEST_SIDE and _FEWEST_PIXELS <= width * height <= _MOST_PIXELS
+
+
+def frame_of(data: bytes, number: int) -> bytes:
+    """Return one page of an image file as an image file; pages are counted from 0. Raises PictureError."""
+    image = _opened(data)
+    try:
+        image.seek(number)
+        _refuse_large(image)
+        out = BytesIO()
+        image.save(out, "TIFF")
+    except MemoryError:
+        raise
+    except Exception as error:  # Pillow raises many kinds of errors for damaged files
+        raise PictureError(f"its page {number + 1} is damaged ({error})") from error
+    return out.getvalue()
+
+
+def for_recognition(data: bytes) -> bytes:
+    """Return a picture in shades of grey without ruling lines, as PGM. Raises PictureError."""
+    image = _opened(data)
+    _refuse_large(image)
+    try:
+        turned = ImageOps.exif_transpose(image)
+        if "A" in turned.getbands() or "transparency" in turned.info:
+            shown = Image.new("RGBA", turned.size, "white")
+            shown.alpha_composite(turned.convert("RGBA"))
+            turned = shown
+        grey = turned.convert("L")
+        if grey.width * grey.height < _SMALL_PIXELS:
+            grey = grey.resize((grey.width * _ENLARGED, grey.height * _ENLARGED), Image.Resampling.LANCZOS)
+        out = BytesIO()
+        without_ruling_lines(grey).save(out, "PPM")
+    except MemoryError:
+        raise
+    except Exception as error:  # as above
+        raise PictureError(f"it is damaged ({error})") from error
+    return out.getvalue()
+
+
+def _refuse_large(image: Image.Image) -> None:
+    if image.width * image.height > _MOST_PIXELS:
+        raise PictureError(f"it has more than {_MOST_PIXELS:,} pixels")
+
+
+def _opened(data: bytes) -> Image.Image:
+    try:
+        return Image.open(BytesIO(data), formats=FORMATS)
+    except Exception as error:  # as above; also for a decompression bomb
+        raise PictureError(f"it is damaged ({error})") from error

@@ -1,0 +1,132 @@
+"""Adds the text of pictures to a document, by OCR: one picture at a time, after everything else of the document was parsed."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from hashlib import blake2b
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.ocr.images import PictureError, for_recognition, may_have_text
+from consumers.parsing.ocr.tesseract import Paragraph, mean_confidence, recognise
+from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
+from consumers.parsing.programs.run import ProgramFailed
+from consumers.splitting import ParsedText, Picture, TextBlock
+
+_MOST_PICTURES = 1_000
+"""Maximum number of pictures of one document that are read, besides its pages."""
+
+
+class AwaitsRecognition(Exception):
+    """The document's text is only in pictures, which a later run reads."""
+
+
+class TextRecognition:
+    """Reads the pictures of one file's documents, or counts those that a later run reads, depending on `Limits.ocr`."""
+
+    def __init__(self, limits: Limits, progress: Callable[[], None]) -> None:
+        """`progress` is called before each picture, and every few seconds while it is read."""
+        self.awaited = 0
+        """Number of pictures that a later run reads."""
+        self._limits = limits
+        self._progress = progress
+
+    def with_recognised_text(self, parsed: ParsedText, omissions: Omissions) -> ParsedText:
+        """Return the document with the text of its pictures. Reports pictures that are not read, and how well others were.
+
+        Raises AwaitsRecognition, or NotADocument or Unreadable if the document has no text and its pictures cannot be read.
+        """
+        if not parsed.pictures:
+            return parsed
+        limits = self._limits
+        if limits.ocr == "now" and OCR in limits.programs:
+            return self._read(parsed, omissions)
+        if limits.ocr == "later" and OCR in limits.programs:
+            awaited = sum(map(_is_legible, parsed.pictures))
+            self.awaited += awaited
+            if awaited and not parsed.blocks:
+                raise AwaitsRecognition
+        elif not parsed.blocks:
+            raise _without_program(parsed, limits)
+        for picture in parsed.pictures:
+            _report_unread(picture, omissions)
+        return parsed
+
+    def _read(self, parsed: ParsedText, omissions: Omissions) -> ParsedText:
+        found = []
+        for picture, paragraphs in self._recognised(parsed, omissions):
+            certain = [each for each in paragraphs if each.is_certain]
+            if certain:
+                found.append((picture, certain))
+            else:
+                _report_unread(picture, omissions)
+            for each in paragraphs:
+                if not each.is_certain:
+                    omissions.add(OmissionKind.UNCERTAIN, each.text)
+        blocks = list(parsed.blocks)
+        for picture, certain in reversed(found):  # from the end, so that the earlier positions stay valid
+            blocks[picture.before : picture.before] = [
+                TextBlock(each.text, picture.headings, page=picture.page) for each in certain
+            ]
+        if not blocks:
+            raise NotADocument(
+                f"{parsed.without_pictures}, in which OCR finds no text; exclude it, or add its text as a file",
+                _code(parsed),
+            )
+        if found:
+            mean = mean_confidence([each for _, certain in found for each in certain])
+            identity = self._limits.programs[OCR].identity
+            omissions.add(OmissionKind.RECOGNISED, f"{identity}, mean confidence {mean:.0f} %", len(found))
+        return replace(parsed, blocks=tuple(blocks), pictures=())
+
+    def _recognised(self, parsed: ParsedText, omissions: Omissions) -> Iterator[tuple[Picture, list[Paragraph]]]:
+        """Yield each picture with its paragraphs. A picture that occurs again, such as a letterhead, is read once."""
+        seen: set[bytes] = set()
+        others = 0
+        for picture in parsed.pictures:
+            self._progress()
+            others += not picture.is_page
+            if others > _MOST_PICTURES:
+                omissions.add(OmissionKind.TOO_LARGE, f"pictures after the first {_MOST_PICTURES:,}")
+                return
+            try:
+                image = picture.image()
+                digest = blake2b(image, digest_size=16).digest()
+                if not picture.is_page and (digest in seen or not may_have_text(image)):
+                    continue
+                seen.add(digest)
+                yield picture, recognise(for_recognition(image), self._limits, self._progress)
+            except PictureError:
+                yield picture, []
+            except ProgramFailed as error:
+                if not parsed.blocks and len(parsed.pictures) == 1:
+                    raise Unreadable(f"OCR failed: {error}; retry it, or exclude it", FailureCode.CRASH) from error
+                where = picture.name or (f"page {picture.page}" if picture.page else "a picture")
+                omissions.add(OmissionKind.OTHER, f"{where}, because OCR failed: {error}")
+                yield picture, []
+
+
+def _is_legible(picture: Picture) -> bool:
+    return picture.is_page or may_have_text(picture.image())
+
+
+def _report_unread(picture: Picture, omissions: Omissions) -> None:
+    if picture.unread is not None:
+        omissions.add(picture.unread, picture.name, total=picture.total)
+
+
+def _without_program(parsed: ParsedText, limits: Limits) -> NotADocument:
+    if limits.ocr == "off":
+        advice = 'set [parsing] ocr = "auto" to read it by OCR, exclude it, or add its text as a file'
+        return NotADocument(f"{parsed.without_pictures}; {advice}", _code(parsed))
+    package = KNOWN_PROGRAMS[OCR].package
+    return NotADocument(
+        f"{parsed.without_pictures}, which hippod reads with Tesseract; install the package {package}, or exclude it",
+        FailureCode.NEEDS_OCR,
+    )
+
+
+def _code(parsed: ParsedText) -> FailureCode:
+    """Return the code for a document without text. A picture is not a document; a scanned page is one."""
+    is_picture = all(picture.unread is OmissionKind.PICTURE for picture in parsed.pictures)
+    return FailureCode.NOT_A_DOCUMENT if is_picture else FailureCode.NO_TEXT

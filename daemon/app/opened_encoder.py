@@ -1,0 +1,75 @@
+"""Loads the encoder that made the store's vectors, or a stand-in while another one replaces them."""
+
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from daemon.config import Config
+from daemon.config.store_encoder import PREFIX_KEY, EncoderChoice
+from daemon.config.synonym_rule import synonym_rule
+from daemon.model_factory import calibration_for, load_encoder
+from daemon.services.reencoding import Wanted
+from memory.encoder.absent import AbsentEncoder
+from memory.encoder.errors import EncoderUnavailable
+from memory.encoder.registry import encoder_name
+from memory.types import Encoder
+from store.errors import EncoderMismatch
+from store.log.log_summary import LogSummary
+from store.types import Calibration, SynonymRule
+
+log = structlog.get_logger()
+
+
+def load_opened_encoder(
+    choice: EncoderChoice, store: LogSummary | None, reencode: bool
+) -> tuple[Encoder, EncoderChoice]:
+    """Returns the encoder to open the store with, and the choice: loading may show that the configured one has other vectors.
+
+    If the store's encoder cannot be loaded, a stand-in takes its place, provided that its vectors are to be replaced now
+    (`reencode`). Raises EncoderMismatch otherwise, and EncoderUnavailable if the configuration asks for no other encoder.
+    """
+    made_by = None if store is None else store.encoder
+    try:
+        encoder = load_encoder(choice.opened, made_by)
+    except EncoderUnavailable as error:
+        if choice.wanted is None or made_by is None:
+            raise
+        reason = str(error)
+    else:
+        if made_by is None or encoder.identity == made_by:
+            return encoder, choice
+        reason = f"it has {encoder.identity.dim} dimensions now"
+        if choice.wanted is None:
+            names = [f"{each.name} ({each.dim})" for each in (made_by, encoder.identity)]
+            choice = replace(choice, wanted=choice.opened, content=names[0], configured=names[1])
+    if not reencode:
+        raise EncoderMismatch(
+            f"the vectors of the store are by the encoder {choice.content}, the configuration asks for {choice.configured}, "
+            f"and {made_by.name} cannot be loaded to answer queries meanwhile: {reason}. Make it available again, set "
+            "[encoder] back, or start with `hippod --reencode`: queries are then answered by words only, and new documents "
+            "wait, until the content is encoded anew"
+        )
+    log.warning("encoder_absent", encoder=made_by.name, error=reason)
+    return AbsentEncoder(made_by, reason), choice
+
+
+def wanted_encoder(choice: EncoderChoice) -> Wanted | None:
+    """Returns the encoder that should replace the opened one; None if the content is as configured."""
+    if choice.wanted is None:
+        return None
+    section = choice.wanted.encoder
+    return Wanted(
+        encoder_name(section.backend, section.model),
+        choice.configured,
+        choice.content,
+        partial(_load_wanted, choice.wanted),
+        PREFIX_KEY,
+        section.batch_size,
+    )
+
+
+def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
+    encoder = load_encoder(config)
+    calibration = calibration_for(encoder, None)
+    return encoder, calibration, synonym_rule(config, calibration)

@@ -1,0 +1,84 @@
+"""Notices when an external program is installed, removed or has another version, and has the affected documents read again.
+
+The store keeps the programs with which its documents were read. So documents that wait for a program are read after its
+installation, and the memory equals a fresh build on the same machine.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import structlog
+
+from consumers.failure_codes import FailureCode
+from consumers.omissions import OmissionKind
+from consumers.parsing.programs.installed import CONVERTER, OCR, find_programs, identities
+from daemon.app.index_settings import mark_unread
+from daemon.config.sections import Parsing
+from daemon.pipeline.work_items import container_uri
+from daemon.workers.pool import WorkerPool
+from store.store import Store
+from store.types import Document, State
+
+PROGRAMS_KEY = "settings/programs"
+"""The position that names the programs with which the followed files were read."""
+_WITH_PICTURES = frozenset(
+    (
+        OmissionKind.RECOGNISED,
+        OmissionKind.UNCERTAIN,
+        OmissionKind.PAGE_WITHOUT_TEXT,
+        OmissionKind.PICTURE,
+        OmissionKind.ATTACHMENT,
+    )
+)
+_WITHOUT_TEXT = frozenset((FailureCode.NEEDS_OCR, FailureCode.NO_TEXT, FailureCode.NOT_A_DOCUMENT))
+
+log = structlog.get_logger()
+
+
+class ProgramWatch:
+    """Compares the installed programs with those that the store names. `check` may be called in any thread."""
+
+    def __init__(self, store: Store, pool: WorkerPool, parsing: Parsing) -> None:
+        self._store = store
+        self._pool = pool
+        self._parsing = parsing
+
+    def check_at_start(self) -> None:
+        """Marks the affected files as not read, so that the scan of their folders reads them again."""
+        self._update()
+
+    async def check(self, read_again: Callable[[Callable[[Document], bool]], int]) -> None:
+        """Looks for the programs; if they have changed, has `read_again` read the affected documents. Call it on the event
+        loop."""
+        programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
+        if identities(programs) == identities(self._pool.limits.programs):
+            return
+        self._pool.limits = replace(self._pool.limits, programs=programs)
+        affected = await asyncio.to_thread(self._update)
+        read_again(lambda document: document.uri in affected)
+
+    def _update(self) -> frozenset[str]:
+        """Returns the documents that the present programs would read in another way, and marks their files as not read."""
+        before, now = self._store.positions.get(PROGRAMS_KEY, {}), identities(self._pool.limits.programs)
+        changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+        if not changed:
+            return frozenset()
+        affected = frozenset(each.uri for each in self._store.documents() if is_affected(each, changed))
+        files = mark_unread(self._store, {container_uri(uri) for uri in affected}, {PROGRAMS_KEY: now})
+        log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
+        return affected
+
+
+def is_affected(document: Document, changed: set[str]) -> bool:
+    """Whether the document may be read in another way after a change of these programs."""
+    if OCR in changed and (
+        (document.state is State.SKIPPED and document.code in _WITHOUT_TEXT)
+        or any(each.kind in _WITH_PICTURES for each in document.left_out)
+    ):
+        return True
+    return CONVERTER in changed and (document.code == FailureCode.NEEDS_CONVERTER or _is_converted(document.metadata))
+
+
+def _is_converted(metadata: Mapping[str, object]) -> bool:
+    return "converted_by" in metadata

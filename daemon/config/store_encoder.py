@@ -1,0 +1,70 @@
+"""Which encoder a store is opened with, and which one its content should be encoded with anew.
+
+A store is opened with the encoder of its vectors. If the configuration asks for another one, that one replaces the vectors on
+request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
+"""
+
+from dataclasses import dataclass
+
+from daemon.config.config import Config
+from daemon.config.sections import Encoder
+from memory.encoder.registry import ENCODER_BACKENDS, backend_and_model, encoder_name, identity_before_loading
+from store.log.log_summary import LogSummary
+from store.types import EncoderIdentity
+
+PREFIX_KEY = "settings/passage_prefix"
+"""The position that says which prefix the encoder's server gets before a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderChoice:
+    """`opened` is the configuration with the encoder of the store's vectors, `wanted` the one with the encoder that should
+    replace it, `content` and `configured` their names. `wanted` is None if the content is as configured."""
+
+    opened: Config
+    wanted: Config | None = None
+    content: str = ""
+    configured: str = ""
+
+
+def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
+    """`store` summarises the log of the store; None for a new store."""
+    if store is None:
+        return EncoderChoice(config)
+    section, made_by, kept = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
+    if not section.model_fields_set & {"backend", "model"}:
+        backend, model = backend_and_model(made_by)
+        section = section.model_copy(update={"backend": backend, "model": model})
+        config = config.model_copy(update={"encoder": section})
+    name = encoder_name(section.backend, section.model)
+    known = identity_before_loading(section.backend, section.model)
+    prefix = ENCODER_BACKENDS[section.backend].passage_prefix(section.model, section.passage_prefix)
+    same_encoder = name == made_by.name and (known is None or known == made_by)
+    if not same_encoder:
+        opened, content, configured = _section_of(made_by, kept, section), made_by.name, name
+        if content == configured:
+            content, configured = f"{content} ({made_by.dim})", f"{name} ({known.dim if known else '?'})"
+    elif prefix is not None and kept is not None and prefix != kept:
+        opened = section.model_copy(update={"passage_prefix": kept})
+        content, configured = f'{name} with passage_prefix "{kept}"', f'{name} with passage_prefix "{prefix}"'
+    else:
+        return EncoderChoice(config)
+    return EncoderChoice(config.model_copy(update={"encoder": opened}), config, content, configured)
+
+
+def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encoder) -> Encoder:
+    """Returns the section of the encoder that made the vectors. A server is the configured one: an address from the store,
+    perhaps from somebody's backup, would receive the texts and the key."""
+    backend, model = backend_and_model(made_by)
+    kept = ("base_url", "batch_size", "device")
+    section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in kept})
+    return section.model_copy(update={"passage_prefix": prefix}) if ENCODER_BACKENDS[backend].needs_server else section
+
+
+def cannot_open(config: Config) -> str | None:
+    """Returns what to install or set before the configured encoder can be loaded; None if nothing is known to be missing."""
+    section = config.encoder
+    backend = ENCODER_BACKENDS[section.backend]
+    if backend.needs_server and section.base_url is None and config.llm.base_url is None:
+        return f"set [encoder] base_url to the server of {section.model}"
+    return backend.missing_package(section.model, section.device)

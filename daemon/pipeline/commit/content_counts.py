@@ -1,0 +1,107 @@
+"""Counts the stored contents by the programs that made them. A commit updates the counts in time proportional to its batch."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from daemon.pipeline.commit.batching import DocumentsByFile
+from daemon.pipeline.work_items import container_uri
+from store.store import CommitResult, Store
+from store.types import Batch, ExtractionOutcome, State
+
+
+class ContentCounts:
+    """Passages by extractor, followed documents by reader, and the extractors' speed. Thread-safe.
+
+    The first caller counts everything; commits wait meanwhile. Until then commits count nothing.
+    """
+
+    def __init__(self, store: Store, documents_by_file: DocumentsByFile) -> None:
+        self._store = store
+        self._documents_by_file = documents_by_file
+        self._lock = threading.Lock()
+        """Held during commits and the first count."""
+        self._known = False
+        self._extractors: Counter[str] = Counter()
+        self._readers: Counter[str] = Counter()
+        self._times: dict[str, tuple[int, float]] = {}
+
+    def extractors(self) -> Counter[str]:
+        """Returns the number of living passages by extractor, like `StoreReader.passages_by_extractor`."""
+        return +self._counted()[0]
+
+    def readers(self) -> Counter[str]:
+        """Returns the number of followed documents by the version of the reader that parsed them."""
+        return +self._counted()[1]
+
+    def mean_ms(self, wanted: Callable[[str], bool]) -> float | None:
+        """Returns the mean time in ms that the extractors with a `wanted` name took for a passage; None if unknown."""
+        times = [time for name, time in self._counted()[2].items() if wanted(name)]
+        count = sum(number for number, _ in times)
+        return sum(ms for _, ms in times) / count if count else None
+
+    def commit(self, batch: Batch) -> CommitResult:
+        """Commits `batch` to the store."""
+        with self._lock:
+            if not self._known:
+                return self._store.commit(batch)
+            documents, passages = self._touched(batch)
+            before = self._labels(documents, passages)
+            result = self._store.commit(batch)
+            # New objects, so that readers need no lock.
+            extractors, readers = self._extractors.copy(), self._readers.copy()
+            for counts, old, new in zip((extractors, readers), before, self._labels(documents, passages), strict=True):
+                counts.update(new)
+                counts.subtract(old)
+            times = self._times.copy()
+            for each in batch.extractions:
+                # The store ignores extractions of texts that it does not have.
+                if each.status is not ExtractionOutcome.FAILED and self._store.passage(each.passage) is not None:
+                    count, ms = times.get(each.extractor, (0, 0.0))
+                    times[each.extractor] = count + 1, ms + each.took_ms
+            self._extractors, self._readers, self._times = extractors, readers, times
+            return result
+
+    def _counted(self) -> tuple[Counter[str], Counter[str], dict[str, tuple[int, float]]]:
+        if not self._known:
+            with self._lock:
+                if not self._known:
+                    self._extractors = Counter(self._store.passages_by_extractor())
+                    self._readers = self._readers_of(document.uri for document in self._store.documents())
+                    self._times = self._store.extraction_times()
+                    self._known = True
+        return self._extractors, self._readers, self._times
+
+    def _touched(self, batch: Batch) -> tuple[set[str], set[str]]:
+        """Returns the URIs of the documents and the ids of the passages whose labels `batch` may change."""
+        written = {document.uri for document in batch.documents} | set(batch.removed)
+        passages = {extraction.passage for extraction in batch.extractions}
+        for document in (*batch.documents, *filter(None, map(self._store.document, written))):
+            passages.update(ref.passage for ref in document.passages)
+        positions = self._store.positions
+        for file, position in batch.positions.items():
+            if _reader(positions.get(file)) != _reader(position):
+                written |= self._documents_by_file.of(file)
+        return written, passages
+
+    def _labels(self, documents: Iterable[str], passages: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+        labels = map(self._store.extractor_label, passages)
+        return Counter(label for label in labels if label is not None), self._readers_of(documents)
+
+    def _readers_of(self, uris: Iterable[str]) -> Counter[str]:
+        positions = self._store.positions
+        indexed = (
+            uri
+            for uri in uris
+            if (document := self._store.document(uri)) is not None and document.state is State.INDEXED
+        )
+        labels = (_reader(positions.get(container_uri(uri))) for uri in indexed)
+        return Counter(label for label in labels if label is not None)
+
+
+def _reader(position: Any) -> str | None:
+    """Returns the label of the reader that parsed a followed file; None if the position is not that of such a file."""
+    if not isinstance(position, dict) or "inode" not in position:
+        return None
+    return f"reader/{position.get('reader') or 0}"

@@ -1,0 +1,331 @@
+"""`reencode`: encodes the content anew with another encoder, in the background, and switches to it.
+
+The old vectors answer queries until the switch. hippod may end at any moment: what was encoded stays in the store's folder
+(`store.reencode.new_vectors`), and the next start continues.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
+
+import numpy as np
+import structlog
+
+from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
+from daemon.errors import Conflict, RequestError, UpstreamFailed
+from daemon.pipeline.commit.committer import Committer
+from daemon.services.progress import LongTask, ProgressBoard
+from memory.batch_encoding import SliceSize, triple_text
+from memory.encoder.errors import EncoderRefused, EncoderUnavailable
+from memory.types import Encoder, Matrix, is_remote, passage_prefix
+from store.fixed_point import fixed
+from store.reencode.disk_space import free_bytes, needed_bytes
+from store.reencode.kept_texts import KINDS, TextsToEncode
+from store.reencode.new_encoder import NewEncoder
+from store.reencode.new_vectors import NewVectors, Target, discard, target_of
+from store.store import Store
+from store.types import Calibration, SynonymRule
+
+IDLE_CHECK_S = 0.1
+MAX_WAIT_S = 2.0
+"""A slice of texts waits at most this long for a moment without queries and new documents, so that the work ends on a busy
+machine too."""
+RETRY_S = 30.0
+"""Pause after an error, such as an unreachable server or a full disk."""
+SWITCH_BELOW_TEXTS = 512
+"""With fewer texts left, commits wait until they are encoded and the encoders are switched."""
+FIRST_RATE_S = 2.0
+"""How long an answer waits for the first texts, whose time gives the remaining time."""
+COMMAND = "hippoctl reencode"
+
+Result = TypeVar("Result")
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The encoder that the configuration asks for. `name` and `content`: that encoder and the one that made the content, for
+    people. `load` takes seconds."""
+
+    encoder: str
+    name: str
+    content: str
+    load: Callable[[], tuple[Encoder, Calibration, SynonymRule]]
+    prefix_key: str
+    """The position that holds the prefix of the texts."""
+    batch_size: int
+
+
+class Switched(Protocol):
+    """Makes all parts use the new encoder for the memory from a commit on. Called in a thread while commits wait."""
+
+    def __call__(self, encoder: Encoder, calibration: Calibration, since: int) -> None: ...
+
+
+class Reencoding:
+    """Implements `ReencodingPort`. Use on the event loop only."""
+
+    def __init__(
+        self,
+        store: Store,
+        committer: Committer,
+        progress: ProgressBoard,
+        wanted: Wanted | None,
+        switched: Switched,
+        busy: Callable[[], bool],
+    ) -> None:
+        """`wanted` is None if the content is as configured. `busy` returns whether other work is going on."""
+        self._store = store
+        self._committer = committer
+        self._progress = progress
+        self._wanted = wanted
+        self._switched = switched
+        self._busy = busy
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reencode")
+        self._loaded: tuple[Encoder, Calibration, SynonymRule] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._measured = asyncio.Event()
+        self._switching = False
+        self._encoded = 0
+        self._needed = 0
+        self._error: str | None = None
+
+    def resume(self) -> None:
+        """Continues what an earlier run began; deletes its vectors if the configuration does not ask for them any more."""
+        target = target_of(self._store.folder)
+        if target is None:
+            return
+        if self._wanted is not None and target.encoder == self._wanted.encoder:
+            self._begin()
+        else:
+            discard(self._store.folder)
+            log.info("reencoding_discarded", encoder=target.encoder)
+
+    async def begin(self) -> None:
+        """Begins or continues, and logs why not."""
+        try:
+            await self.reencode()
+        except RequestError as error:
+            log.error("reencoding_refused", error=error.detail)
+
+    async def reencode(self) -> ReencodeResponse:
+        """Begins, if the content is not as configured, and returns the work that is left. Raises Conflict if the disk has too
+        little space, and UpstreamFailed if the encoder cannot be loaded."""
+        if self._wanted is not None and not self._running:
+            await self._require_space()
+            self._begin()
+        if self._running:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._measured.wait(), FIRST_RATE_S)
+        return self._answer()
+
+    async def stop(self) -> None:
+        """Ends the work; a switch under way is finished first."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    # What status and answers say.
+
+    @property
+    def _running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    @property
+    def unapplied(self) -> list[Unapplied]:
+        """What the configuration says that the content does not follow yet."""
+        if self._wanted is None:
+            return []
+        return [
+            Unapplied(setting="encoder", content=self._wanted.content, configured=self._wanted.name, command=COMMAND)
+        ]
+
+    def shares(self) -> list[PassageShare]:
+        """Returns the number of passages by encoder, with the remaining time for those with the old one only."""
+        passages, encoder = self._store.snapshot().living_passages, self._committer.encoder.identity.name
+        if self._wanted is None or not self._running:
+            return [PassageShare(name=encoder, passages=passages)]
+        texts = max(self._texts(), 1)
+        done = passages * min(self._encoded, texts) // texts
+        return [
+            PassageShare(name=encoder, passages=passages - done, left_s=self._left_s()),
+            PassageShare(name=self._wanted.encoder, passages=done),
+        ]
+
+    def _texts(self) -> int:
+        """Returns the number of texts with a vector, living or not."""
+        snapshot = self._store.snapshot()
+        return snapshot.n_passages + snapshot.n_phrases + int(np.count_nonzero(snapshot.is_statement))
+
+    def _left_s(self) -> float | None:
+        progress = [each for each in self._progress.current() if each.task == "reencode"]
+        return progress[0].left_s if progress else None
+
+    def _answer(self) -> ReencodeResponse:
+        passages = sum(each.passages for each in self.shares()[:1]) if self._wanted is not None else 0
+        texts = max(self._texts() - self._encoded, 0) if self._wanted is not None else 0
+        remote = self._loaded is not None and self._wanted is not None and is_remote(self._loaded[0])
+        return ReencodeResponse(
+            encoder=self._committer.encoder.identity.name,
+            configured=None if self._wanted is None else self._wanted.name,
+            running=self._running,
+            error=self._error,
+            passages=passages,
+            texts=texts,
+            calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
+            left_s=self._left_s(),
+            disk_bytes=self._needed if self._wanted is not None else 0,
+        )
+
+    # The work.
+
+    async def _load(self) -> tuple[Encoder, Calibration, SynonymRule]:
+        assert self._wanted is not None
+        if self._loaded is None:
+            self._loaded = await asyncio.to_thread(self._wanted.load)
+        return self._loaded
+
+    async def _require_space(self) -> None:
+        """Loads the encoder and checks the disk space. Raises Conflict or UpstreamFailed."""
+        try:
+            encoder, _, _ = await self._load()
+        except EncoderUnavailable as error:
+            raise UpstreamFailed(str(error)) from error
+        folder, dims = self._store.folder, (self._store.snapshot().dim, encoder.identity.dim)
+        self._needed = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
+        if (free := free_bytes(folder)) < self._needed:
+            raise Conflict(
+                f"encoding anew needs {self._needed:,} bytes on the disk of the memory, which has {free:,} left: make room, "
+                "then repeat the command"
+            )
+
+    def _begin(self) -> None:
+        if not self._running:  # another request may have begun meanwhile
+            self._measured.clear()
+            self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._wanted is not None:
+            try:
+                await self._encode_and_switch()
+            except (EncoderUnavailable, RequestError) as error:
+                self._error = error.loggable if isinstance(error, EncoderUnavailable) else error.detail
+                log.warning("reencoding_waits", error=self._error, retry_s=RETRY_S)
+                await asyncio.sleep(RETRY_S)
+            except Exception as error:  # the next try or start continues; nothing else must stop
+                self._error = f"{type(error).__name__}: {str(error)[:300]}"
+                log.error("reencoding_failed", error=error, exc_info=True, retry_s=RETRY_S)
+                await asyncio.sleep(RETRY_S)
+
+    async def _encode_and_switch(self) -> None:
+        encoder, calibration, rule = await self._load()
+        target = Target(encoder.identity.name, encoder.identity.dim, passage_prefix(encoder))
+        vectors = await self._in_thread(NewVectors, self._store.folder, target)
+        self._encoded, self._switching = len(vectors), False
+        done: dict[str, int] = {}
+        try:
+            await self._require_space()
+            with self._progress.running("reencode", "texts", partial(self._refresh, vectors)) as report:
+                log.info("reencoding_began", encoder=target.encoder, texts=self._texts(), encoded=len(vectors))
+                while await self._encode_all(encoder, vectors, done, wait=True) >= SWITCH_BELOW_TEXTS:
+                    pass
+                async with self._committer.paused():
+                    await self._encode_all(encoder, vectors, done, wait=False)
+                    self._switching = True
+                    report.update("switch", 0, None)
+                    await self._switch(NewEncoder(vectors, calibration, rule), encoder)
+        finally:
+            await self._in_thread(vectors.close)
+        log.info("reencoded", encoder=target.encoder, commit=self._store.snapshot().commit)
+        self._wanted = self._loaded = self._error = None
+        self._measured.set()
+        # A crash before this leaves vectors that the next start deletes.
+        await asyncio.to_thread(discard, self._store.folder)
+        await asyncio.to_thread(self._store.write_checkpoint)
+
+    async def _switch(self, new: NewEncoder, encoder: Encoder) -> None:
+        assert self._wanted is not None
+        kept = {self._wanted.prefix_key: passage_prefix(encoder)}
+        new = NewEncoder(new.vectors, new.calibration, new.rule, kept)
+        announce = partial(self._switched, encoder, new.calibration)
+        switching = asyncio.ensure_future(asyncio.to_thread(self._store.switch_encoder, new, announce))
+        try:
+            await asyncio.shield(switching)
+        except asyncio.CancelledError:
+            await asyncio.wait([switching])  # no thread may write after the store is closed
+            raise
+
+    def _refresh(self, vectors: NewVectors, task: LongTask) -> None:
+        if not self._switching:
+            task.update("encode", len(vectors), max(self._texts(), len(vectors)))
+
+    async def _encode_all(self, encoder: Encoder, vectors: NewVectors, done: dict[str, int], wait: bool) -> int:
+        """Encodes the texts without a new vector; returns their number. With `wait`, other work comes first.
+
+        `done`: by table, the number of the first row that may have none. Updated.
+        """
+        count, size = 0, SliceSize()
+        for kind in KINDS:
+            find = partial(self._in_thread, self._store.texts_to_encode, kind)
+            while (found := await find(done.get(kind, 0), vectors)) is not None:
+                for part in _slices(found, size):
+                    if wait:
+                        await self._until_idle()
+                    began = asyncio.get_running_loop().time()
+                    await self._in_thread(_encode, encoder, vectors, part)
+                    size.adapt(asyncio.get_running_loop().time() - began, full=True)
+                    count += len(part.keys)
+                    self._encoded = len(vectors)
+                    self._error = None
+                    self._measured.set()
+                done[kind] = found.after
+        return count
+
+    async def _until_idle(self) -> None:
+        waited_s = 0.0
+        while self._busy() and waited_s < MAX_WAIT_S:
+            await asyncio.sleep(IDLE_CHECK_S)
+            waited_s += IDLE_CHECK_S
+
+    def _in_thread(self, work: Callable[..., Result], *arguments: object) -> Awaitable[Result]:
+        """Runs `work` in the one thread that uses the vectors."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+
+def _slices(found: TextsToEncode, size: SliceSize) -> Iterator[TextsToEncode]:
+    """Yields the texts in runs of about `size.chars` characters."""
+    lengths = [*(len(each.full) for each in found.passages), *map(len, found.phrases)]
+    lengths += [sum(map(len, each)) for each in found.triples]
+    first = 0
+    while first < len(lengths):
+        after, chars = first + 1, lengths[first]
+        while after < len(lengths) and chars + lengths[after] <= size.chars:
+            chars += lengths[after]
+            after += 1
+        part = slice(first, after)
+        yield TextsToEncode(
+            found.after, found.keys[part], found.passages[part], found.phrases[part], found.triples[part]
+        )
+        first = after
+
+
+def _encode(encoder: Encoder, vectors: NewVectors, found: TextsToEncode) -> None:
+    encode = encoder.encode if found.phrases else encoder.encode_roughly
+    texts = [*(each.full for each in found.passages), *found.phrases, *map(triple_text, found.triples)]
+    vectors.add(found.keys, fixed(_encoded(encode, encoder.identity.dim, texts)))
+
+
+def _encoded(encode: Callable[[Sequence[str]], Matrix], dim: int, texts: Sequence[str]) -> Matrix:
+    """Encodes texts. A text that the server refuses gets the zero vector: it is found by its words."""
+    try:
+        return encode(texts)
+    except EncoderRefused as error:
+        if len(texts) == 1:
+            log.warning("text_refused", error=error.loggable)
+            return np.zeros((1, dim), np.float32)
+        return np.concatenate([_encoded(encode, dim, [text]) for text in texts])

@@ -1,0 +1,53 @@
+"""Layout of a backup in a folder: the store's files under their names, and `backup.json`, which lists them."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from store.durable_files import sync
+from store.untrusted_names import inside
+
+NOTE = "backup.json"
+INBOX = "inbox"
+"""The daemon's inbox (`daemon.pipeline.incoming.inbox`), a folder inside the store's folder. The store itself never reads
+it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """Summary of a backup: its commit, the commit's time (Unix seconds), and number and size of its files."""
+
+    commit: int
+    time: float
+    files: int
+    bytes: int
+
+
+def write_note(path: Path, made: Backup, sizes: dict[str, int], at: float) -> None:
+    """Writes the description of a backup: its summary, each file's size by name, and the time at which it was taken."""
+    path.write_text(json.dumps(asdict(made) | {"sizes": sizes, "made": at}))
+
+
+def place_file(source: Path, target: Path) -> None:
+    """Links `target` to a trusted file, or copies the file if it is on another file system."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def sync_all(place: Path, report: Callable[[int], None] = lambda _synced: None) -> None:
+    """Flushes all files and folders at and below `place`. Calls `report` with the number of flushed files after each."""
+    synced = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            sync(inside(Path(folder), name))
+            synced += 1
+            report(synced)
+        sync(Path(folder))

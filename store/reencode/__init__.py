@@ -1,0 +1,1 @@
+"""Replaces the store's vectors by those of another encoder."""

@@ -1,0 +1,182 @@
+"""The vectors of a new encoder, kept in the store's folder until they replace the old ones.
+
+The file `vectors` is a sequence of records of one length: the key of a text, its vector, a checksum. Records are only
+appended, so encoding continues after a crash with the texts that have none. A record that a crash left incomplete or wrong
+ends the file; its text and those of the records after it are encoded again.
+"""
+
+import hashlib
+import json
+import shutil
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.durable_files import durable_file
+from store.encoder_identity import EncoderIdentity
+from store.errors import NotEncoded
+from store.fixed_point import Fixed, width
+
+FOLDER = "reencode"
+TARGET = "target.json"
+VECTORS = "vectors"
+KEY_BYTES = 16
+CHECKED_RECORDS = 8192
+"""Records that opening reads at a time."""
+MERGED_KEYS, MERGED_SHARE = 65_536, 0.125
+"""New keys are merged into the sorted ones if there are so many of them, and such a share of the sorted ones."""
+
+Key = bytes
+
+
+def key_of(kind: str, *parts: str) -> Key:
+    """Returns the key of a text of one kind (a table's name). Equal keys mean equal parts."""
+    lengths = ",".join(str(len(part)) for part in parts)
+    text = "\0".join((kind, lengths, *parts)).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What encodes the texts: the encoder, and the prefix that its server gets before a text."""
+
+    encoder: str
+    dim: int
+    passage_prefix: str | None = None
+
+    @property
+    def identity(self) -> EncoderIdentity:
+        return EncoderIdentity(self.encoder, self.dim)
+
+
+def target_of(store: Path) -> Target | None:
+    """Returns the target of the re-encoding that is under way in the store's folder; None if none is."""
+    try:
+        return Target(**json.loads((store / FOLDER / TARGET).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def discard(store: Path) -> None:
+    """Ends a re-encoding: deletes its vectors."""
+    # First, so that a crash in the middle leaves no target with a part of its vectors.
+    (store / FOLDER / TARGET).unlink(missing_ok=True)
+    shutil.rmtree(store / FOLDER, ignore_errors=True)
+
+
+class NewVectors:
+    """The vectors of `target` in the store's folder. For one thread at a time."""
+
+    def __init__(self, store: Path, target: Target) -> None:
+        """Continues with the vectors of `target`, or starts without any after deleting those of another target."""
+        self.target = target
+        folder = store / FOLDER
+        if target_of(store) != target:
+            discard(store)
+            folder.mkdir(mode=0o700)
+            with durable_file(folder / TARGET) as file:
+                file.write(json.dumps(asdict(target)).encode())
+        self._record = np.dtype(
+            [("key", f"V{KEY_BYTES}"), ("vector", "<i2", (width(target.dim),)), ("checksum", "<u4")]
+        )
+        self._path = folder / VECTORS
+        self._path.touch(mode=0o600)
+        self._sorted: NDArray[np.bytes_] = np.empty(0, f"S{KEY_BYTES}")
+        self._places: NDArray[np.int64] = np.empty(0, np.int64)
+        """The record of each of `_sorted`."""
+        self._recent: dict[Key, int] = {}
+        """The records of the keys that are not in `_sorted` yet."""
+        self._count = self._recover()
+        self._file = self._path.open("ab", buffering=0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def record_bytes(self) -> int:
+        return self._record.itemsize
+
+    def _recover(self) -> int:
+        """Reads the keys, and cuts the file before the first record that is not whole. Returns the number of records."""
+        keys: list[bytes] = []
+        count = 0
+        with self._path.open("r+b") as file:
+            while block := file.read(CHECKED_RECORDS * self._record.itemsize):
+                good = self._good(block)
+                keys.append(np.frombuffer(block, self._record, good)["key"].tobytes())
+                count += good
+                if good < CHECKED_RECORDS:
+                    break
+            file.truncate(count * self._record.itemsize)
+        self._merge(np.frombuffer(b"".join(keys), f"S{KEY_BYTES}"), np.arange(count))
+        return count
+
+    def _good(self, block: bytes) -> int:
+        """Returns the number of whole records at the beginning of `block`."""
+        size = self._record.itemsize
+        count = len(block) // size
+        stated = np.frombuffer(block, self._record, count)["checksum"]
+        view = memoryview(block)
+        for record in range(count):
+            if zlib.crc32(view[record * size : (record + 1) * size - 4]) != stated[record]:
+                return record
+        return count
+
+    def _merge(self, keys: NDArray[np.bytes_], places: NDArray[np.int64]) -> None:
+        both = np.concatenate([self._sorted, keys])
+        order = np.argsort(both, kind="stable")
+        self._sorted, self._places = both[order], np.concatenate([self._places, places])[order]
+
+    def add(self, keys: Sequence[Key], vectors: Fixed) -> None:
+        """Appends the vectors of texts that have none. Raises OSError; then none of them is added."""
+        records = np.zeros(len(keys), self._record)
+        records["key"] = np.frombuffer(b"".join(keys), f"V{KEY_BYTES}")
+        records["vector"] = vectors
+        size = self._record.itemsize
+        view = memoryview(records.tobytes())
+        records["checksum"] = [zlib.crc32(view[row * size : (row + 1) * size - 4]) for row in range(len(keys))]
+        written = self._file.write(records.tobytes())
+        if written != records.nbytes:
+            self._file.truncate(self._count * size)
+            raise OSError(f"only {written} of {records.nbytes} bytes could be written to {self._path}")
+        self._recent.update(zip(keys, range(self._count, self._count + len(keys)), strict=True))
+        self._count += len(keys)
+        if len(self._recent) >= max(MERGED_KEYS, MERGED_SHARE * len(self._sorted)):
+            self._merge(np.array(list(self._recent), f"S{KEY_BYTES}"), np.array(list(self._recent.values())))
+            self._recent.clear()
+
+    def _places_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
+        """Returns the record of each key, -1 for a key without one."""
+        found = np.full(len(keys), -1, np.int64)
+        if len(self._sorted):
+            wanted = np.array(keys, f"S{KEY_BYTES}")
+            at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+            known = self._sorted[at] == wanted
+            found[known] = self._places[at[known]]
+        for number, key in enumerate(keys):
+            if (place := self._recent.get(key)) is not None:
+                found[number] = place
+        return found
+
+    def lacking(self, keys: Sequence[Key]) -> list[int]:
+        """Returns the positions of the keys that have no vector."""
+        lacking: list[int] = np.flatnonzero(self._places_of(keys) < 0).tolist()
+        return lacking
+
+    def take(self, keys: Sequence[Key]) -> Fixed:
+        """Returns the vectors of `keys`, shape (len(keys), dim + 1). Raises NotEncoded if one is missing."""
+        places = self._places_of(keys)
+        if (places < 0).any():
+            raise NotEncoded("a text has no vector of the new encoder yet")
+        if not len(keys):
+            return np.empty((0, width(self.target.dim)), np.int16)
+        records = np.memmap(self._path, self._record, "r", shape=(self._count,))
+        vectors: Fixed = records["vector"][places]
+        return vectors
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,100 @@
+"""Old office files are read by the real LibreOffice, which reaches neither the network nor other files."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from consumers.omissions import Omissions
+from consumers.parsing import Limits, parse_data
+from consumers.parsing.formats.pdf.document import parse_pdf
+from consumers.parsing.programs.confinement import SOCKET_FOLDERS
+from consumers.parsing.programs.installed import KNOWN_PROGRAMS, find_programs
+from consumers.parsing.programs.libreoffice import convert
+from consumers.splitting import SplitSettings
+from daemon.contract.status import PROGRAM_OF_REASON
+from tests.consumers.parsing.programs.word_97_sample import WORD_97
+
+REAL = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        which("soffice") is None, reason="LibreOffice is not installed (Debian: libreoffice-writer-nogui)"
+    ),
+]
+
+
+def real(test):
+    for mark in REAL:
+        test = mark(test)
+    return test
+
+
+@pytest.fixture
+def limits() -> Limits:
+    return Limits(programs=find_programs("off"), program_seconds=150)
+
+
+@pytest.fixture
+def server() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        yield listening
+
+
+def linked_document(port: int, file: Path) -> str:
+    """A flat OpenDocument text with a linked picture, a linked section and a linked frame."""
+    names = ("office", "text", "draw")
+    spaces = "".join(
+        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{kind}:1.0"'
+        for name, kind in zip(names, ("office", "text", "drawing"), strict=True)
+    )
+    return f"""<?xml version="1.0"?><office:document{spaces} xmlns:xlink="http://www.w3.org/1999/xlink"
+     office:version="1.2" office:mimetype="application/vnd.oasis.opendocument.text"><office:body><office:text>
+     <text:p>The lamps of the quay.</text:p>
+     <text:p><draw:frame><draw:image xlink:href="http://127.0.0.1:{port}/lamp.png"/></draw:frame></text:p>
+     <text:section text:name="a"><text:section-source xlink:href="{file.as_uri()}"/><text:p>old</text:p></text:section>
+     <text:section text:name="b"><text:section-source xlink:href="http://127.0.0.1:{port}/b.odt"/><text:p>old</text:p>
+     </text:section></office:text></office:body></office:document>"""
+
+
+@real
+def test_links_are_not_followed(limits: Limits, server: socket.socket, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("The password of the lamp house is amber.")
+    os.utime(secret, ns=(0, secret.stat().st_mtime_ns))  # a later read would set this time
+    # Without its settings and its confinement, LibreOffice requests the picture for this format.
+    pdf = convert(linked_document(server.getsockname()[1], secret).encode(), "fodt", "pdf", limits)
+    text = str(parse_pdf(pdf, limits, Omissions()).blocks)
+    assert "lamps of the quay" in text and "amber" not in text
+    assert secret.stat().st_atime_ns == 0
+    with pytest.raises(BlockingIOError):
+        server.accept()
+
+
+@real
+def test_a_word_file_is_read_and_names_the_program(limits: Limits) -> None:
+    [document] = parse_data(WORD_97, b"letter.doc", "file:///letter.doc", SplitSettings(), limits)
+    text = "\n".join(f"{passage.title}\n{passage.text}" for passage in document.passages)
+    for words in (
+        "Delivery of lamps",
+        "forty lamps to the southern pier",
+        "Lamp: Quay lamp; Price: 41 crowns",
+        "Payment",
+    ):
+        assert words in text
+    assert document.title == "Letter of the lamp works"
+    assert document.metadata["converted_by"].startswith("LibreOffice ")
+    assert not [path for folder in SOCKET_FOLDERS for path in Path(folder.decode()).glob(f"OSL_PIPE_{os.getuid()}_*")]
+
+
+def test_without_the_program_the_error_names_its_packages() -> None:
+    [document] = parse_data(WORD_97, b"letter.doc", "file:///letter.doc", SplitSettings())
+    assert document.skipped and document.code == "needs LibreOffice"
+    assert "libreoffice-writer-nogui" in (document.error or "")
+
+
+def test_the_status_names_the_packages_of_the_programs() -> None:
+    assert set(PROGRAM_OF_REASON.values()) == {(known.title, known.package) for known in KNOWN_PROGRAMS.values()}

@@ -1,0 +1,41 @@
+"""A store whose encoder cannot be loaded is opened only in order to replace its vectors."""
+
+import pytest
+
+from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
+from daemon.config import Config
+from daemon.config.store_encoder import choose_encoder
+from memory.encoder.errors import EncoderServerDown, EncoderUnavailable
+from memory.types import is_remote
+from store.errors import EncoderMismatch
+from store.log.log_summary import EARLIER_CALIBRATION, LogSummary
+from store.types import EncoderIdentity, SynonymRule
+
+GONE = LogSummary(EncoderIdentity("openai/gone", 768), 4, 1, 0.0, SynonymRule(), EARLIER_CALIBRATION, {})
+
+
+def test_the_refusal_names_both_encoders_and_the_way_out() -> None:
+    choice = choose_encoder(Config.model_validate({"encoder": {"backend": "hash", "model": "64"}}), GONE)
+    with pytest.raises(EncoderMismatch, match=r"openai/gone.*hash/words.*base_url.*hippod --reencode"):
+        load_opened_encoder(choice, GONE, reencode=False)
+
+
+def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
+    choice = choose_encoder(Config.model_validate({"encoder": {"backend": "hash", "model": "64"}}), GONE)
+    encoder, choice = load_opened_encoder(choice, GONE, reencode=True)
+    assert encoder.identity == GONE.encoder and is_remote(encoder)
+    for encode in (encoder.encode, encoder.encode_roughly, lambda texts: encoder.encode_query(texts[0])):
+        with pytest.raises(EncoderServerDown, match=r"openai/gone.*base_url"):
+            encode(["text"])
+    wanted = wanted_encoder(choice)
+    assert wanted is not None
+    new, calibration, rule = wanted.load()
+    assert (new.identity.name, new.identity.dim) == (wanted.encoder, 64)
+    assert rule.threshold == calibration.synonym_threshold
+
+
+def test_without_another_encoder_the_start_fails_as_before() -> None:
+    choice = choose_encoder(Config.model_validate({}), GONE)
+    assert choice.wanted is None
+    with pytest.raises(EncoderUnavailable, match="base_url"):
+        load_opened_encoder(choice, GONE, reencode=True)

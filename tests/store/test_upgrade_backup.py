@@ -1,0 +1,135 @@
+"""The backup before a migration: an older hippod can restore it, and a migration without room for it changes nothing."""
+
+import json
+import os
+import shutil
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from store import upgrade_backup
+from store.backup.local import restore
+from store.backup_layout import NOTE
+from store.errors import StoreRefused
+from store.export.json_lines import export_lines
+from store.lance.schema import FORMAT
+from store.log import migrations
+from store.log.log_summary import encoder_of_store, summarize_log
+from store.store import Store
+from store.upgrade_backup import KEEP_S, remove_expired, upgrade_backups
+
+RELEASED = Path(__file__).parent / "log" / "released"
+EARLIER = range(1, FORMAT)
+
+
+def extracted(place: Path, number: int) -> Path:
+    """Returns a store of an earlier format, as a released version left it."""
+    with tarfile.open(RELEASED / f"format-{number}.tar.xz") as archive:
+        archive.extractall(place, filter="data")
+    return place / "store"
+
+
+def opened(folder: Path) -> Store:
+    identity = encoder_of_store(folder)
+    assert identity is not None
+    return Store(folder, identity)
+
+
+def table_files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for table in folder.glob("*.lance")
+        for path in table.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("number", EARLIER)
+def test_the_store_before_the_upgrade_can_be_restored(tmp_path: Path, number: int) -> None:
+    folder = extracted(tmp_path, number)
+    (folder / "inbox").mkdir(exist_ok=True)
+    (folder / "inbox" / "000000000001.jsonl").write_text("waits")
+    before = table_files(folder)
+    with opened(folder) as store:
+        migrated = list(export_lines(store.snapshot()))
+        commit = summarize_log(folder).commit
+        store.compact()
+    [backup] = upgrade_backups(folder)
+    assert backup.name.startswith(f"upgrade-backup-format-{number}-commit-")
+    assert json.loads((backup / NOTE).read_text())["commit"] < commit
+    assert before.items() <= table_files(backup).items()
+
+    restore(backup, folder)
+    assert summarize_log(folder).format == number
+    assert (folder / "inbox" / "000000000001.jsonl").read_text() == "waits"
+    assert before.items() <= table_files(folder).items()
+    with opened(folder) as store:  # the next upgrade replaces the backup
+        assert store.found_format == number
+        assert list(export_lines(store.snapshot())) == migrated
+    assert len(upgrade_backups(folder)) == 1
+
+
+def test_a_store_of_this_format_needs_no_backup(tmp_path: Path) -> None:
+    folder = extracted(tmp_path, FORMAT)
+    opened(folder).close()
+    assert upgrade_backups(folder) == []
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "copies"])
+def test_without_room_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    folder = extracted(tmp_path, 3)
+    size = sum(map(len, table_files(folder).values()))
+    free = upgrade_backup.SPARE_BYTES + size * (1 if links else 2)
+
+    def refused(*_: Any) -> None:
+        raise PermissionError("this file system has no hard links")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free - 1))
+    with pytest.raises(StoreRefused, match=r"format 3.*need [\d,]+ bytes.*Nothing was changed: make room"):
+        opened(folder)
+    assert summarize_log(folder).format == 3
+    assert list(folder.glob("upgrade-backup*")) == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free + size))
+    opened(folder).close()
+    [backup] = upgrade_backups(folder)
+    linked = [path.stat().st_nlink > 1 for path in backup.rglob("*.manifest")]
+    assert all(linked) if links else not any(linked)
+
+
+def test_repeated_interrupted_migrations_leave_one_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = extracted(tmp_path, 3)
+    whole = migrations.STEPS[3]
+
+    def interrupted(tables: Any) -> None:
+        whole(tables)
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(migrations.STEPS, 3, interrupted)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            opened(folder)
+        assert len(upgrade_backups(folder)) == 1
+    monkeypatch.undo()
+    opened(folder).close()
+    [backup] = upgrade_backups(folder)
+    restore(backup, folder)
+    assert summarize_log(folder).format == 3
+
+
+def test_a_backup_is_kept_for_a_month(tmp_path: Path) -> None:
+    folder = extracted(tmp_path, 3)
+    opened(folder).close()
+    [backup] = upgrade_backups(folder)
+    unreadable = folder / "upgrade-backup-format-2-commit-7"
+    unreadable.mkdir()
+    remove_expired(folder)
+    assert upgrade_backups(folder) == [unreadable, backup]
+    note = json.loads((backup / NOTE).read_text())
+    (backup / NOTE).write_text(json.dumps(note | {"made": note["made"] - KEEP_S - 1}))
+    remove_expired(folder)
+    assert upgrade_backups(folder) == [unreadable]
