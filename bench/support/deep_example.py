@@ -83,21 +83,21 @@ def plays() -> Any:
             return {"enough": False, "concerns": [_concern(prompt, *ask) for ask in asks]}
         if call.purpose == "evolve" and turn == 1:
             water = prompt.insert(WATER, ["amsel brewery"], ["Copper Spring"], ("Copper Spring",))
-            fund = prompt.insert(FUND, ["viktor amsel", "amsel fund", "amsel brewery"], ["The Amsel Brewery"])
-            return {"updates": [], "inserts": [water, fund]}
+            paid = prompt.insert(FUND, ["viktor amsel", "amsel fund", "amsel brewery"], ["The Amsel Brewery"])
+            return {"updates": [], "inserts": [water, paid]}
         if call.purpose == "evolve" and turn == 2:
-            gauge = prompt.insert(
+            heron = prompt.insert(
                 GAUGE, ["copper spring"], ["Copper Spring", "Heron gauge"], ("Heron gauge", "Casimir Dorn")
             )
-            hour = prompt.insert(
+            hourglass = prompt.insert(
                 HOURGLASS, ["amsel fund"], ["Project Hourglass"], ("Project Hourglass", "Lark drip counter")
             )
-            return {"updates": [], "inserts": [gauge, hour]}
+            return {"updates": [], "inserts": [heron, hourglass]}
         if call.purpose == "evolve":
-            lark = prompt.insert(
+            drip = prompt.insert(
                 LARK, ["lark drip counter"], ["Lark drip counter", "Casimir Dorn"], ("Alba Dorn", "Casimir Dorn")
             )
-            return {"updates": [], "inserts": [lark]}
+            return {"updates": [], "inserts": [drip]}
         if call.purpose == "merge" and turn == 2:
             points = [prompt.points[WATER], prompt.points[GAUGE]]
             return {"merges": [{"points": points, "description": WATCHED}]}

@@ -98,9 +98,11 @@ def _measure() -> dict[str, float]:
         write_s, size = cpu(began), path.stat().st_size
         began = time.process_time()
 
+        reader: Any = Reader()
+
         async def apply() -> None:
             with Store(Path(place, "store"), encoder.identity) as store:
-                pipeline = Pipeline(store, encoder, Refusing(), Reader(), lambda *_, **__: None, 1, owners=Owners())
+                pipeline = Pipeline(store, encoder, Refusing(), reader, lambda *_, **__: None, 1, owners=Owners())
                 pipeline.start()
                 await import_records(pipeline, path)
                 await pipeline.drained()

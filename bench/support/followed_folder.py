@@ -1,5 +1,6 @@
 """Shared by the sections with a real folder: texts that each answer one query, and tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,6 @@ def percentiles(values: list[float]) -> dict[str, float]:
     return {"p50": p50, "p95": p95, "p99": p99, "max": max(values), "n": len(values)}
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

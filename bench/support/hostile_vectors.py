@@ -52,7 +52,8 @@ def vectors(name: str, count: int) -> NDArray[np.float32]:
         axes = -(-count // WIDE_CONE_PHRASES)
         for first in range(axes):
             found[first::axes] = _bend(found[first::axes], random.standard_normal(DIM), WIDE_CONE_COSINE)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return found
 
 
 def _bend(found: NDArray[np.float32], axis: NDArray[np.float64], cosine: float) -> NDArray[np.float32]:

@@ -74,7 +74,7 @@ def slide_texts(path: Path) -> str:
                 yield from (str(each) for each in (series.name, *series.values))
 
     deck = Presentation(str(path))
-    parts = []
+    parts: list[str] = []
     for slide in deck.slides:
         parts += shapes(slide.shapes)
         if slide.has_notes_slide:

@@ -31,7 +31,7 @@ FIRST_MOST_MS = 500
 def run(results: dict[str, Any]) -> str:
     count = int(os.environ.get("HIPPOD_BENCH_SCOPES", "100000"))
     with tempfile.TemporaryDirectory(prefix="hippod-bench-") as folder:
-        stores = {name: open_store(Path(folder, name)) for name in ("whole", "alone")}
+        stores: dict[str, tuple[Any, Any]] = {name: open_store(Path(folder, name)) for name in ("whole", "alone")}
         stream = World().passages(count)
         for start in range(0, count, BATCH):
             batch = [document(start + i, *passage) for i, passage in enumerate(stream_part(stream, BATCH))]
@@ -95,7 +95,8 @@ def _measured(stores: dict[str, Any]) -> dict[str, Any]:
     found["held_mb"] = [round(whole.scopes.bytes / 1e6), resident_mb() - resident]
     found["query_ms_p50_p95_of_the_scope"], found["query_ms_p50_p95_of_the_same_alone"] = asked(tenth, alone.snapshot)
     fresh = World(seed=1).passages(10**9)
-    followed, unconcerned = [], []
+    followed: list[float] = []
+    unconcerned: list[float] = []
     for i in range(2 * FOLLOWED_COMMITS):
         commit(whole, encoder, [document(10**8 + i, *next(fresh))])
         began = time.perf_counter()

@@ -256,12 +256,13 @@ def drives(results: dict[str, Any]) -> list[str]:
 
 
 def _drive(name: str, root: Path, beneath: Path | None, results: dict[str, Any]) -> str:
-    cells, measured = [], {}
+    cells: list[str] = []
+    measured: dict[str, list[float | None] | None] = {}
     for polling in (False, True):
         for written in (root, beneath):
             how = f"{'polled' if polling else 'watched'}, {'through' if written == root else 'beneath'}"
-            measured[how] = None if written is None else _changes(name, root, written, polling, results)
-            cells.append(_shown(measured[how]) if written is not None else "–")
+            measured[how] = found = None if written is None else _changes(name, root, written, polling, results)
+            cells.append("–" if found is None else _shown(found))
     said = "; ".join(f"{each.status}: {each.detail}: {each.hint}" for each in drive(root, False, MOUNTS)) or "nothing"
     results.setdefault("drives", {})[name] = {**measured, "doctor": said}
     return f"| {name} | {' | '.join(cells)} | {said} |"
@@ -300,7 +301,7 @@ def _shown(found: list[float | None]) -> str:
 
 
 def git_checkout(root: Path) -> Callable[[], None]:
-    git = ["git", "-C", root, "-c", "user.name=x", "-c", "user.email=x@invalid", "-c", "gc.auto=0"]
+    git: list[str | Path] = ["git", "-C", root, "-c", "user.name=x", "-c", "user.email=x@invalid", "-c", "gc.auto=0"]
     command(*git[:3], "init", "-q")
     for version in ("one", "two"):
         for number in range(GIT_FILES):
@@ -331,8 +332,8 @@ def office(root: Path) -> Callable[[], None]:
     (root / "source/report.txt").write_text("Ada wrote a report about the engine.\n")
     (root / "report.odt").write_bytes(b"an older report")
     profile = f"-env:UserInstallation=file://{root.parent}/profile"
-    convert = ["soffice", profile, "--headless", "--convert-to", "odt", "--outdir", root, root / "source/report.txt"]
-    return lambda: command(*convert)
+    source = root / "source/report.txt"
+    return lambda: command("soffice", profile, "--headless", "--convert-to", "odt", "--outdir", root, source)
 
 
 def phone_sync(root: Path) -> Callable[[], None]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,12 +136,13 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
         following(home / "a", cluster, output, group="a", format="records") as first,
         following(home / "b", cluster, output, group="b", format="records") as second,
     ):
-        replicas = [first, second]
+        replicas: list[Daemon] = [first, second]
+        killed: list[_WorkerProcess | Daemon] = [*workers, *replicas]
         for kill in range(KILLS):
             publish(cluster, topic, MESSAGES * (kill + 1) // KILLS - stream.sent, PARTITIONS, kill, stream)
             cluster.flush()
             time.sleep(dice.uniform(0.0, 4.0))
-            victim: _WorkerProcess | Daemon = dice.choice([*workers, *replicas])
+            victim = dice.choice(killed)
             victim.kill()
             victim.start()
         ends, group = _ends(cluster, topic), f"workers-{topic}"
@@ -150,7 +152,7 @@ def _kills(cluster: Cluster, home: Path, violations: list[str]) -> dict[str, Any
         ends = _ends(cluster, output)
         for replica in replicas:
             # Not `hippoctl wait` alone: it asks the broker for the end offsets, and Tansu reports too early ones.
-            until(lambda replica=replica: _reached(replica, ends), "a replica has applied all", PATIENCE_S, 1.0)
+            until(partial(_reached, replica, ends), "a replica has applied all", PATIENCE_S, 1.0)
             replica.wait(PATIENCE_S)
         exports = [replica.export() for replica in replicas]
     expected = built_at_once(list(stream.left.values()))
@@ -176,7 +178,9 @@ def _ends(cluster: Cluster, topic: str) -> dict[int, int]:
     """Returns, for each partition with messages, one after its last offset, as found by reading."""
     ends: dict[int, int] = {}
     for message in cluster.read(topic):
-        ends[message.partition()] = max(ends.get(message.partition(), 0), message.offset() + 1)
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None and offset is not None  # a message that was read has both
+        ends[partition] = max(ends.get(partition, 0), offset + 1)
     return ends
 
 

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,7 @@ if __name__ == "__main__":
     # As the daemon does.
     configure_malloc()
     shorten_switch_interval()
-    steps = {"load": load, "ask": ask, "daemon": daemon, "rebuild": rebuild, "commits": commits}
-    steps |= {"crossover": crossover, "live": live}
+    steps: dict[str, Callable[..., dict[str, Any]]] = {
+        step.__name__: step for step in (load, ask, daemon, rebuild, commits, crossover, live)
+    }
     print(json.dumps(steps[sys.argv[1]](*sys.argv[2:])))

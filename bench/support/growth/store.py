@@ -41,7 +41,7 @@ def stream_part(stream: Any, count: int) -> list[Any]:
     return list(islice(stream, count))
 
 
-def timed(step: Callable[[int], None], count: int, apart: Callable[[], float] = lambda: 0.0) -> list[float]:
+def timed(step: Callable[[int], object], count: int, apart: Callable[[], float] = lambda: 0.0) -> list[float]:
     """Returns milliseconds a step, p50 and p95. `apart`: total seconds so far that are excluded."""
     took = []
     for i in range(count):

@@ -41,7 +41,8 @@ def while_adding(store: Any, encoder: Any, asked: list[str]) -> dict[str, Any]:
     """Measures queries one after another, alone and while passages are added, including encoding."""
     fresh, first = World(seed=int(time.time())).passages(10**9), 10**9 + 1000 * int(time.time() % 10**5)
     found: dict[str, Any] = {"alone_ms_p50_p95": timed(ask(store, encoder, asked), min(len(asked), 100))}
-    step, took, until = ask(store, encoder, asked), [], time.monotonic() + BESIDE_S
+    step, until = ask(store, encoder, asked), time.monotonic() + BESIDE_S
+    took: list[float] = []
 
     def add(at: int, several: int) -> None:
         commit(store, encoder, [document(first + at + i, *next(fresh)) for i in range(several)])

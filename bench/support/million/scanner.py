@@ -47,7 +47,8 @@ class _DecodedBlock:
 
 def scan(folder: Path, encoder: WordSumEncoder, rows: int, queries: NDArray[np.float32]) -> dict[str, Any]:
     """Compares `queries` with `rows` triples, both like the first step of `fused` and by one-byte codes alone."""
-    view, found = _filled(folder, encoder, rows), {}
+    view = _filled(folder, encoder, rows)
+    found: dict[str, Any] = {}
     alive = np.arange(view.n) % DEAD != 0
     living = int(alive.sum())
     began, work, memory = time.perf_counter(), time.process_time(), anonymous_bytes()

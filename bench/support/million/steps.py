@@ -125,7 +125,8 @@ def asked_modes() -> list[str]:
 def query(folder: str, count: str) -> dict[str, Any]:
     """Measures `count` queries in each mode, without encoding: wall and processor milliseconds, and those of each stage."""
     store, encoder = open_million(folder)
-    snapshot, asked, found = store.snapshot(), questions(int(count)), {}
+    snapshot, asked = store.snapshot(), questions(int(count))
+    found: dict[str, Any] = {}
     warm(store, encoder, asked)
     for mode in asked_modes():
         walls, works, stages = [], [], []
@@ -155,7 +156,8 @@ def scan_triples(folder: str, rows: str) -> dict[str, Any]:
 def agree(folder: str, count: str) -> dict[str, Any]:
     """Compares `count` queries in each mode with the exact computation: how often the first five passages are equal."""
     store, encoder = open_million(folder)
-    snapshot, asked, found = store.snapshot(), questions(int(count)), {}
+    snapshot, asked = store.snapshot(), questions(int(count))
+    found: dict[str, Any] = {}
     warm(store, encoder, asked)
     for mode in asked_modes():
         if "exact" not in MODES[mode].settings:

@@ -3,7 +3,7 @@
 Recall is that of `hippoctl eval`: the share of a question's gold passages or documents among the first k.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,7 +47,7 @@ def locate(daemon: Daemon, questions: Sequence[EvalQuestion]) -> list[EvalQuesti
 
 def ask_both(daemon: Daemon, text: str, scope: str = "") -> list[RankedPassage]:
     """Returns the passages by reciprocal rank fusion of `bm25` and `dense`; ties are ordered by id."""
-    scores: Counter[str] = Counter()
+    scores: dict[str, float] = defaultdict(float)
     passages: dict[str, RankedPassage] = {}
     for mode in ("bm25", "dense"):
         for passage in ask(daemon, text, mode, FUSED_RANKS, scope).passages:
