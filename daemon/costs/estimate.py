@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import structlog
+
 from daemon.contract.query import Tokens
 from daemon.contract.status import ExtractionEstimate
 from daemon.costs.ledger import Price
@@ -10,6 +12,8 @@ from store.types import Extraction
 
 SAMPLE_PASSAGES = 10
 """Number of extracted passages that an estimate needs."""
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -56,3 +60,17 @@ class CostEstimator:
             money=None if price is None else round(price.money(prompt, completion), 6),
             left_s=round(share * sample.ms / 1000 / at_once, 1),
         )
+
+
+def log_estimate(estimate: ExtractionEstimate, extracted: int) -> None:
+    """Logs what the waiting passages will cost, judging by `extracted` passages."""
+    log.info(
+        "extraction_estimated",
+        extracted=extracted,
+        passages=estimate.passages,
+        calls=estimate.calls,
+        prompt_tokens=estimate.tokens.prompt,
+        completion_tokens=estimate.tokens.completion,
+        money=estimate.money,
+        left_s=estimate.left_s,
+    )

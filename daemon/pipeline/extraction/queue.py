@@ -13,7 +13,7 @@ import structlog
 
 from daemon.contract.status import ExtractionEstimate
 from daemon.costs.daily_budget import DailyBudget
-from daemon.costs.estimate import SAMPLE_PASSAGES, ExtractedSample
+from daemon.costs.estimate import SAMPLE_PASSAGES, ExtractedSample, log_estimate
 from daemon.observe.metrics import WAITING, timed
 from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
@@ -310,16 +310,7 @@ class ExtractionQueue:
         """Counts an extraction for estimates, and logs an estimate when there are enough, and at ten times as many."""
         self._sample.add(extraction)
         if self._sample.passages in ESTIMATES_AT and (estimate := self.estimate()) is not None:
-            log.info(
-                "extraction_estimated",
-                extracted=self._sample.passages,
-                passages=estimate.passages,
-                calls=estimate.calls,
-                prompt_tokens=estimate.tokens.prompt,
-                completion_tokens=estimate.tokens.completion,
-                money=estimate.money,
-                left_s=estimate.left_s,
-            )
+            log_estimate(estimate, self._sample.passages)
 
     async def extract_sample(self, ids: Sequence[str]) -> ExtractedSample:
         """Extracts passages for an estimate, without committing the extractions. They are kept in the journal, and used when

