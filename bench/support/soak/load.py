@@ -28,8 +28,8 @@ LOOK_BACK_S = 45.0
 BACKUPS = 2
 PATIENCE_S = 900.0
 GROWING: Mapping[str, float] = {"file": 10, "add": 4, "remove": 2, "query": 4}
-ORDINARY: Mapping[str, float] = GROWING | {"as of": 2, "reload": 0.3, "backup": 0.2}
-FAULTS: Mapping[str, float] = ORDINARY | {"kill": 0.5, "upgrade": 0.2}
+ORDINARY: Mapping[str, float] = {**GROWING, "as of": 2, "reload": 0.3, "backup": 0.2}
+FAULTS: Mapping[str, float] = {**ORDINARY, "kill": 0.5, "upgrade": 0.2}
 """How often each operation is chosen, in each phase. At first there is no earlier state to look back at."""
 
 
