@@ -1,7 +1,7 @@
 """Decides whether a resource grew while the number of documents was constant.
 
-Resources rise and fall with commits, checkpoints and maintenance. So each minute counts with its minimum, and the medians of
-the first and the last third of the phase are compared. Growth counts only as far as it exceeds the scatter of the minutes: a
+Resources rise and fall with commits, checkpoints and maintenance. So each twelfth of the phase counts with its minimum, and the
+medians of the first and the last third are compared. Growth counts only as far as it exceeds the scatter of these minima: a
 short phase finds large leaks only, and says how large a growth it can find.
 """
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from bench.support.soak.samples import Sample
 
 MOST_PER_HOUR = 0.01
-BLOCK_S = 60.0
+BLOCKS = 12
+BLOCK_MIN_S = 30.0
 RESOURCES = ("resident", "anonymous", "descriptors", "threads", "disk")
 MEDIAN_ERROR = 1.2533
 """Standard error of a median relative to that of a mean, for normally distributed values."""
@@ -36,10 +37,15 @@ class Growth:
 
 
 def minima(samples: Sequence[Sample], resource: str) -> list[tuple[float, float]]:
-    """Returns the time and the minimum of each block of `BLOCK_S`."""
+    """Returns the time and the minimum of each of `BLOCKS` blocks of equal length; nothing if they are too short."""
+    begin, end = (samples[0].at, samples[-1].at) if samples else (0.0, 0.0)
+    length = (end - begin) / BLOCKS
+    if length < BLOCK_MIN_S:
+        return []
     blocks: dict[int, list[tuple[float, float]]] = {}
     for sample in samples:
-        blocks.setdefault(int(sample.at // BLOCK_S), []).append((sample.at, float(getattr(sample, resource))))
+        number = min(int((sample.at - begin) / length), BLOCKS - 1)
+        blocks.setdefault(number, []).append((sample.at, float(getattr(sample, resource))))
     return [min(block, key=lambda each: each[1]) for _, block in sorted(blocks.items())]
 
 
