@@ -35,7 +35,7 @@ def load_opened_encoder(
     except EncoderUnavailable as error:
         if choice.wanted is None or made_by is None:
             raise
-        reason = str(error)
+        reason = str(error).rstrip(".")
     else:
         if made_by is None or encoder.identity == made_by:
             return encoder, choice
@@ -45,10 +45,10 @@ def load_opened_encoder(
             choice = replace(choice, wanted=choice.opened, content=names[0], configured=names[1])
     if not reencode:
         raise EncoderMismatch(
-            f"the vectors of the store are by the encoder {choice.content}, the configuration asks for {choice.configured}, "
-            f"and {made_by.name} cannot be loaded to answer queries meanwhile: {reason}. Make it available again, set "
-            "[encoder] back, or start with `hippod --reencode`: queries are then answered by words only, and new documents "
-            "wait, until the content is encoded anew"
+            f"the vectors of the store {choice.opened.store.path} are by the encoder {choice.content}, the configuration asks "
+            f"for {choice.configured}, and {made_by.name} cannot be loaded to answer queries meanwhile: {reason}. Make it "
+            "available again, set [encoder] back, or start with `hippod --reencode`: queries are then answered by words only, "
+            "and new documents wait, until the content is encoded anew"
         )
     log.warning("encoder_absent", encoder=made_by.name, error=reason)
     return AbsentEncoder(made_by, reason), choice

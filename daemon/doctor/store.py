@@ -22,7 +22,7 @@ from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
 from store.errors import refusal
 from store.lance.layout import table_folder
-from store.lance.schema import READABLE_FORMAT
+from store.lance.schema import FORMAT
 from store.log.log_summary import LogSummary, summarize_log
 from store.log.store_lock import lock_owner
 from store.reencode.new_vectors import target_of
@@ -113,9 +113,9 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         hint = refusal(error) or "restore a backup: `hippod --restore DIR`"
         yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
         return
-    if log.format > READABLE_FORMAT:
+    if log.format > FORMAT:
         hint = "upgrade hippod, or set another [store] path"
-        yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {READABLE_FORMAT}", hint)
+        yield Finding("store", "fail", f"has format {log.format}, this hippod reads up to {FORMAT}", hint)
         return
     when = datetime.fromtimestamp(log.time, UTC).isoformat(timespec="seconds")
     clock_finding = clock(time.time(), log.time, "the store's last commit")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
-from store.lance.schema import FORMAT, READABLE_FORMAT, commits
+from store.lance.schema import FORMAT, commits
 from store.lance.schema.commits import LogRow
 from store.lance.tables import Tables
 from store.log import migrations
@@ -162,9 +162,9 @@ class CommitLog:
             self.append("create", {}, facts)
 
     def _check_identity(self, all_facts: Sequence[Mapping[str, Any]], encoder: EncoderIdentity) -> None:
-        if self.format > READABLE_FORMAT:
+        if self.format > FORMAT:
             raise NewerFormat(
-                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {READABLE_FORMAT}; "
+                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
                 "upgrade hippod, or set another [store] path"
             )
         if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.lance.schema import REENCODED_FORMAT
 from store.log.commits import encoder_facts, rule_facts
 from store.reencode.new_vectors import NewVectors
 from store.types import Calibration, SynonymRule
@@ -22,4 +21,4 @@ class NewEncoder:
     def facts(self, commit: int) -> dict[str, Any]:
         """Returns the facts of the switch, which is the earliest commit that can be queried afterwards."""
         made = encoder_facts(self.vectors.target.identity, self.calibration) | rule_facts(self.rule)
-        return made | {"format": REENCODED_FORMAT, "horizon": commit}
+        return made | {"horizon": commit}

@@ -11,12 +11,7 @@ import pyarrow as pa
 from store.lance.schema import commits, documents, extractions, passages, phrases, synonyms, triples
 
 FORMAT = 4
-"""The store format of this version."""
-REENCODED_FORMAT = 5
-"""The format of a store whose vectors were replaced by those of another encoder. Its tables are as in format 4; earlier hippods
-must refuse it, because they take the vectors for those of the first encoder."""
-READABLE_FORMAT = max(FORMAT, REENCODED_FORMAT)
-"""A store with a higher format is refused."""
+"""The store format of this version. A store with a higher format is refused."""
 
 TABLES = ("passages", "phrases", "triples", "extractions", "synonyms", "documents", "commits")
 

@@ -7,16 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store.errors import EncoderMismatch, NewerFormat, NotEncoded, StoreError
+from store.errors import EncoderMismatch, NotEncoded, StoreError
 from store.fixed_point import fixed
-from store.lance import schema
-from store.log import commits
 from store.log.log_summary import summarize_log
 from store.reencode.kept_texts import KINDS
 from store.reencode.new_encoder import NewEncoder
 from store.reencode.new_vectors import NewVectors, Target
 from store.store import Store
-from store.types import Batch, Calibration, Document, EncoderIdentity, SynonymRule
+from store.types import Batch, Calibration, EncoderIdentity, SynonymRule
 from store.verify.verify import verify
 from tests.store import oracle
 from tests.store.small_store import complete, exported, numbered_documents, reading
@@ -70,8 +68,7 @@ def switch(store: Store, dim: int, announced: list[int] | None = None) -> int:
         vectors.close()
 
 
-@pytest.mark.parametrize("dim", [oracle.DIM, 5, 24])
-@pytest.mark.parametrize("checkpoint", [True, False])
+@pytest.mark.parametrize(("dim", "checkpoint"), [(oracle.DIM, True), (5, False), (24, True)])
 def test_it_equals_a_store_of_the_new_encoder(tmp_path: Path, dim: int, checkpoint: bool) -> None:
     vector, identity = partial(other_vector, dim), EncoderIdentity("other", dim)
     with Store(tmp_path / "new", identity, NEW_RULE) as new:
@@ -193,13 +190,3 @@ def test_a_process_that_ends_during_the_switch_leaves_the_old_store_or_the_new_o
         if stop != "append":
             switch(again, 5)
         assert exported(again) == expected and not verify(again).problems
-
-
-def test_an_earlier_hippod_refuses_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Store(tmp_path, OLD, RULE) as store:
-        store.commit(Batch((Document("u", "s"),)))
-        switch(store, oracle.DIM)
-    monkeypatch.setattr(commits, "READABLE_FORMAT", schema.FORMAT)
-    for identity in (OLD, EncoderIdentity("other", oracle.DIM)):
-        with pytest.raises(NewerFormat, match="upgrade hippod"):
-            Store(tmp_path, identity, RULE)
