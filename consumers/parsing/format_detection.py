@@ -68,7 +68,8 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
             if not streams.isdisjoint(each.ole_streams):
                 return each
         raise NotADocument(
-            "an Office file protected by a password, or of an unknown kind; save it as .docx, .pptx or .xlsx without one",
+            "an Office file protected by a password, or of an unknown kind; save it as .docx, .pptx or .xlsx "
+            "without a password",
             FailureCode.PROTECTED,
         )
     if expected is not None and expected.ole_streams:

@@ -16,7 +16,7 @@ from daemon.doctor.clock import clock
 from daemon.doctor.configuration import configuration, directory_permissions
 from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
-from daemon.doctor.formats import formats
+from daemon.doctor.formats import formats, programs
 from daemon.doctor.label_rights import label_rights
 from daemon.doctor.machine import memory, open_files, packages, python
 from daemon.doctor.secrets import secrets
@@ -29,6 +29,7 @@ Check = Callable[[Config], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     packages,
     formats,
+    programs,
     memory,
     open_files,
     secrets,

@@ -6,22 +6,21 @@ from importlib.util import find_spec
 from consumers.parsing.formats.registry import FORMATS
 from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR, find_programs
 from daemon.config import Config
-from daemon.config.sections import Parsing
 from daemon.contract.finding import Finding
 
 
-def formats(config: Config) -> Iterator[Finding]:
+def formats(_config: Config) -> Iterator[Finding]:
     for each in FORMATS:
         if missing := [library for library in each.libraries if find_spec(library) is None]:
             hint = "install hippod again: `make install`, or the package again"
             yield Finding("formats", "fail", f"{each.title} cannot be read without {', '.join(missing)}", hint)
             return
     yield Finding("formats", "ok", ", ".join(each.title for each in FORMATS))
-    yield from programs(config.parsing)
 
 
-def programs(parsing: Parsing) -> Iterator[Finding]:
+def programs(config: Config) -> Iterator[Finding]:
     """Yield a finding for each external program. One that is not installed is no fault: its formats are skipped."""
+    parsing = config.parsing
     found = find_programs(parsing.ocr, parsing.ocr_languages)
     for key, known in KNOWN_PROGRAMS.items():
         program = found.get(key)

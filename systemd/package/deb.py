@@ -330,7 +330,7 @@ Architecture: {architecture}
 Maintainer: {MAINTAINER}
 Installed-Size: {sum(sizes) // 1024}
 Depends: {python}, libc6 (>= 2.28), libstdc++6, passwd
-Suggests: systemd, bash-completion
+Suggests: systemd, bash-completion, tesseract-ocr, libreoffice-writer-nogui, libreoffice-impress-nogui, libreoffice-draw-nogui
 Section: misc
 Priority: optional
 Description: long-term memory for language models, as a daemon

@@ -5,7 +5,8 @@ from functools import partial
 from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.limits import Limits, NotADocument
-from consumers.parsing.ocr.images import PictureError, frame_count, frame_of, may_have_text
+from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.ocr.images import frame_count, frame_of, may_have_text
 from consumers.splitting import ParsedText, Picture
 
 

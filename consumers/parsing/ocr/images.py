@@ -4,6 +4,7 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
+from consumers.parsing.ocr.errors import PictureError
 from consumers.parsing.ocr.ruling_lines import without_ruling_lines
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
@@ -14,10 +15,6 @@ _FEWEST_PIXELS, _SHORTEST_SIDE = 10_000, 24
 _SMALL_PIXELS = 2_500_000
 """A smaller picture, such as a photograph of a screen, has letters of few pixels. It is enlarged for OCR."""
 _ENLARGED = 2
-
-
-class PictureError(Exception):
-    """The picture cannot be decoded. The message continues a sentence."""
 
 
 def frame_count(data: bytes) -> int:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
-from consumers.parsing.ocr.images import PictureError, for_recognition, may_have_text
+from consumers.parsing.ocr.errors import PictureError
 from consumers.parsing.ocr.tesseract import Paragraph, mean_confidence, recognise
 from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
 from consumers.parsing.programs.run import ProgramFailed
@@ -81,6 +81,8 @@ class TextRecognition:
 
     def _recognised(self, parsed: ParsedText, omissions: Omissions) -> Iterator[tuple[Picture, list[Paragraph]]]:
         """Yield each picture with its paragraphs. A picture that occurs again, such as a letterhead, is read once."""
+        from consumers.parsing.ocr.images import for_recognition, may_have_text  # loads libraries for pictures
+
         seen: set[bytes] = set()
         others = 0
         for picture in parsed.pictures:
@@ -107,6 +109,8 @@ class TextRecognition:
 
 
 def _is_legible(picture: Picture) -> bool:
+    from consumers.parsing.ocr.images import may_have_text
+
     return picture.is_page or may_have_text(picture.image())
 
 

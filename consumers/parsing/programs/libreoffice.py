@@ -6,9 +6,11 @@ conversion runs in a temporary folder, which is removed afterwards.
 
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import md5
 from os import fsencode, getuid
 from pathlib import Path
+from time import monotonic
 
 from consumers.parsing.limits import Limits
 from consumers.parsing.programs.confinement import SOCKET_FOLDERS
@@ -68,9 +70,11 @@ def convert(data: bytes, ending: str, target: str, limits: Limits) -> bytes:
 
 def _run_to_end(command: list[str], profile: Path, folder: str, limits: Limits) -> None:
     environment = {"HOME": folder, "TMPDIR": folder, "SAL_USE_VCLPLUGIN": "svp", "XDG_RUNTIME_DIR": folder}
+    until = monotonic() + limits.program_seconds
     for start in range(_STARTS):
+        left = replace(limits, program_seconds=max(until - monotonic(), 1.0))
         try:
-            run_program(command, limits, folder=folder, readable=_READABLE, environment=environment)
+            run_program(command, left, folder=folder, readable=_READABLE, environment=environment)
             return
         except ProgramFailed as error:
             if error.status != _RESTART or start == _STARTS - 1:

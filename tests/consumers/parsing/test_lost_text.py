@@ -377,8 +377,6 @@ def test_pages_and_files_in_xml() -> None:
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("a.pages", "export it as PDF"),
-        ("a.vsdx", "save it as PDF"),
         ("a.xps", "print it as PDF"),
         ("a.one", "export it as PDF"),
     ],

@@ -246,6 +246,7 @@ def test_a_disk_without_inodes(configured: Configured, monkeypatch: pytest.Monke
         bad(disk(configured()), "disk", f"{left:,} inodes", status=status)
 
 
+@pytest.mark.process
 def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tmp_path: Path) -> None:
     file = write_config(tmp_path / "hippod.toml", {"encoder": {"backend": "hash"}})
     by_default = load_config(file, {"HOME": str(tmp_path)})
@@ -259,6 +260,7 @@ def test_the_disk_of_a_store_at_the_default_place_or_one_from_the_environment(tm
 # The socket.
 
 
+@pytest.mark.process
 def test_a_socket_that_systemd_made_with_another_mode_or_group(configured: Configured, tmp_path: Path) -> None:
     groups = sorted({grp.getgrgid(gid).gr_name for gid in (os.getgid(), *os.getgroups())})
     place = tmp_path / "s"
