@@ -13,6 +13,7 @@ _MARKS = re.compile(r"\*\*|__|`(?!`)|~~|<[^<>\n]{1,200}>")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\n]{0,500}\)")
 _LABEL = re.compile(r"\s*(?:[A-Z][A-Z_0-9]{2,30}(?: {2,}|\t\s*)(?=[A-Za-z])|E[A-Z0-9]{3,10} (?=[A-Za-z]))")
 """The label before the text of a definition: "EPERM    The file is closed"."""
+_PREPOSITIONS = frozenset({"in", "on", "at", "for", "with", "from", "under", "after", "before", "to", "if", "when"})
 _SHORT = 60
 """Maximum length of a short line. A short line without punctuation at its end was not broken by wrapping."""
 _LONG_LINE = 20_000
@@ -129,6 +130,8 @@ def _pair(line: str) -> tuple[str, str] | None:
         return None
     value = line[len(key) + 2 :].strip()
     words = key.split()
+    if len(words) > 1 and words[0].lower() in _PREPOSITIONS:
+        return None  # "On a phone: go to Help"
     if not value or not words or len(words) > 4 or any(mark in key for mark in '.,;()"“') or not words[0][0].isalnum():
         return None
     if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«':

@@ -141,8 +141,10 @@ def is_of_another_clause(subject: str, predicate: str) -> bool:
     first = next((word for word in words if word not in _MARKS), "")
     if first.endswith("ing") and len(words) > _PARTICIPLE:
         return True
-    head = subject.rpartition(" ")[2]
-    return tagger().lexicon.get(first) in ("VB", "VBP") and first not in _PLURAL and not head.endswith("s")
+    tag = tagger().lexicon.get(first, "")
+    if subject.endswith("s") or first in _PLURAL:
+        return False
+    return tag in ("VB", "VBP") or (not tag and first.isalpha() and not first.endswith(("s", "ed")))
 
 
 def states_outright(subject: str, predicate: str) -> bool:

@@ -123,3 +123,33 @@ def test_a_name_in_brackets_is_another_name_where_that_shows(text: str, stated: 
     assert {t for t in found if t[1] in ("also known as", MENTION) and t[0] == stated[0] and t[2] == stated[2]} == {
         stated
     }
+
+
+def test_what_a_name_says_of_itself_is_no_statement() -> None:
+    assert ("standard encryption", "is", "encryption") not in _triples(
+        "Standard encryption", "Standard encryption is encryption."
+    )
+
+
+def test_a_how_to_is_no_subject() -> None:
+    assert not any(p for _, p, _ in _triples("How to use Redbird", "They sync all vaults with Oslo."))
+
+
+def test_a_record_is_about_its_name() -> None:
+    found = _triples("", "Version: 2.4\nName: Redbird\nAuthor: Ann Lee")
+    assert ("redbird", "author", "ann lee") in found
+    assert all(subject == "redbird" for subject, predicate, _ in found if predicate)
+
+
+def test_a_record_without_name_or_title_is_about_nothing() -> None:
+    assert not any(p for _, p, _ in _triples("", "Classifier: Mac\nClassifier: Windows ten"))
+
+
+def test_a_value_is_left_out_if_its_symbols_say_what_it_is() -> None:
+    found = _triples("Shortcuts", "Action: Delete the word; Shortcut: Ctrl+←; Place: Main menu")
+    assert ("delete the word", "place", "main menu") in found
+    assert not any(predicate == "shortcut" for _, predicate, _ in found)
+
+
+def test_the_first_row_of_a_table_without_a_header_is_no_header() -> None:
+    assert not any(p for _, p, _ in _triples("Functions", "ctxt:: style; a transformation context: the current style"))

@@ -23,6 +23,11 @@ def _extract(title: str, text: str) -> Extraction:
         "Don't open Redbird in Safari.",
         "If you use Safari, open Redbird again.",
         "## Install Redbird in Safari",
+        "On a phone: Go to Redbird in Safari.",
+        "Sync your notes from Safari.",
+        "Select More options in the Safari toolbar.",
+        "Under Format choose Redbird.",
+        "A[Your phone - file change]",
     ],
 )
 def test_an_instruction_or_heading_gives_nothing(text: str) -> None:

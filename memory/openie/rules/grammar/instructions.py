@@ -14,6 +14,8 @@ _FINITE = frozenset({"VBD", "VBZ", "MD"})
 _AUXILIARIES = word_set("are have do were")
 _MODIFIES = frozenset({"JJ", "JJR", "JJS", "DT", "CD", "PRP$"})
 _ARTICLES = word_set("a an the your its this")
+_SUBJECTS = frozenset({"DT", "PRP", "PRP$", "WDT", "WP", "EX", "TO", "CC", ",", "NNS", "NNPS"})
+_PLACES = word_set("under in on at from within inside above below for with")
 _DAYS = word_set("today yesterday tomorrow tonight once twice")
 _LABEL_WORDS = 8
 """Of what stands before the colon of an instruction."""
@@ -26,14 +28,24 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
     if 0 <= colon < len(words) - 1 and _is_order(words, tags, colon + 1, opens=True):
         return True
     start = 0
-    if tags[0] in _OPENS_ADVERBIAL and not _is_order(words, tags, 0):
+    if (tags[0] in _OPENS_ADVERBIAL or words[0].lower() in _PLACES) and not _is_order(words, tags, 0):
         comma = next((i for i, word in enumerate(words) if word == ","), 0)
         if not comma:
-            return False
+            return _orders_within(words, tags)
         start = comma + 1
     while start < len(words) and words[start].lower() in _BEFORE_ORDER | {","}:
         start += 1
     return start < len(words) and _is_order(words, tags, start)
+
+
+def _orders_within(words: Sequence[str], tags: Sequence[str]) -> bool:
+    """Whether nothing but the phrase of the preposition that opens the sentence stands before its verb, which has no ending:
+    "Under Format choose Text"."""
+    lexicon = tagger().lexicon
+    verb = next((i for i, word in enumerate(words) if i > 1 and lexicon.get(word) in ("VB", "VBP")), 0)
+    if not verb or words[0].lower() not in _PLACES or any(_is_finite(words, tags, k) for k in range(1, len(words))):
+        return False
+    return _SUBJECTS.isdisjoint(tags[2:verb])
 
 
 def _is_order(words: Sequence[str], tags: Sequence[str], i: int, opens: bool = False) -> bool:

@@ -11,7 +11,7 @@ from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VER
 from memory.openie.rules.grammar.tokenizer import word_set
 
 NEGATIVE = word_set(
-    "no not n't never neither nor none nobody nothing nowhere hardly scarcely seldom rarely barely without cannot less least"
+    "no not n't never neither nor none nobody nothing nowhere hardly scarcely seldom rarely barely without cannot"
 )
 _DOUBTS = word_set(
     "allegedly reportedly supposedly purportedly possibly perhaps probably maybe apparently presumably ostensibly rumored "
