@@ -27,15 +27,9 @@ LOOK_BACK_S = 45.0
 """How far back `as_of` looks. `[store] keep_versions` is longer."""
 BACKUPS = 2
 PATIENCE_S = 900.0
-<<<<<<< HEAD
 GROWING: dict[str, float] = {"file": 10, "add": 4, "remove": 2, "query": 4}
 ORDINARY: dict[str, float] = GROWING | {"as of": 2, "reload": 0.3, "backup": 0.2}
 FAULTS: dict[str, float] = ORDINARY | {"kill": 0.5, "upgrade": 0.2}
-=======
-GROWING: Mapping[str, float] = {"file": 10, "add": 4, "remove": 2, "query": 4}
-ORDINARY: Mapping[str, float] = {**GROWING, "as of": 2, "reload": 0.3, "backup": 0.2}
-FAULTS: Mapping[str, float] = {**ORDINARY, "kill": 0.5, "upgrade": 0.2}
->>>>>>> service
 """How often each operation is chosen, in each phase. At first there is no earlier state to look back at."""
 
 
