@@ -11,7 +11,7 @@ from cli.errors import CommandError
 
 _LISTS = "also_in conflicting_values encoders extractors left_out others progress readers triples unapplied"
 _VALUES = (
-    "cosine edge error explain extraction group_size hub_factor id lag left_s link llm memory "
+    "cosine edge error estimate explain extraction group_size hub_factor id lag left_s link llm memory "
     "near_duplicate_of note other_share own_share path paused rate share since step total trouble uri "
     "waiting_for weak weight"
 )

@@ -165,24 +165,6 @@ def test_a_clean_stop_leaves_a_checkpoint_and_an_unclean_one_costs_reading_the_t
     assert started == ["rebuilt from the tables", "checkpoint", "checkpoint", "rebuilt from the tables"]
 
 
-def test_a_store_made_by_another_encoder_is_refused_and_both_are_named(hippo: Hippo) -> None:
-    daemon = hippo()
-    daemon.write("a.txt", "Hjalmar Quist owns the brig.")
-    daemon.start().wait()
-    daemon.stop()
-    for encoder, named in (
-        ({"backend": "hash", "model": "512"}, ("256", "512")),
-        ({"backend": "sentence-transformers"}, ("hash", "MiniLM")),
-    ):
-        config = write_config(daemon.home / "other.toml", dict(daemon.sections, encoder=encoder))
-        ran = hippod(daemon.home, "--config", str(config))
-        assert ran.code == NO_STORE, ran.err
-        assert all(word in ran.err for word in named), ran.err
-        assert "Traceback" not in ran.err
-    # The store is unchanged.
-    assert daemon.start().wait()["documents"] == 1
-
-
 def test_changed_settings_of_the_index_are_applied_at_the_next_start(hippo: Hippo) -> None:
     daemon = hippo()
     daemon.write(
