@@ -65,7 +65,7 @@ class Refusing:
 class Reader:
     """A parser for tasks of the intake that supports delivered documents only."""
 
-    async def read(self, work):
+    async def read(self, work, is_superseded=None):
         from daemon.pipeline.parse_task import delivered_change
 
         yield delivered_change(work, work.task)
