@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +207,7 @@ class Served:
 def memory_ports(memory: Memory, asks: AskPort | None = None) -> MemoryPorts:
     """Returns the ports, without those that no edge-case test uses: calling one of them fails the test."""
     unused: Any = dict.fromkeys(each.name for each in fields(MemoryPorts))
-    return MemoryPorts(**unused | dict(queries=memory, documents=memory, transfer=memory, asks=asks))
+    return MemoryPorts(**unused | {"queries": memory, "documents": memory, "transfer": memory, "asks": asks})
 
 
 def api_server(
