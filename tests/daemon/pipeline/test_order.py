@@ -42,7 +42,7 @@ class Lines:
         self.released = asyncio.Event()
         self.begun: list[str] = []
 
-    async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
+    async def read(self, work: Work, _is_superseded: object = None) -> AsyncIterator[DocumentChange]:
         self.begun.append(work.key)
         if work.key in (FILE, BLOCKED_URI):
             await self.released.wait()

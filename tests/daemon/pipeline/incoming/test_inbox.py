@@ -194,7 +194,7 @@ class BlockedReader:
     def __init__(self) -> None:
         self.begun, self.released = asyncio.Event(), asyncio.Event()
 
-    async def read(self, work: Work) -> AsyncIterator[DocumentChange]:
+    async def read(self, work: Work, _is_superseded: object = None) -> AsyncIterator[DocumentChange]:
         self.begun.set()
         await self.released.wait()
         yield DocumentChange(work)
