@@ -87,11 +87,8 @@ def test_a_question_finds_its_manual_first(shelf: Daemon, question: str, documen
 def test_direct_statements_become_triples_and_none_says_the_opposite(shelf: Daemon) -> None:
     """Below a section's heading, the rules take direct statements only; other sentences give phrases."""
     stated = {(str(each["subject"]), str(each["predicate"]), str(each["object"])) for each in entries(shelf, "triple")}
-    assert {
-        ("brass staff", "was designed by", "halvar brink"),
-        ("ilse grane", "hat eingebaut", "batterien des funkgeräts"),
-    } <= stated
-    assert {"greta ibsen", "隆德"} <= {str(each["text"]) for each in entries(shelf, "phrase")}
+    assert ("brass staff", "was designed by", "halvar brink") in stated
+    assert {"greta ibsen", "ilse grane", "隆德"} <= {str(each["text"]) for each in entries(shelf, "phrase")}
     for subject, predicate, object_ in stated:
         if "design" in predicate:
             assert {subject, object_}.isdisjoint({"signe falk", "oda lund"})

@@ -24,6 +24,7 @@ FILES = {
     r"positions\.key": "random; with another one, positions that clients were given name nothing",
     r"inbox/\d+\.jsonl": "documents that wait to be committed, for seconds; a damaged line of JSON is reported when it is read",
     r"openie\.jsonl": "a model's answers that wait to be committed; a damaged line is left out, and the call is made again",
+    r"costs\.jsonl": "belongs to no commit; a damaged line is left out and logged",
     r"sessions/[^/]+\.json": "belongs to no commit; a damaged file is reported when it is read",
     r"stacks-of-abort\.txt": "for people",
 }
