@@ -80,7 +80,7 @@ def _warm() -> Iterator[None]:
     yield
 
 
-# Both sizes must be read in one way: lines of more than 20,000 characters are prose, and of a short text the language is unsure.
+# Both sizes must be read in one way: longer lines than 20,000 characters are prose; the language of a short text is unsure.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "size"), [(unit, 6_000) for unit in _UNITS.values()] + [(unit, 20_500) for unit in _LONG_LINES]
