@@ -33,7 +33,7 @@ class EncodedAhead:
     """Their encoder, if another one may complete the batch."""
 
     def encode_slice(self, encoder: Encoder, rough: Sequence[str], exact: Sequence[str]) -> None:
-        self.rough |= _encoded(encoder.encode_roughly, rough)
+        self.rough |= _encoded(encoder.encode_low_precision, rough)
         self.exact |= _encoded(encoder.encode, exact)
 
 

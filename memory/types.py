@@ -24,7 +24,7 @@ class Encoder(Protocol):
         """Returns the vectors of texts to be indexed, in order. A text's vector does not depend on the other texts."""
         ...
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         """Encodes passages and triples, whose vectors are compared with queries only.
 
         These vectors decide no edge of the graph, so precision may be traded for speed (cosine with `encode` at least 0.9999).

@@ -340,7 +340,7 @@ class FolderWatcher:
         self._hard_links.scanned(self._reconciler.root)
         self._reconciler.debounce.clear()
         self._reconciler.pending_removals.clear()
-        self._reconciler.loss.take_back()
+        self._reconciler.loss.withdraw_confirmation()
         if self._watches is not None:
             self._watches.clear()
         self._next_scan = time.monotonic() + FOLDER_RETRY_DELAY_S

@@ -63,7 +63,7 @@ class LossGuard:
         """Lets the next scan of the whole folder remove all files that it does not find."""
         self._confirmed = True
 
-    def take_back(self) -> None:
+    def withdraw_confirmation(self) -> None:
         """Cancels the confirmation because the folder is missing."""
         self._confirmed = False
 

@@ -25,9 +25,9 @@ from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.parser_pool import parser_pool
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
-from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.allocator import scale_mmap_threshold
 from daemon.runtime.capacity_limits import queue_limits
@@ -56,7 +56,7 @@ from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
 from daemon.services.reencoding import Reencoding
 from daemon.services.scopes import ScopeService
-from daemon.services.status import OpenMemory
+from daemon.services.status import RunningParts
 from daemon.services.transfer import TransferService
 from daemon.sources.base import SourceParts
 from daemon.sources.registry import SOURCE_KINDS, owners
@@ -77,7 +77,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory(OpenMemory):
+class Memory(RunningParts):
     """The memory and all parts that use it. Nothing runs yet."""
 
     pool: WorkerPool

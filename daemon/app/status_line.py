@@ -1,12 +1,12 @@
 """The line about the daemon's present work: `STATUS=`, which `systemctl status` shows."""
 
-from daemon.services.status import OpenMemory
+from daemon.services.status import RunningParts
 
 WELL = ("starting", "scanning", "watching", "joining", "following")
 """States of a source that need no attention; also `polling`, if configured."""
 
 
-def status_line(memory: OpenMemory) -> str:
+def status_line(memory: RunningParts) -> str:
     """Returns the present work, most urgent first, without content of documents.
 
     Uses counters only, because it is called every few seconds.

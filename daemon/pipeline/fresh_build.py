@@ -8,8 +8,8 @@ from typing import Any
 from consumers.folder.file_uri import path_of
 from consumers.types import READER_VERSION, FileChanged, Fingerprint
 from daemon.pipeline.document_mapping import unchanged
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.work_items import DocumentChange, Urgency, Work, container_uri
 from daemon.workers.pool import SetAside, WorkerFailed
 from store.store import Store

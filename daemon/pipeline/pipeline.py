@@ -1,7 +1,7 @@
 """Connects the parts of the pipeline, and is the interface for sources and services.
 
 The path of a passage: `file_events`, `inbox` or `deliver` puts work into the `intake`. `reading` takes it, has it parsed
-(`parse_task`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer` makes a batch
+(`document_reader`) and extracted (`extractors`), and puts the change into the `commit_queue`. The `committer` makes a batch
 (`batching`), encodes and commits it. `_after_commit` notifies all waiting parties (`commit_events`, acknowledgements).
 """
 
@@ -22,13 +22,13 @@ from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.commit.commit_events import Publish, report_commit, report_documents
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.commit.content_counts import ContentCounts
+from daemon.pipeline.document_reader import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.folder_events import FileEvents, PositionCommitted
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS, Inbox
 from daemon.pipeline.incoming.inbox_progress import POSITION as INBOX_POSITION
 from daemon.pipeline.incoming.intake import STOPPING, Intake
 from daemon.pipeline.ownership import ADDED, NotOwner, Owners
-from daemon.pipeline.parse_task import DocumentReader, FolderAccess, delivered_change
 from daemon.pipeline.read_loop import ReadingLoop
 from daemon.pipeline.records import RemovedRecords, is_overtaken, record_of
 from daemon.pipeline.work_items import (

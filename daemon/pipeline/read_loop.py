@@ -10,9 +10,9 @@ from consumers.failure_codes import FailureCode
 from consumers.types import FileChanged
 from daemon.observe.metrics import timed
 from daemon.pipeline.commit.commit_queue import CommitQueue
+from daemon.pipeline.document_reader import DocumentReader, failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.incoming.intake import Intake
-from daemon.pipeline.parse_task import DocumentReader, failed_change
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.workers.pool import SetAside, WorkerFailed
 from store.store import Store

@@ -6,7 +6,7 @@ from daemon.contract.graph import GraphEdge, GraphNode, GraphPath, GraphRequest,
 from daemon.contract.query import SeedPhrase
 from daemon.contract.show import TripleText
 from daemon.services.documents.document_references import passage_source
-from daemon.services.query import QueryService, QueryTerms
+from daemon.services.query import QueryService, ResolvedQuery
 from memory.explain.neighbourhood import EDGE_KINDS, Neighbourhood, node_neighbourhood, query_neighbourhood
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.query_context import QueryContext
@@ -26,7 +26,7 @@ class GraphService:
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
         return await self._queries.run(request, self._answer)
 
-    def _answer(self, request: GraphRequest, terms: QueryTerms) -> GraphResponse | None:
+    def _answer(self, request: GraphRequest, terms: ResolvedQuery) -> GraphResponse | None:
         snapshot, context = terms.snapshot, None
         if request.query is not None:
             context = QueryContext(
@@ -48,7 +48,7 @@ class GraphService:
             request, terms, node_neighbourhood(context, terms.mode, snapshot, centre, request.nodes)
         )
 
-    def _graph_response(self, request: GraphRequest, terms: QueryTerms, found: Neighbourhood) -> GraphResponse:
+    def _graph_response(self, request: GraphRequest, terms: ResolvedQuery, found: Neighbourhood) -> GraphResponse:
         snapshot = terms.snapshot
         ids = [_id(snapshot, node) for node in found.nodes.tolist()]
         ranks = {snapshot.n_phrases + hit.row: rank for rank, hit in enumerate(found.hits, 1)}

@@ -67,7 +67,7 @@ class EncoderInUse:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryTerms:
+class ResolvedQuery:
     """The snapshot, encoder and settings with which one request is answered. `began` is a time of `perf_counter`."""
 
     began: float
@@ -150,7 +150,7 @@ class QueryService:
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
 
-    async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer]) -> Answer:
+    async def run(self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer]) -> Answer:
         """Runs `work` in a query thread, on the snapshot and with the settings that `request` names."""
         self._require_filter(request)
         past = None if request.as_of is None else await self.pinned(request.scope, request.as_of)
@@ -161,7 +161,7 @@ class QueryService:
             raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
 
     def _on_terms(
-        self, request: AnyRequest, work: Callable[[AnyRequest, "QueryTerms"], Answer], past: DocumentSnapshot | None
+        self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer], past: DocumentSnapshot | None
     ) -> Answer:
         began = time.perf_counter()
         mode, settings = self._mode_and_settings(request)
@@ -171,7 +171,7 @@ class QueryService:
                 snapshot, documents = self._memory(request.scope) if past is None else (past.snapshot, past)
                 return work(
                     request,
-                    QueryTerms(
+                    ResolvedQuery(
                         began,
                         snapshot,
                         documents,
@@ -185,7 +185,7 @@ class QueryService:
             except EncoderUnavailable as error:
                 raise UpstreamFailed(str(error)) from error
 
-    def _answer(self, request: QueryRequest, terms: "QueryTerms") -> QueryResponse:
+    def _answer(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
         answer = self._once(request, terms)
         for _ in range(RETRIES_AFTER_REMOVAL):
             # If a concurrent commit removed a passage's last document, the present memory has other passages.
@@ -196,7 +196,7 @@ class QueryService:
             answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming, in_use=in_use))
         return answer
 
-    def _once(self, request: QueryRequest, terms: "QueryTerms") -> QueryResponse:
+    def _once(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
         found = retrieve(
             terms.snapshot,
             terms.encoder,

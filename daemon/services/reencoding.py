@@ -315,7 +315,7 @@ def _slices(found: TextsToEncode, size: SliceSize) -> Iterator[TextsToEncode]:
 
 
 def _encode(encoder: Encoder, vectors: NewVectors, found: TextsToEncode) -> None:
-    encode = encoder.encode if found.phrases else encoder.encode_roughly
+    encode = encoder.encode if found.phrases else encoder.encode_low_precision
     texts = [*(each.full for each in found.passages), *found.phrases, *map(triple_text, found.triples)]
     vectors.add(found.keys, fixed(_encoded(encode, encoder.identity.dim, texts)))
 

@@ -42,7 +42,7 @@ HIDDEN_TROUBLE = "hippod's log has the reason"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenMemory:
+class RunningParts:
     """The parts of the daemon that `status` reports on once the memory is open. `openie` is the extractor's name."""
 
     store: Store
@@ -90,7 +90,7 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
     return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
 
 
-def _memory_use(memory: OpenMemory) -> MemoryUseStatus:
+def _memory_use(memory: RunningParts) -> MemoryUseStatus:
     use = memory.memory_use()
     return MemoryUseStatus(
         used_bytes=use.used,
@@ -111,12 +111,12 @@ class StatusService:
         self._names = (encoder, openie)
         self._llm = llm
         self._process = psutil.Process()
-        self._memory: OpenMemory | None = None
+        self._memory: RunningParts | None = None
         self._stopping = False
         self._languages = PassageLanguages()
         self._worker_pids: Callable[[], Sequence[int]] = lambda: ()
 
-    def ready(self, memory: OpenMemory, worker_pids: Callable[[], Sequence[int]]) -> None:
+    def ready(self, memory: RunningParts, worker_pids: Callable[[], Sequence[int]]) -> None:
         """Reports on `memory` from now on. `rss_bytes` includes the processes in `worker_pids`."""
         self._worker_pids = worker_pids
         self._memory = memory
@@ -177,7 +177,7 @@ class StatusService:
             }
         )
 
-    async def _status_of(self, scope: Scope, memory: OpenMemory) -> Status:
+    async def _status_of(self, scope: Scope, memory: RunningParts) -> Status:
         """Returns the status that a memory of the scope's documents would have.
 
         Leaves out the size of the process, the progress of work, and sources that are not wholly in the scope, because these
@@ -196,7 +196,7 @@ class StatusService:
         return counted.model_copy(update={"trouble": HIDDEN_TROUBLE if troubled else None, "sources": shown})
 
     async def _counted(
-        self, memory: OpenMemory, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
+        self, memory: RunningParts, snapshot: Snapshot, count: Callable[[], DocumentCounts], sources: Sequence[Source]
     ) -> Status:
         """Returns the counts that the whole memory and a scope have in common. Counts in threads, as it may take long."""
         edges = await asyncio.to_thread(lambda: snapshot.edges)
@@ -265,7 +265,7 @@ class StatusService:
         await self._check_folder(self._memory)
         return await self.status(scope)
 
-    async def _check_folder(self, memory: OpenMemory) -> None:
+    async def _check_folder(self, memory: RunningParts) -> None:
         try:
             await asyncio.to_thread(memory.store.check_folder)
         except StoreFolderLost as error:

@@ -20,7 +20,7 @@ class AbsentEncoder:
     def encode(self, _texts: Sequence[str]) -> Matrix:
         self._refuse()
 
-    def encode_roughly(self, _texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, _texts: Sequence[str]) -> Matrix:
         self._refuse()
 
     def encode_query(self, _text: str) -> NoReturn:

@@ -89,7 +89,7 @@ class BertEncoder:
     def encode(self, texts: Sequence[str]) -> Matrix:
         return self._encode(texts, self._exact)
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         return self._encode(texts, self._rough)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

@@ -86,7 +86,7 @@ class OpenAIEncoder:
             vectors[start : start + len(batch)] = self._normalised(self._request_for_indexing(batch))
         return vectors
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

@@ -94,7 +94,7 @@ class SentenceTransformerEncoder:
                 )
         return vectors
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

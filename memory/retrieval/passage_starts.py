@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.char_ngrams import PARTS_WEIGHT, compare_parts
 from memory.retrieval.linking.query_titles import NamedTitle, share_of_query
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import START_PASSAGES, QueryContext
 from memory.retrieval.score_scaling import softmax
 from memory.retrieval.top_k import cosines, top_k
-from memory.retrieval.word_parts import PARTS_WEIGHT, compare_parts
 
 WORD_TEMPERATURE = 0.1
 """Softmax temperature of word scores, as a share of the best score."""

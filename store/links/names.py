@@ -126,7 +126,7 @@ def folders_below(document: Document, path: UriPath) -> tuple[str, ...]:
     return folders[-MAX_FOLDERS:]
 
 
-def is_telling(name: str) -> bool:
+def is_meaningful(name: str) -> bool:
     """Whether a name is meaningful: not a number, date or hash."""
     words = name.split()
     return any(any(char.isalpha() for char in word) and not _HASH.fullmatch(word) for word in words)
@@ -135,7 +135,7 @@ def is_telling(name: str) -> bool:
 def _usable(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         clean = " ".join(name.split())[:MAX_NAME_CHARS]
-        if clean and is_telling(clean):
+        if clean and is_meaningful(clean):
             yield clean
 
 

@@ -57,7 +57,9 @@ class Half:
 def run(results: dict[str, Any]) -> str:
     encoder = make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "auto")
     sets = _sets()
-    vectors = {name: encoder.encode_roughly([passage.full for passage in each.passages]) for name, each in sets.items()}
+    vectors = {
+        name: encoder.encode_low_precision([passage.full for passage in each.passages]) for name, each in sets.items()
+    }
     asked = {name: np.stack([encoder.encode_query(text) for text in each.questions]) for name, each in sets.items()}
     halves = {name: _halves(asked[name] @ vectors[name].T, each.gold) for name, each in sets.items()}
     own = MINILM.calibration.weak_below

@@ -17,8 +17,8 @@ class ClockedEncoder:
     def encode(self, texts: Sequence[str]) -> Matrix:
         return self._clocked(self._encoder.encode, texts)
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
-        return self._clocked(self._encoder.encode_roughly, texts)
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
+        return self._clocked(self._encoder.encode_low_precision, texts)
 
     def _clocked(self, encode: Callable[[Sequence[str]], Matrix], texts: Sequence[str]) -> Matrix:
         wall, work = time.perf_counter(), time.process_time()

@@ -91,7 +91,7 @@ class WordSumEncoder:
         out: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return out
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

@@ -91,7 +91,7 @@ class OffsetTracker:
         """Records that `message` will not be processed. The offset stays before it."""
         self._in_flight.remove(message.size)
 
-    def unburden(self, message: "MessageAcknowledgement") -> None:
+    def release_bytes(self, message: "MessageAcknowledgement") -> None:
         """Stops counting the message's bytes as in flight: its documents are held and limited elsewhere."""
         self._in_flight.remove_bytes(message.size)
         message.size = 0

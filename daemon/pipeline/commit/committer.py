@@ -23,9 +23,9 @@ from daemon.pipeline.commit.commit_trouble import (
     TroubleLog,
     internal_reason,
 )
+from daemon.pipeline.document_reader import failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
-from daemon.pipeline.parse_task import failed_change
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
 from daemon.workers.pool import WorkerFailed

@@ -58,7 +58,7 @@ class RecordsSource(BaseKafkaSource[ReadMessage]):
     async def _deliver_part(
         self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, read: RecordPart
     ) -> None:
-        acknowledgement.tracker.unburden(acknowledgement)
+        acknowledgement.tracker.release_bytes(acknowledgement)
         found = self._parts.add(read.uri, read.part, read.position, message.value or b"", acknowledgement)
         await self._release(found.released)
         if found.broken:

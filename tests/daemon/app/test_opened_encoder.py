@@ -24,7 +24,7 @@ def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
     choice = choose_encoder(Config.model_validate({"encoder": {"backend": "hash", "model": "64"}}), GONE)
     encoder, choice = load_opened_encoder(choice, GONE, reencode=True)
     assert encoder.identity == GONE.encoder and is_remote(encoder)
-    for encode in (encoder.encode, encoder.encode_roughly, lambda texts: encoder.encode_query(texts[0])):
+    for encode in (encoder.encode, encoder.encode_low_precision, lambda texts: encoder.encode_query(texts[0])):
         with pytest.raises(EncoderServerDown, match=r"openai/gone.*base_url"):
             encode(["text"])
     wanted = wanted_encoder(choice)

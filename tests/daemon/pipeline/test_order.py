@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from consumers.types import FileChanged, Fingerprint, ParsedDocument, Passage
-from daemon.pipeline.parse_task import DocumentReader
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DeliveredDocument, DocumentChange, Work
 from daemon.services.documents.document_labels import has_any

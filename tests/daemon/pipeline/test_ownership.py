@@ -15,8 +15,8 @@ from consumers.records.record import Record
 from consumers.records.writer import write_file
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileMoved, FileRemoved, Fingerprint, ParsedDocument, Passage
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.ownership import ADDED, Claim, NotOwner, Owners
-from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, record_delivery
 from daemon.pipeline.work_items import DeliveredDocument, DocumentChange

@@ -59,14 +59,14 @@ class Refusing:
     def encode(self, texts):
         raise AssertionError(f"nothing is to be encoded: {texts}")
 
-    encode_roughly = encode
+    encode_low_precision = encode
 
 
 class Reader:
     """A parser for tasks of the intake that supports delivered documents only."""
 
     async def read(self, work, is_superseded=None):
-        from daemon.pipeline.parse_task import delivered_change
+        from daemon.pipeline.document_reader import delivered_change
 
         yield delivered_change(work, work.task)
 

@@ -62,7 +62,7 @@ class Flawed(HashEncoder):
             raise EncoderRefused("too long")
         return super().encode(texts)
 
-    encode_roughly = encode
+    encode_low_precision = encode
 
 
 def fill(store: Store, encoder: Encoder, texts: Sequence[str] = TEXTS) -> None:

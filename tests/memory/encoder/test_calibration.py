@@ -44,7 +44,7 @@ class Narrow:
         vectors = np.hstack([wide, np.full((len(texts), 1), 3.0, np.float32)])
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    def encode_roughly(self, texts: Sequence[str]) -> Matrix:
+    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
         return self.encode(texts)
 
     def encode_query(self, text: str) -> np.ndarray:

@@ -126,7 +126,7 @@ def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder
     among = [*UNKNOWN, *TEXTS, *PARTLY_KNOWN]
     for vectors in (
         encoder.encode(among),
-        encoder.encode_roughly(among),
+        encoder.encode_low_precision(among),
         np.stack(list(map(encoder.encode_query, among))),
     ):
         lengths = np.linalg.norm(vectors, axis=1)
@@ -137,13 +137,13 @@ def test_a_text_of_which_the_tokeniser_knows_nothing_has_the_zero_vector(encoder
 @pytest.mark.slow
 def test_rough_vectors_are_near_the_exact_ones_and_do_not_depend_on_the_texts_beside_them(encoder: BertEncoder) -> None:
     texts = [prose(1 + n % 40, n) for n in range(12)] + TEXTS
-    rough = encoder.encode_roughly(texts)
+    rough = encoder.encode_low_precision(texts)
     assert (rough.dtype, rough.shape) == (np.float32, (len(texts), 384))
     np.testing.assert_allclose(np.linalg.norm(rough, axis=1), 1.0, atol=1e-6)
     assert cosines(rough, encoder.encode(texts)).min() >= 0.9999
-    np.testing.assert_allclose(encoder.encode_roughly(texts[::-1])[::-1], rough, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode_low_precision(texts[::-1])[::-1], rough, atol=1e-6)
     for row in range(0, len(texts), 19):
-        np.testing.assert_allclose(encoder.encode_roughly([texts[row]])[0], rough[row], atol=1e-6)
+        np.testing.assert_allclose(encoder.encode_low_precision([texts[row]])[0], rough[row], atol=1e-6)
 
 
 @pytest.mark.slow

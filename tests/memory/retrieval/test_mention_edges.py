@@ -54,7 +54,7 @@ class CountingEncoder:
         self.texts += texts
         return HASH.encode(texts)
 
-    encode_roughly = encode
+    encode_low_precision = encode
 
 
 class UnknownQuery(CountingEncoder):

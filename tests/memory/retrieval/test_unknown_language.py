@@ -28,7 +28,7 @@ class EnglishEncoder:
         vectors[[_is_unknown(text) for text in texts]] = 0.0
         return vectors
 
-    encode_roughly = encode
+    encode_low_precision = encode
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         return self.encode([text])[0]

@@ -222,7 +222,7 @@ class OracleEncoder:
     def encode(self, texts):
         return np.stack([oracle.vector(text) for text in texts])
 
-    encode_roughly = encode
+    encode_low_precision = encode
     encode_query = staticmethod(oracle.vector)
 
 

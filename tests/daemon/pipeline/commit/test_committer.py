@@ -52,7 +52,7 @@ class Poisoned:
             raise self.kind(f"cannot encode {self.word}")
         return self.encoder.encode(texts)
 
-    def encode_roughly(self, texts):
+    def encode_low_precision(self, texts):
         return self.encode(texts)
 
 
@@ -150,9 +150,9 @@ class PurgingMeanwhile:
     def encode(self, texts):
         return self.encoder.encode(texts)
 
-    def encode_roughly(self, texts):
+    def encode_low_precision(self, texts):
         self.purged += self.store.purge(timedelta(0))
-        return self.encoder.encode_roughly(texts)
+        return self.encoder.encode_low_precision(texts)
 
 
 def test_a_purge_while_a_batch_is_completed_costs_no_document_its_passages(tmp_path):
@@ -306,7 +306,7 @@ class Announcing:
             self.meanwhile()
         return self.encoder.encode(texts)
 
-    encode_roughly = encode
+    encode_low_precision = encode
 
 
 def test_what_is_fresh_is_committed_in_the_midst_of_a_long_batch_of_bulk(tmp_path, monkeypatch):

@@ -15,11 +15,11 @@ import pytest
 from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
 from daemon.pipeline.backpressure import Capacity, QueueLimits
+from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import Extraction
 from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.ownership import Owners
-from daemon.pipeline.parse_task import DocumentReader
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
 from daemon.services import transfer

@@ -12,7 +12,7 @@ from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, Fingerprint, ParsedDocument
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
-from daemon.pipeline.parse_task import DocumentReader, FolderAccess
+from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.work_items import DocumentChange, Work
 from store.types import Document, State
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from memory.retrieval.word_parts import compare_parts, word_parts
+from memory.retrieval.char_ngrams import char_ngrams, compare_parts
 
 
 def best(query: str, *texts: str) -> str:
@@ -30,7 +30,7 @@ def test_compounds_derivations_and_identifiers_are_found(query: str, wanted: str
 
 
 def test_a_short_word_has_no_parts() -> None:
-    assert not word_parts("a is the 12, or so")
+    assert not char_ngrams("a is the 12, or so")
     assert compare_parts("a is the", ["this is the theatre"], np.array([4], np.int32)).tolist() == [0.0]
 
 

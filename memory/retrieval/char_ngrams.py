@@ -28,7 +28,7 @@ PARTS_WEIGHT = 0.6
 _END = "\0"
 
 
-def word_parts(query: str) -> Counter[str]:
+def char_ngrams(query: str) -> Counter[str]:
     """Return the parts of a query's words with their counts. In scripts without spaces, each pair of characters is a part.
 
     Function words have no parts, because they are not searched for (`store.text.query_words`).
@@ -47,7 +47,7 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
 
     `lengths` are the texts' numbers of words. The rarity of parts and the mean length are computed from these texts.
     """
-    parts = word_parts(query)
+    parts = char_ngrams(query)
     if not parts:
         return np.zeros(len(texts))
     counts = _occurrences([folded(text) for text in texts], list(parts))
