@@ -143,6 +143,7 @@ TRUSTED = {
         "store/maintenance/checkpointing.py": ["self._folder / f'{PREFIX}{commit.seq}'"],
         "daemon/backfill/shard_reader.py": ["Path(place, name)"],
         "cli/client/http.py": ["folder / f'{template}.service'"],
+        "consumers/parsing/programs/libreoffice.py": ["Path(folder, f'document.{ending}')"],
     },
     "the name of an entry, from a listing of a folder": {
         "store/backup/local.py": ["aside / old.name", "folder / new.name"],
@@ -173,9 +174,14 @@ TRUSTED = {
         "cli/client/corpus_check.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],
         "daemon/services/provenance.py": ["passages * (ms or 0.0) / 1000 / self._at_once"],
         "daemon/pipeline/commit/content_counts.py": ["sum((ms for _, ms in times)) / count"],
+        "consumers/parsing/formats/pdf/document.py": ["(right - left) * (top - bottom) / max(width * height, 1.0)"],
+        "consumers/parsing/formats/pdf/page_image.py": ["_MOST_PIXELS / max(width * height, 1.0)"],
+        "consumers/parsing/ocr/tesseract.py": [
+            "sum((each.confidence * len(each.text) for each in paragraphs)) / letters",
+            "sum((float(row[_CONFIDENCE]) * len(row[_TEXT].strip()) for row in members)) / letters",
+        ],
         "consumers/parsing/formats/csv.py": ["seen / widths.total()"],
         "consumers/parsing/formats/markup/boilerplate.py": ["self.link_chars / self.chars"],
-        "memory/batch_encoding.py": ["ENCODE_SLICE_S / max(took_s, 0.001)"],
         "daemon/services/passage_languages.py": ["n / len(sample)"],
         "daemon/services/progress.py": [
             "(done - before) / (now - since)",
