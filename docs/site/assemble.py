@@ -22,6 +22,7 @@ ELSEWHERE = {
     "SECURITY.md": "explanation/security.md",
     "examples/container/README.md": "how-to/container.md",
     "examples/grafana/README.md": "how-to/grafana.md",
+    "examples/llama/README.md": "how-to/llama.md",
 }
 """Pages that lie elsewhere in the checkout, and where they stand in the site."""
 INSTEAD = {"config.toml": "reference/configuration.md", "README.md": "index.md"}

@@ -60,6 +60,7 @@ DOCUMENTS = (
     "examples/container",
     "examples/grafana",
     "examples/langchain_retriever.py",
+    "examples/llama",
     "examples/llamaindex_retriever.py",
     "systemd/drop-ins",
     "systemd/instance.toml",
