@@ -85,6 +85,7 @@ def entities(title: str, text: str) -> set[str]:
         ("Il mulino dell'Adige fu costruito da Enrica Voss.", "adige"),
         ("物理学家阿尔伯特·爱因斯坦出生在德国。", "阿尔伯特 爱因斯坦"),
         ("小说家居斯塔夫·福楼拜住在鲁昂。", "居斯塔夫 福楼拜"),
+        ("发电机由卡特拉·隆德维护。", "卡特拉 隆德"),
         ("总统弗拉基米尔·泽连斯基访问了巴黎。", "弗拉基米尔 泽连斯基"),
         ("我们用 Obsidian Sync 保存笔记。", "obsidian sync"),
         ("1902年にエミル・ストランドは水車を町に売った。", "エミル ストランド"),

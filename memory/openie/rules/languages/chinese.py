@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
-from memory.openie.rules.languages.words import NAME, NOUN, NUMBER, OTHER, Word, split_at_names
+from memory.openie.rules.languages.words import NAME, NOUN, NUMBER, OTHER, Word
 
 _STOP = re.compile("[。！？；!?;\n]+")
 _SPACE = re.compile(r"(?<=[\u3400-\u9fff，。、；：（）《》“”])\s+|\s+(?=[\u3400-\u9fff，。、；：（）《》“”])")
@@ -20,11 +21,11 @@ _FOREIGN = re.compile(f"[{_SOUNDS}]{{1,8}}(?:[·•‧・][{_SOUNDS}]{{1,8}}){{1
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 _WITHIN = frozenset("-._/+")
 MAX_CHARS = 400
-"""Of a sentence; a longer one is cut."""
+"""Maximum length of a sentence; a longer one is cut."""
 
 
 def chinese_sentences(text: str) -> Iterator[list[Word]]:
-    """Each sentence's words."""
+    """Yields each sentence's words."""
     import rjieba
 
     text = _SPACE.sub("", text)
@@ -32,9 +33,24 @@ def chinese_sentences(text: str) -> Iterator[list[Word]]:
         for start in range(0, len(sentence), MAX_CHARS):
             part = sentence[start : start + MAX_CHARS]
             words: list[Word] = []
-            for piece, is_name in split_at_names(part, _FOREIGN):
-                words += [Word(piece, NAME)] if is_name else _tagged(rjieba.tag(piece))
-            yield words
+            at = 0
+            for name in _FOREIGN.finditer(part):
+                end = _end_of_name(part, name)
+                words += [*_tagged(rjieba.tag(part[at : name.start()])), Word(part[name.start() : end], NAME)]
+                at = end
+            yield [*words, *_tagged(rjieba.tag(part[at:]))]
+
+
+def _end_of_name(text: str, name: re.Match[str]) -> int:
+    """Returns where a name in `text` ends: at the last end of a word within its last part.
+
+    The next word may begin with a character of names: in "卡特拉·隆德维护", "维护" is a word, and the name ends before it.
+    """
+    import rjieba
+
+    last = name.start() + max(name.group().rfind(dot) for dot in "·•‧・") + 1
+    ends = accumulate(map(len, rjieba.cut(text[last : name.end() + 3])), initial=last)
+    return max((end for end in ends if last < end <= name.end()), default=name.end())
 
 
 def _tagged(pairs: list[tuple[str, str]]) -> list[Word]:
