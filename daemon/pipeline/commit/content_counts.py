@@ -14,7 +14,8 @@ from store.types import Batch, ExtractionOutcome, State
 class ContentCounts:
     """Passages by extractor, followed documents by reader, and the extractors' speed. Thread-safe.
 
-    The first caller counts everything; commits wait meanwhile. Until then commits count nothing.
+    The first caller counts everything; commits wait meanwhile. Until then commits count nothing. Passages and documents are
+    counted in memory, so that `status` answers even if the store's folder has disappeared; the speed is read from a table.
     """
 
     def __init__(self, store: Store, documents_by_file: DocumentsByFile) -> None:
@@ -25,19 +26,26 @@ class ContentCounts:
         self._known = False
         self._extractors: Counter[str] = Counter()
         self._readers: Counter[str] = Counter()
-        self._times: dict[str, tuple[int, float]] = {}
+        self._times: dict[str, tuple[int, float]] | None = None
 
     def extractors(self) -> Counter[str]:
         """Returns the number of living passages by extractor, like `StoreReader.passages_by_extractor`."""
-        return +self._counted()[0]
+        self._count()
+        return +self._extractors
 
     def readers(self) -> Counter[str]:
         """Returns the number of followed documents by the version of the reader that parsed them."""
-        return +self._counted()[1]
+        self._count()
+        return +self._readers
 
     def mean_ms(self, wanted: Callable[[str], bool]) -> float | None:
         """Returns the mean time in ms that the extractors with a `wanted` name took for a passage; None if unknown."""
-        times = [time for name, time in self._counted()[2].items() if wanted(name)]
+        self._count()
+        with self._lock:
+            if self._times is None:
+                self._times = self._store.extraction_times()
+            every = self._times
+        times = [time for name, time in every.items() if wanted(name)]
         count = sum(number for number, _ in times)
         return sum(ms for _, ms in times) / count if count else None
 
@@ -54,24 +62,25 @@ class ContentCounts:
             for counts, old, new in zip((extractors, readers), before, self._labels(documents, passages), strict=True):
                 counts.update(new)
                 counts.subtract(old)
-            times = self._times.copy()
-            for each in batch.extractions:
-                # The store ignores extractions of texts that it does not have.
-                if each.status is not ExtractionOutcome.FAILED and self._store.passage(each.passage) is not None:
-                    count, ms = times.get(each.extractor, (0, 0.0))
-                    times[each.extractor] = count + 1, ms + each.took_ms
-            self._extractors, self._readers, self._times = extractors, readers, times
+            self._extractors, self._readers = extractors, readers
+            if self._times is not None:
+                times = self._times.copy()
+                for each in batch.extractions:
+                    # The store ignores extractions of texts that it does not have.
+                    if each.status is not ExtractionOutcome.FAILED and self._store.passage(each.passage) is not None:
+                        count, ms = times.get(each.extractor, (0, 0.0))
+                        times[each.extractor] = count + 1, ms + each.took_ms
+                self._times = times
             return result
 
-    def _counted(self) -> tuple[Counter[str], Counter[str], dict[str, tuple[int, float]]]:
+    def _count(self) -> None:
+        """Counts the stored contents, if no call has done so yet."""
         if not self._known:
             with self._lock:
                 if not self._known:
                     self._extractors = Counter(self._store.passages_by_extractor())
                     self._readers = self._readers_of(document.uri for document in self._store.documents())
-                    self._times = self._store.extraction_times()
                     self._known = True
-        return self._extractors, self._readers, self._times
 
     def _touched(self, batch: Batch) -> tuple[set[str], set[str]]:
         """Returns the URIs of the documents and the ids of the passages whose labels `batch` may change."""
