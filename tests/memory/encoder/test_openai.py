@@ -175,4 +175,4 @@ def test_the_daemon_indexes_through_a_server_over_an_outage_and_refuses_vectors_
     server.script = embedding(dim=32)
     daemon.launch()
     assert daemon._ended(60) == 3
-    assert "64 dimensions" in daemon.log_text() and "(32" in daemon.log_text()
+    assert "openai/some-model (64)" in daemon.log_text() and "openai/some-model (32)" in daemon.log_text()

@@ -3,7 +3,7 @@
 import pytest
 
 from store.lance.schema.documents import passage_refs, passages_text
-from store.links.names import document_names, identifies_document
+from store.links.names import document_names, is_meaningful
 from store.types import Document, Link, PassageRef
 
 
@@ -49,7 +49,7 @@ def test_names_of_uris(uri, own):
 
 @pytest.mark.parametrize("word", ["facade", "Decade", "cafebabe", "東京", "deadbeef", "5571a"])
 def test_words_are_names(word):
-    assert identifies_document(word)
+    assert is_meaningful(word)
 
 
 def test_the_column_of_passages_keeps_links_and_reads_older_rows():
