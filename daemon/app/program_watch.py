@@ -66,7 +66,8 @@ class ProgramWatch:
             return frozenset()
         affected = frozenset(each.uri for each in self._store.documents() if is_affected(each, changed))
         files = mark_unread(self._store, {container_uri(uri) for uri in affected}, {PROGRAMS_KEY: now})
-        log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
+        if before or files:  # nothing has changed for a new store
+            log.info("programs_changed", programs=", ".join(now.values()) or "none", files=files)
         return affected
 
 

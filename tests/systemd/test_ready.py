@@ -1,7 +1,6 @@
 """What the service manager is told from start to stop, and what becomes of queries that come before readiness."""
 
 import json
-import re
 import signal
 import threading
 from typing import Any
@@ -29,7 +28,7 @@ def test_ready_comes_once_a_query_is_answered_and_a_stop_is_announced(manage: Ma
     assert any(str(daemon.store) in text for text in starting)
     daemon.write("brig.txt", "Hjalmar Quist owns the brig Castor.")
     daemon.until(
-        lambda: re.search(r"up to date at commit \d+: 1 passage, following 1 source", daemon.manager.status()),
+        lambda: "up to date at commit 3: 1 passage, following 1 source" in daemon.manager.status(),
         "it says so",
     )
 

@@ -17,7 +17,7 @@ PASSAGE = PassageText("k", "Skellan Light", "Ada Kerr built Skellan Light in 186
 NAMES = [f"Name {n}" for n in range(12)]
 
 
-def asked(server, timeout_s, work):
+def with_client(server, timeout_s, work):
     tokens = []
 
     async def run():
@@ -37,7 +37,7 @@ def names(client):
 
 def test_the_time_limit_is_for_progress_once_a_server_has_shown_that_it_is_slow(serve):
     server = serve(lambda call: {"named_entities": NAMES} if call.body.get("stream") else Hang(), piece_s=0.2)
-    (found, reply), tokens = asked(server, 1.5, names)  # the whole answer takes longer
+    (found, reply), tokens = with_client(server, 1.5, names)  # the whole answer takes longer
     assert found == NAMES
     assert (reply.prompt_tokens, reply.completion_tokens) == (11, 7)
     assert tokens == [("entities", 11, 7)]
@@ -49,7 +49,7 @@ def test_a_stream_without_progress_times_out(serve):
     said = Pauses(json.dumps({"named_entities": NAMES}), 24, never)
     server = serve(lambda call: said if call.body.get("stream") else Hang())
     with pytest.raises(ModelDown, match=r"made no progress for 0\.3 s"):
-        asked(server, 0.3, names)
+        with_client(server, 0.3, names)
     never.set()
 
 
@@ -61,7 +61,7 @@ def test_an_answer_that_repeats_itself_is_ended_and_its_valid_part_is_kept(serve
         messages = triple_messages(PASSAGE, ("Ada Kerr",))
         return client.ask("triples", messages, TRIPLES_SCHEMA, parse_triples)
 
-    (found, reply), tokens = asked(server, 0.5, triples)
+    (found, reply), tokens = with_client(server, 0.5, triples)
     assert found[:2] == [["Ada Kerr", "built", "Skellan Light"], ["Kerr", "is", "Ada Kerr"]]
     assert reply.cut and len(reply.text) < 4000
     assert len(tokens) == 1 and 0 < tokens[0][2] < 2000, "the broken-off answer is counted by an estimate"
