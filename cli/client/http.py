@@ -92,7 +92,7 @@ class Client:
                 time.sleep(pause_s)
 
     @contextmanager
-    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[Response]:
+    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: object = None) -> Iterator[Response]:
         """Yield a response whose body is read piece by piece inside the `with`. Raises the errors of `call`."""
         headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
         content = None if body is None else request_json(body).encode()

@@ -41,7 +41,6 @@ from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, w
 from daemon.services.documents.document_labels import sees
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
-from memory.types import is_remote
 from store.log.store_lock import StoreLock
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             memory.extraction_queue.start(memory.pipeline.commit_extractions)
             front.gate.open(memory.ports)
             notifier.status("starting: the first query")
-            await first_query(front.send, is_remote(memory.queries.encoder), stop)
+            await first_query(front.send, memory.queries.encoder.remote, stop)
             _begin_following(memory)
             if memory.idle_reextraction is not None:
                 _run_beside(stack, memory.idle_reextraction.run())
@@ -203,7 +202,7 @@ def _probes(queries: QueryService, send: Send, pause_s: float) -> list[ProbeChec
     """Returns probes of the socket and the query threads. Threads that wait for an embedding server cannot be probed."""
 
     async def queries_move() -> None:
-        if not is_remote(queries.encoder):
+        if not queries.encoder.remote:
             await queries.moves()
 
     return [
@@ -215,4 +214,4 @@ def _probes(queries: QueryService, send: Send, pause_s: float) -> list[ProbeChec
 def _commit_step(committer: Committer) -> object | None:
     """Returns the commit thread's step; None while it is idle or waits for a server, which has its own time limit."""
     step = committer.step
-    return None if step is not None and step[0] == "encode" and is_remote(committer.encoder) else step
+    return None if step is not None and step[0] == "encode" and committer.encoder.remote else step

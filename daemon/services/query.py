@@ -35,7 +35,6 @@ from daemon.services.threads import run_to_end
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
-from memory.retrieval.linking.query_model_calls import QueryModelCalls
 from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -378,7 +377,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     )
 
 
-def _cost(*calls: QueryModelCalls | None) -> QueryCost | None:
+def _cost(*calls: QueryFilter | QueryEntities | None) -> QueryCost | None:
     """Returns the cost of the model calls, including remembered ones; None if no model was used."""
     asked = [each for each in calls if each is not None and (each.calls or each.remembered_tokens)]
     if not asked:

@@ -19,7 +19,7 @@ from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Invalid
 from daemon.services.scopes import ScopeService
 from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.serialization import BadTrace, memory_from_json, memory_to_json
+from memory.answering.working_memory.records.serialization import BadWorkingMemory, memory_from_json, memory_to_json
 from store.sessions import Session, SessionDamaged, Sessions
 from store.snapshot import Snapshot
 from store.store import Store
@@ -80,9 +80,9 @@ class SessionService:
             session = self._sessions.load(key)
             if session is not None:
                 memory_from_json(session.memory)
-        except (SessionDamaged, BadTrace) as error:
+        except (SessionDamaged, BadWorkingMemory) as error:
             detail = str(error)
-            if isinstance(error, BadTrace):
+            if isinstance(error, BadWorkingMemory):
                 detail = f'the session "{name}" has unusable content ({error}); remove it (hippoctl sessions rm {name})'
             raise Invalid(
                 f"{detail[:1].upper()}{detail[1:]}.", errors=[FieldError(field="session", message=detail)]
@@ -172,7 +172,7 @@ class SessionService:
                 return SessionEntry(name=key, error="it is gone")
             memory = self.in_sight(memory_from_json(session.memory), scope, snapshot)
             points = [point.description for point in memory.points]
-        except (SessionDamaged, BadTrace) as error:
+        except (SessionDamaged, BadWorkingMemory) as error:
             return SessionEntry(name=key, error=str(error))
         # Old answers do not record their passages, so it is unknown whether a restricted client may still see them.
         with_answers = not isinstance(scope, ClientScope)
@@ -220,7 +220,7 @@ class SessionService:
             if supported != memory:
                 dropped = len(memory.points) - len(supported.points)
                 self._sessions.keep(key, session, memory_to_json(supported), dropped)
-        except (SessionDamaged, BadTrace, OSError) as error:
+        except (SessionDamaged, BadWorkingMemory, OSError) as error:
             log.warning("session_unreadable", session=key, error=error)
 
 
