@@ -17,8 +17,8 @@ import structlog
 
 from daemon.api.event_hub import EventHub
 from daemon.api.listen import inherited_socket
+from daemon.api.ports import StartupPorts
 from daemon.api.server import ApiServer
-from daemon.api.service_protocols import StartupPorts
 from daemon.api.startup_gate import StartupGate
 from daemon.app.gauges import Gauges
 from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
@@ -76,7 +76,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             memory.extraction_queue.start(memory.pipeline.commit_extractions)
             front.gate.open(memory.ports)
             notifier.status("starting: the first query")
-            await first_query(front.send, memory.queries.encoder.remote, stop)
+            await first_query(front.send, memory.ports.queries.encoder.remote, stop)
             _begin_following(memory)
             if memory.idle_reextraction is not None:
                 _run_beside(stack, memory.idle_reextraction.run())
@@ -84,19 +84,10 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             if reencode:
                 _run_beside(stack, memory.reencoding.begin())
             front.progress.ready(memory, lambda: memory.pool.pids)
-            metrics.at_scrape(
-                Gauges(
-                    memory.store,
-                    memory.pipeline,
-                    memory.extraction_queue,
-                    memory.scheduler,
-                    memory.sources,
-                    memory.costs,
-                )
-            )
+            metrics.at_scrape(Gauges(memory))
             _run_beside(stack, memory.memory_watch.run())
             _run_beside(stack, memory.scheduler.follow_clock())
-            probes = _probes(memory.queries, front.send, check_interval_s(notifier))
+            probes = _probes(memory.ports.queries, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())
             status = partial(status_line, memory)

@@ -67,7 +67,7 @@ class Switched(Protocol):
 
 
 class Reencoding:
-    """Implements `ReencodingPort`. Use on the event loop only."""
+    """Serves `POST /v1/reencode`. Use on the event loop only."""
 
     def __init__(
         self,

@@ -11,12 +11,13 @@ from memory.llm.token_estimates import reply_tokens
 
 
 class JudgeService:
-    """Implements `JudgePort`."""
+    """Serves `POST /v1/judge`."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
 
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        """Judges an answer with the model. Raises UpstreamFailed if the model fails."""
         question, answer, references, passages = (
             request.question,
             request.answer,

@@ -55,7 +55,7 @@ def asked_scope(scope: Scope | None) -> str:
 
 
 class SessionService:
-    """Implements `SessionPort`, and stores the points of deep questions.
+    """Stores the points of deep questions, and serves `/v1/sessions`.
 
     `keep_s` returns the seconds that a session lives after its last question. It is called at each use, because it may change
     while the daemon runs.
@@ -118,6 +118,7 @@ class SessionService:
             return True
 
     async def sessions(self, scope: Scope | None = None) -> SessionList:
+        """Returns the client's sessions that have not expired, sorted by name."""
         return await asyncio.to_thread(self._list, scope)
 
     async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse:
