@@ -28,13 +28,13 @@ def test_a_scan_awaits_ocr_and_is_read_in_a_later_run(tmp_path: Path) -> None:
     async def work() -> None:
         pool = WorkerPool(1, limits=limits)
 
-        async def run(turn: Turn = Turn()) -> list[ParsedDocument | ParseSummary]:
+        async def run(turn: Turn) -> list[ParsedDocument | ParseSummary]:
             stream = pool.parse(bytes(scan), scan.as_uri(), SplitSettings(), turn)
             async with aclosing(stream) as items:
                 return [item async for item in items]
 
         try:
-            [summary] = await run()
+            [summary] = await run(Turn())
             assert isinstance(summary, ParseSummary) and summary.awaits_ocr
             with pytest.raises(SetAside):
                 await run(Turn(recognise=True, is_superseded=lambda: True))
