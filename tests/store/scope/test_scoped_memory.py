@@ -134,7 +134,7 @@ def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, nearly_w
     monkeypatch.setattr(store.scope.scopes, "NEARLY_WHOLE_SHARE", nearly_whole)
     monkeypatch.setattr(store.index.live_index, "EXACT_BELOW", exact_below)
     history = History(tmp_path, seed)
-    for step in range(40):
+    for step in range(24):
         history.step()
         commit = history.store.snapshot().commit
         for letters in SCOPES if step % 3 else SCOPES[:2]:
