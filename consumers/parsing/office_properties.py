@@ -21,7 +21,8 @@ _FIRST_YEAR = 1980
 """Earlier dates are those of empty fields."""
 # Titles that programs write by default.
 _NO_TITLE = re.compile(
-    r"untitled.*|(microsoft |word |powerpoint |excel )+.*|powerpoint presentation|presentation\d*|document\d*|slide \d+|"
+    r"untitled.*|(microsoft |word |powerpoint |excel )+.*|(\w+ (de |do )?)?powerpoint([ -]\w+)?|presentation\d*|document\d*|"
+    r"slide \d+|"
     r"book\d*|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|odt|rtf|txt)",
     re.IGNORECASE,
 )

@@ -188,7 +188,7 @@ FORMATS = (
     DocumentFormat(
         "xls",
         "binary Excel files",
-        "Excel 97 to 2003 and .xlsb: each row of each sheet, its values named by their columns; comments, charts, text boxes.",
+        "Excel 5 to 2003 and .xlsb: each row of each sheet, its values named by their columns; comments, charts, text boxes.",
         ("xls", "xlsb", "xlt"),
         ("application/vnd.ms-excel", "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
         "office.binary_sheets.parse_binary_sheets",
