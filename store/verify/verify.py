@@ -11,7 +11,7 @@ from store.export.canonical_order import CanonicalOrder
 from store.index.load import load_index_for_reading
 from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
-from store.lance.tables import Tables
+from store.lance.tables import TableView, open_for_reading
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot
 from store.store import Store
@@ -72,7 +72,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
         damaged = chain(by_file.problems, damaged_elsewhere(store.folder, store.checksums))
         found.problems += islice(damaged, MAX_PROBLEMS)
         try:
-            tables = Tables(store.folder, snapshot.dim, repair=False)
+            tables = open_for_reading(store.folder, snapshot.dim)
             found.problems += _duplicate_rows(tables)
             rows = sum(map(tables.rows, KINDS))
             report("reading the tables", 0, rows)
@@ -117,7 +117,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     return found
 
 
-def _duplicate_rows(tables: Tables) -> list[str]:
+def _duplicate_rows(tables: TableView) -> list[str]:
     problems = []
     for name, column in (
         ("passages", "id"),

@@ -12,6 +12,7 @@ import pytest
 from store.lance.checksums import NAME, Checksums
 from store.lance.layout import DATA
 from store.lance.schema import TABLES
+from store.lance.table_writer import TableWriter
 from store.store import Store
 from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, files_of, rows_in
 from store.verify.verify import verify
@@ -45,7 +46,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
             opened.commit(complete(opened, numbered_documents(first, first + 3), []))
         opened.commit(complete(opened, {}, ["d1", "d2"]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(opened._compactor, "reclaim", lambda _deleted: None)  # as if hippod ended before that
+            patch.setattr(opened._compactor, "reclaim", lambda: None)  # as if hippod ended before that
             opened.purge(timedelta(0))
         opened.commit(complete(opened, numbered_documents(40, 43), ["d3"]))
         opened.write_checkpoint()
@@ -102,7 +103,7 @@ def test_verify_names_table_file_and_rows(store: Store, table: str) -> None:
 def test_a_problem_says_which_documents_a_damaged_file_has(store: Store) -> None:
     told = [rows_in(store.folder, store.snapshot().dim, "documents", name) for name in needed(store)["documents"]]
     assert all(f"uri 'd{number}'" in " ".join(told) for number in (40, 41, 42))
-    assert sum(each != "" for each in told) == store._tables.fragments.count("documents")
+    assert sum(each != "" for each in told) == store._tables.fragment_count("documents")
 
 
 def test_a_missing_file_is_a_damaged_one(store: Store, tmp_path: Path) -> None:
@@ -134,10 +135,12 @@ def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp
         texts = rows["text"].to_pylist()
         column = rows.schema.get_field_index("text")
         changed = rows.set_column(column, rows.schema.field("text"), [["texu 0", *texts[1:]]])
-        tables._tables["passages"]._table.delete("true")
-        tables._tables["passages"]._table.add(changed)
-        tables._tables["passages"].checkout_latest()
-        opened._log.append("change", {})
+
+        def replace(writer: TableWriter) -> None:
+            writer.written("passages").delete("true")
+            writer.add("passages", changed)
+
+        opened._log.change_tables("purge", replace)
     with open_store(tmp_path / "store") as opened:
         [problem] = verify(opened).problems
         assert rows["id"][0].as_py() in problem
@@ -152,7 +155,7 @@ def test_an_older_stores_files_are_counted_until_they_are_written_anew(tmp_path:
         found = verify(opened)
         assert found.problems == []
         assert found.without_checksum > 0 and found.checked > 0
-        opened.compact(min_age=timedelta(0))
+        opened.compact()
         opened.commit(complete(opened, numbered_documents(12, 13), []))
         assert verify(opened).without_checksum < found.without_checksum
 
@@ -174,13 +177,13 @@ def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monke
         with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
             patch.setattr("store.lance.checksums._write", full)
             opened.commit(complete(opened, numbered_documents(4, 6), []))
+            opened.compact()
         assert (folder / NAME).read_bytes() == before
-        opened.commit(complete(opened, numbered_documents(4, 6), []))
         assert verify(opened).problems == []
         monkeypatch.setattr("store.lance.checksums.REWRITE_MIN_LINES", 0)
         for first in range(6, 12):
             opened.commit(complete(opened, numbered_documents(first, first + 1), []))
-        opened.compact(min_age=timedelta(0))
+        opened.compact()
         assert verify(opened).problems == []
         lines = (folder / NAME).read_bytes().count(b"\n")
         assert lines == len(Checksums(folder)._known)
