@@ -203,6 +203,10 @@ class StoreReader:
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
 
+    def commits_in_log(self) -> int:
+        """Returns the number of commits that the tables lack. The caller has paused commits."""
+        return len(self._tables.pending)
+
     def table_versions(self) -> dict[str, int]:
         """Returns the version of every table. The caller has paused commits."""
         return dict(self._tables.versions)

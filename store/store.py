@@ -402,13 +402,14 @@ class Store(StoreReader):
             yield
 
     @contextmanager
-    def commits_paused(self) -> Iterator[Commit]:
-        """Makes commits wait inside the `with` block, in which the tables contain all commits; yields the last commit.
+    def commits_paused(self, *, flush: bool = False) -> Iterator[Commit]:
+        """Makes commits wait inside the `with` block; yields the last commit.
 
-        The caller has paused maintenance.
+        With `flush`, the tables contain all commits. The caller has paused maintenance.
         """
         with self._write_lock.hold("backup"):
-            self._log.change_tables()
+            if flush:
+                self._log.change_tables()
             yield self._log.last
 
     def snapshot_at(self, moment: float | int) -> Snapshot:

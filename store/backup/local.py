@@ -85,7 +85,7 @@ def collect(
         waiting = store.folder / WAITING
         shutil.rmtree(waiting, ignore_errors=True)
         try:
-            with store.commits_paused() as last:
+            with store.commits_paused(flush=True) as last:
                 sources = {name: inside(store.folder, name) for name in _files(store.folder, snapshots)}
                 for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
                     for path in sorted((store.folder / folder).glob(pattern)):

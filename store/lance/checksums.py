@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from store.durable_files import checksum_of, durable_file, sync
+from store.errors import StoreDamaged
 from store.lance.io_threads import at_once
 from store.lance.layout import file_names, table_folder
 from store.lance.schema import TABLES
@@ -74,6 +75,15 @@ class Checksums:
         """Returns the checksum of a file, or None if it has no line."""
         with self._lock:
             return self._known.get(name)
+
+    def check(self, name: str) -> None:
+        """Raises StoreDamaged if the file differs from its checksum, or OSError."""
+        known = self.get(name)
+        if known is not None and known.value is not None and checksum_of(self._store / name) != known.value:
+            raise StoreDamaged(
+                f"the file {self._store / name} is damaged: its checksum differs from the recorded one; restore a backup "
+                "(`hippod --restore`)"
+            )
 
     def damaged_lines(self) -> list[int]:
         """Returns the numbers, from 1, of lines whose own checksum is wrong. Raises OSError."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from store.lance.checksums import Checksums
 from store.lance.io_threads import at_once
-from store.lance.layout import DELETIONS, FRAGMENT_BITS, table_folder
+from store.lance.layout import DELETIONS, FRAGMENT_BITS, TABLE_SUFFIX, VERSIONS, manifest_name, table_folder
 from store.lance.schema import TABLES, schemas
 from store.lance.schema.commits import LogRow
 
@@ -43,8 +43,10 @@ class TableWriter:
         """The row of the commit that the change makes, if any."""
 
     def written(self, name: str) -> Any:
-        """Returns the handle of a table that this change writes."""
+        """Returns the handle of a table that this change writes. Raises StoreDamaged if the table's manifest is damaged: the
+        next version would inherit the damage, with a correct checksum."""
         if name not in self.handles:
+            self._checksums.check(f"{name}{TABLE_SUFFIX}/{VERSIONS}/{manifest_name(self.before.versions[name])}")
             self.handles[name] = self._db.open_table(name)
         return self.handles[name]
 

@@ -261,11 +261,11 @@ class Tables(TableView):
                 self._readers -= 1
 
 
-def open_for_reading(folder: Path, dim: int) -> TableView:
-    """Returns the newest versions of the tables, read anew from the disk, without rows that are only in the log."""
+def open_for_reading(folder: Path, dim: int, pending: Sequence[Rows] = ()) -> TableView:
+    """Returns the newest versions of the tables, read anew from the disk, with the `pending` rows of later commits."""
     db = _connect(folder)
     handles = {name: db.open_table(name) for name in TABLES}
-    return TableView(folder, dim, _State(handles, _versions(handles)))
+    return TableView(folder, dim, _State(handles, _versions(handles), tuple(pending)))
 
 
 def read_unopened(store: Path, name: str, columns: Sequence[str]) -> pa.Table:

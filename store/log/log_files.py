@@ -136,8 +136,19 @@ class LogFiles:
 
 
 def read_records(store: Path) -> list[Record]:
-    """Returns the records of a store that another process may have open. Raises OSError."""
+    """Returns the records of a store that is open in this or another process. Raises OSError."""
     return [record for path in _paths(store / FOLDER) for record in _read(path)[0]]
+
+
+def read_commits(store: Path, first: int, last: int) -> list[Rows]:
+    """Returns the rows of the commits from `first` to `last` as the disk has them. Raises StoreDamaged or OSError."""
+    found = {record.commit: record.rows for record in read_records(store)}
+    lacking = [commit for commit in range(first, last + 1) if commit not in found]
+    if lacking:
+        raise StoreDamaged(
+            f"the log {store / FOLDER} is damaged: it lacks commit {lacking[0]}; restore a backup (`hippod --restore`)"
+        )
+    return [found[commit] for commit in range(first, last + 1)]
 
 
 def _paths(folder: Path) -> list[Path]:

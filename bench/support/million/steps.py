@@ -79,7 +79,6 @@ def load(folder: str, size: str) -> dict[str, Any]:
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
         compacting = time.perf_counter()
-        # There are no other readers of the folder, so merged files can be deleted at once.
         store.compact(COMPACT_FRAGMENTS)
         compactions.append(round(time.perf_counter() - compacting, 1))
         store.fold()

@@ -45,6 +45,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         )
         daemon.add({"id": "news", "text": "The Ternby Post was founded in 1850 by Solveig Aas.", "labels": ["public"]})
         daemon.wait()
+        assert daemon.ctl("backup", str(daemon.home / "backup")).code == 0  # writes the log into the tables
         daemon.restart()  # writes a checkpoint
         daemon.write("later.md", "Torgeir Vik left Ternby.\n")
         daemon.wait()

@@ -21,7 +21,7 @@ def store(tmp_path):
 
 
 def loaded(store, compared=None):
-    with store.maintenance_paused(), store.commits_paused():
+    with store.maintenance_paused(), store.commits_paused(flush=True):
         tables = open_for_reading(store.folder, store.snapshot().dim)
     more = {} if compared is None else {"fill_vectors": compared}
     return load_index_for_reading(tables, tables.dim, **more)

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from store.errors import StoreDamaged
 from store.lance.checksums import NAME, Checksums
-from store.lance.layout import DATA
+from store.lance.layout import DATA, manifests, table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import TableWriter
+from store.log.log_files import FOLDER
 from store.store import Store
 from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, files_of, rows_in
 from store.verify.verify import verify
@@ -20,6 +22,9 @@ from tests.store.small_store import complete, numbered_documents, open_store
 
 WINDOW_BYTES = 32
 """One bit is flipped in each window of a data file. No column's values are short enough to lie between two flips."""
+
+MANY = 10**6
+"""More fragments than a table has."""
 
 
 @contextmanager
@@ -40,7 +45,7 @@ def flipped(file: Path, bit: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """With deleted rows, merged files, and a checkpoint."""
+    """With deleted rows and a checkpoint."""
     with open_store(tmp_path_factory.mktemp("flips") / "store") as opened:
         for first in range(0, 12, 3):
             opened.commit(complete(opened, numbered_documents(first, first + 3), []))
@@ -49,6 +54,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
             patch.setattr(opened._compactor, "reclaim", lambda: None)  # as if hippod ended before that
             opened.purge(timedelta(0))
         opened.commit(complete(opened, numbered_documents(40, 43), ["d3"]))
+        opened.compact(MANY)  # writes the log into the tables, and rewrites none
         opened.write_checkpoint()
         yield opened
 
@@ -152,6 +158,7 @@ def test_an_older_stores_files_are_counted_until_they_are_written_anew(tmp_path:
     (tmp_path / "store" / NAME).unlink()
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(8, 12), []))
+        opened.compact(MANY)
         found = verify(opened)
         assert found.problems == []
         assert found.without_checksum > 0 and found.checked > 0
@@ -167,6 +174,7 @@ def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monke
         whole = (folder / NAME).read_bytes()
     (folder / NAME).write_bytes(whole[:-20])  # power was lost while the last line was written
     with open_store(folder) as opened:
+        opened.compact(MANY)
         assert verify(opened).problems == []
         assert (folder / NAME).read_bytes().endswith(b"\n")
 
@@ -187,3 +195,30 @@ def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monke
         assert verify(opened).problems == []
         lines = (folder / NAME).read_bytes().count(b"\n")
         assert lines == len(Checksums(folder)._known)
+
+
+def test_verify_names_a_damaged_log(tmp_path: Path) -> None:
+    with open_store(tmp_path) as opened:
+        for first in (0, 2, 4):
+            opened.commit(complete(opened, numbered_documents(first, first + 2), []))
+        [file] = (tmp_path / FOLDER).glob("*.records")
+        for at in (0.3, 0.6, 0.9):
+            with flipped(file, 8 * int(at * file.stat().st_size)):
+                [problem] = verify(opened).problems
+            assert problem.startswith(f"the log {tmp_path / FOLDER} is damaged: it lacks commit")
+        assert verify(opened).problems == []
+
+
+def test_no_version_is_made_from_a_damaged_manifest(tmp_path: Path) -> None:
+    """Its files would have correct checksums."""
+    with open_store(tmp_path) as opened:
+        opened.commit(complete(opened, numbered_documents(0, 2), []))
+        opened.compact()
+        opened.commit(complete(opened, numbered_documents(2, 4), []))
+        newest = manifests(table_folder(tmp_path, "passages"))[0]
+        with flipped(newest, 4 * newest.stat().st_size):
+            with pytest.raises(StoreDamaged, match=f"{newest.name} is damaged"):
+                opened.compact()
+            opened.commit(complete(opened, numbered_documents(4, 5), []))
+        opened.compact()
+        assert verify(opened).problems == []
