@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class ExtractionService:
-    """Implements `ExtractionPort`. `bulk` loads the model for `backfill`; None if the configuration has no such model."""
+    """`bulk` loads the model for `backfill`; None if the configuration has no such model."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class ExtractionService:
         self._failed: str | None = None
 
     async def reextract(self, dry_run: bool) -> ExtractionResponse:
+        """Queues the passages that another extractor has read; with `dry_run`, only estimates their cost."""
         found = await self._extraction_queue.unread()
         return await self.plan(found) if dry_run else await self._planned(found, self._extraction_queue.enqueue(found))
 
@@ -93,6 +94,7 @@ class ExtractionService:
             return self._sample
 
     async def backfill(self) -> ExtractionResponse:
+        """Starts the backfill and returns. Raises NotConfigured if a server does the extraction."""
         if self._bulk is None:
             names = " or ".join(
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)

@@ -181,8 +181,8 @@ FORMATS = (
         ("doc", "dot", "ppt", "pps", "pot", "vsd", "vsdx", "pub", "pages"),
         ("application/msword", "application/vnd.ms-powerpoint", "application/vnd.visio", "application/vnd.apple.pages"),
         "office.converted.parse_converted",
-        zip_parts=("Index/Document.iwa", "visio/document.xml"),
-        ole_streams=("WordDocument", "PowerPoint Document", "VisioDocument", "Quill"),
+        zip_parts=("Index/Document.iwa", "visio/document.xml", "buildVersionHistory.plist"),
+        ole_parts=("WordDocument", "PowerPoint Document", "VisioDocument", "Quill"),
         libraries=("olefile", "lxml", "pypdfium2"),
     ),
     DocumentFormat(
@@ -193,7 +193,7 @@ FORMATS = (
         ("application/vnd.ms-excel", "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
         "office.binary_sheets.parse_binary_sheets",
         zip_parts=("xl/workbook.bin",),
-        ole_streams=("Workbook",),
+        ole_parts=("Workbook", "Book"),
         libraries=("python_calamine", "olefile", "lxml"),
     ),
     DocumentFormat(
@@ -303,7 +303,7 @@ FORMATS = (
         ("msg", "oft"),
         ("application/vnd.ms-outlook",),
         "mail.outlook.parse_msg",
-        ole_streams=("__properties_version1.0",),
+        ole_parts=("__properties_version1.0",),
         libraries=("olefile", "compressed_rtf", "lxml"),
     ),
     DocumentFormat(

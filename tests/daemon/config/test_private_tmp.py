@@ -60,6 +60,6 @@ def test_a_setting_in_the_unit_s_tmp_is_refused(unit: None, tmp_path: Path, sect
 @pytest.mark.parametrize("directory", ["/tmp/backup", "file:///tmp/backup"])
 def test_a_backup_into_the_unit_s_tmp_is_refused_before_anything_is_written(unit: None, directory: str) -> None:
     nothing = cast("Any", None)
-    service = TransferService(nothing, nothing, nothing, nothing, nothing)
+    service = TransferService(*[nothing] * 6)
     with pytest.raises(Conflict, match="PrivateTmp=yes"):
         asyncio.run(service.backup(directory))

@@ -291,6 +291,7 @@ import socket, sys, threading
 def refuse(*_): raise AssertionError("the network was touched")
 socket.socket.connect = socket.getaddrinfo = refuse
 from memory.encoder import make_encoder
+import memory.encoder.e5
 made = []
 loading = threading.Thread(target=lambda: made.append(make_encoder("sentence-transformers", "all-MiniLM-L6-v2", 64, "cpu")))
 loading.start()
