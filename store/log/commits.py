@@ -172,6 +172,7 @@ class CommitLog:
             facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(self.edges_rule)
             self.change_tables("create", facts=facts)
         if not self._marked:
+            tables.checksums.sync(TABLES)  # a process that ended may have left files of the last commit unflushed
             self._marked = True
             self._write_mark(self.last.seq, tables.versions)
 
