@@ -175,7 +175,10 @@ def no_daemon(address: Address, reason: str) -> CommandError:
         hint = permission_hint(address.path)
         message = f"this user may not connect to hippod on {address.path}: permission denied."
         return CommandError(message, Exit.NO_DAEMON, f"{hint[0].upper()}{hint[1:]}.")
-    hint = f"Start it with `{start_command(address)}`, or name another socket with --socket (this path is from {address.origin})."
+    hint = (
+        f"Start it with `{start_command(address)}`, or name another socket with --socket "
+        f"(this path is from {address.origin})."
+    )
     why = "" if "No such file" in reason else "  (the socket exists, but no process listens on it)"
     why = why if "refused" in reason or not why else f" ({reason})"
     return CommandError(f"no hippod answers on {address.path}{why}.", Exit.NO_DAEMON, hint)
