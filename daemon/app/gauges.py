@@ -10,17 +10,12 @@ from daemon.observe import metrics
 from daemon.runtime.disk_use import bytes_below
 from store.checkpoint.files import PREFIX, newest
 from store.lance.layout import TABLE_SUFFIX
+from store.log.log_files import FOLDER as LOG
 
 SIZE_INTERVAL_S = 30.0
 """Seconds for which measured disk sizes are reused: a large store has thousands of files."""
 
-STORE_PARTS = {
-    "inbox": "inbox",
-    "openie.jsonl": "paid answers",
-    "costs.jsonl": "costs",
-    "lock": "other",
-    "head": "other",
-}
+STORE_PARTS = {LOG: "log", "inbox": "inbox", "openie.jsonl": "paid answers", "costs.jsonl": "costs"}
 
 
 class Gauges:
@@ -95,7 +90,7 @@ class Gauges:
         metrics.CHECKPOINT_COMMIT.set(int(place.name[len(PREFIX) :]))
 
     def _sizes(self) -> None:
-        sizes = dict.fromkeys(("inbox", "checkpoint", "paid answers", "costs", "other"), 0)
+        sizes = dict.fromkeys((*STORE_PARTS.values(), "checkpoint", "other"), 0)
         try:
             entries = list(os.scandir(self._store.folder))
         except OSError:
