@@ -24,7 +24,8 @@ from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for
 from daemon.observe.memory_use import anonymous_bytes
-from daemon.parser_pool import parser_pool
+from daemon.parser_pool.pool import ParserPool
+from daemon.parser_pool_factory import parser_pool
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
@@ -60,7 +61,6 @@ from daemon.services.status import RunningParts
 from daemon.services.transfer import TransferService
 from daemon.sources.base import SourceParts
 from daemon.sources.registry import SOURCE_KINDS, owners
-from daemon.workers.pool import WorkerPool
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
 from store.log.log_summary import summary_of_store
@@ -80,7 +80,7 @@ log = structlog.get_logger()
 class Memory(RunningParts):
     """The memory and all parts that use it. Nothing runs yet."""
 
-    pool: WorkerPool
+    pool: ParserPool
     scheduler: Scheduler
     ports: MemoryPorts
     memory_watch: MemoryWatch

@@ -14,6 +14,7 @@ import structlog
 
 from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import COMMITS, PASSAGES, timed
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.commit_trouble import (
@@ -28,7 +29,6 @@ from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
-from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, SliceSize, missing_texts, slices, with_vectors
 from memory.types import Encoder
 from store.errors import IncompleteBatch
@@ -252,7 +252,7 @@ class Committer:
         try:
             with timed("extract"):
                 return await self._extractor.extract(passages)
-        except WorkerFailed as error:
+        except ParserFailed as error:
             log.error("extraction_failed", passages=len(passages), error=error)
             return []
 
