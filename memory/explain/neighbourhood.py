@@ -16,7 +16,7 @@ from memory.explain.explain import passage_target
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import PageRankResult, Ranking
 from memory.retrieval.modes import MODES
-from memory.retrieval.pagerank.ppr_scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
+from memory.retrieval.pagerank.scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import top_hits
