@@ -148,7 +148,8 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see ppr).
+    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see
+    # `chebyshev`).
     isolated = float(pagerank.reset[pagerank.walk.degrees <= 0].sum())
     total = float(pagerank.reset.sum()) - pagerank.damping * isolated
     paths = []
