@@ -78,7 +78,7 @@ class Models:
         self.backend = OPENIE_BACKENDS[config.openie.backend]
         replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})
         self._outages: list[ModelOutage] = []
-        """Those that learn of the outcome of each call for extraction."""
+        """Outage detectors that are notified of the outcome of each extraction call."""
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, self._count_tokens) if settings is not None else None
         judging = judge_settings(config)

@@ -167,8 +167,9 @@ class ParserPool:
         """Returns the document of a JSON text, with this URI whatever its id."""
         request = {"op": "json", "text": text, "uri": uri, "settings": asdict(settings)}
         async with aclosing(self._documents(self._messages(request, turn), uri)) as items:
-            [document] = [item async for item in items if isinstance(item, ParsedDocument)]
-        return document
+            # A child that is lost after it sent the document is reported as a second one, with an error.
+            documents = [item async for item in items if isinstance(item, ParsedDocument)]
+        return documents[0]
 
     async def parse_json_lines(
         self, text: str, base_uri: str, settings: SplitSettings, first_line: int = 1

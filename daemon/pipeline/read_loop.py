@@ -26,7 +26,7 @@ EXTRACT_SLICE_PASSAGES = 16
 log = structlog.get_logger()
 
 
-async def _at_once() -> None: ...
+async def _no_wait() -> None: ...
 
 
 class ReadingLoop:
@@ -64,7 +64,7 @@ class ReadingLoop:
             "read starved": self._run_starved(),
             "read slow": self._run_slow(),
             # One document at a time, while no other work waits.
-            "read pictures": self._run_when(_at_once, self._intake.take_ocr),
+            "read pictures": self._run_when(_no_wait, self._intake.take_ocr),
             # While the intake is paused, all other loops may be waiting for memory in the middle of a long document. The
             # intake then gives out only work that cannot enlarge the memory.
             "read freeing": self._run_when(self._intake.until_paused, self._intake.take),

@@ -163,7 +163,7 @@ TRUSTED = {
             "posixpath.join('/', folder, unquote(target))",
             "posixpath.join(folder, '_rels', f'{name}.rels')",
         ],
-        "consumers/parsing/formats/epub.py": ["posixpath.join(folder, unquote(item.get('href') or ''))"],
+        "consumers/parsing/formats/epub.py": ["posixpath.join(folder, unquote(address))"],
     },
     "numbers": {
         "cli/client/corpus_check.py": ["at * last / max(COMPARED_DOCUMENTS - 1, 1)"],

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from consumers.failure_codes import FailureCode
 from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary
 from consumers.records.record import Record, RecordVectors
@@ -408,6 +409,22 @@ def test_json_documents_and_lines(tmp_path: Path) -> None:
         assert "nested too deeply" in (bad.error or "")
         odd = await pool.parse_json('{"id": "\\ud800", "text": "\udc00"}', "add:", S)
         assert odd.passages[0].text == "\ufffd"
+
+    run(work)
+
+
+def test_a_document_whose_child_ends_after_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(pool: WorkerPool) -> None:
+        messages = pool._messages
+
+        async def then_lost(*arguments: Any) -> AsyncGenerator[Any, None]:
+            async for message in messages(*arguments):
+                yield message
+            raise ChildLost("ended the parser", FailureCode.CRASH)
+
+        monkeypatch.setattr(pool, "_messages", then_lost)
+        document = await pool.parse_json('{"id": "a", "text": "x"}', "add:b", S)
+        assert (document.uri, document.error, document.passages[0].text) == ("add:b", None, "x")
 
     run(work)
 
