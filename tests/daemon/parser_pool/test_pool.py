@@ -414,7 +414,7 @@ def test_json_documents_and_lines(tmp_path: Path) -> None:
 
 
 def test_a_document_whose_child_ends_after_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         messages = pool._messages
 
         async def then_lost(*arguments: Any) -> AsyncGenerator[Any, None]:
