@@ -15,12 +15,12 @@ from daemon.costs.passage_source import source_of_passage
 from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
+from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.model_outage import ModelOutage
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
-from daemon.workers.pool import WorkerPool
 from memory.encoder.calibration import calibrate, known_calibration
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.registry import ENCODER_BACKENDS, EmbeddingServer, encoder_name, make_encoder
@@ -160,7 +160,7 @@ class Models:
                 self._outages.append(queue.model)
                 return queue
 
-    def worker_extractor(self, pool: WorkerPool) -> PooledExtractor | None:
+    def worker_extractor(self, pool: ParserPool) -> PooledExtractor | None:
         """Returns the extractor in the worker processes: the backend, or the fallback until a model has extracted the
         passage."""
         worker = self.backend if isinstance(self.backend, WorkerBackend) else None
@@ -174,7 +174,7 @@ class Models:
             return worker
         return DeferredExtractor(self.extractor_name, worker)
 
-    def reading_extractor(self, pool: WorkerPool) -> PooledExtractor | ServerExtractor:
+    def reading_extractor(self, pool: ParserPool) -> PooledExtractor | ServerExtractor:
         """Returns the extractor for processes that commit nothing: the configured backend, without a fallback."""
         backend = self.backend
         match backend:

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreError
 from store.index.live_index import LiveIndex
-from store.index.load import Rest, load_past_index, no_rest
+from store.index.load import Pause, load_past_index, no_pause
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
 from store.scope.frozen_index import FrozenIndex, freeze
-from store.scope.scopes import Wanted, chosen, past_memory
+from store.scope.scopes import DocumentFilter, past_memory, select_documents
 from store.snapshot import Snapshot
 
-HELD_COMMITS = 4
+MAX_CACHED_COMMITS = 4
 """Maximum number of earlier commits in memory; the least recently used one is freed first."""
 
-HELD_BYTES = 512 << 20
+MAX_CACHED_BYTES = 512 << 20
 """Approximate memory limit in bytes for these commits and their scopes. A single larger commit stays until another is
 loaded."""
 
-HELD_SCOPES = 8
+MAX_CACHED_SCOPES = 8
 """Maximum number of scopes kept for one earlier commit."""
 
 
@@ -55,47 +55,49 @@ class PastCommits:
         self._write_lock = write_lock
         self._current_index = current_index
         self._loading = threading.Lock()
-        self._held: OrderedDict[int, _Past] = OrderedDict()
+        self._cached: OrderedDict[int, _Past] = OrderedDict()
 
     @property
     def count(self) -> int:
-        return len(self._held)
+        return len(self._cached)
 
     @property
     def bytes(self) -> int:
         """Estimates the memory of the cached commits and their scopes in bytes."""
-        return sum(past.bytes for past in list(self._held.values()))
+        return sum(past.bytes for past in list(self._cached.values()))
 
-    def at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot | None:
+    def at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot | None:
         """Returns the memory as of a commit (int) or a time in Unix seconds (float); None for the last commit.
 
-        `rest` is called every few milliseconds of the work. Raises StoreError for a commit that is no longer kept or does not
+        `pause` is called every few milliseconds of the work. Raises StoreError for a commit that is no longer kept or does not
         exist yet.
         """
         commit = self._earlier_commit(moment)
         if commit is None:
             return None
         with self._loading:
-            return self._at(commit, rest).memory
+            return self._at(commit, pause).memory
 
-    def scoped_at(self, wanted: Wanted, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot | None:
+    def scoped_at(
+        self, wanted: DocumentFilter, moment: float | int, pause: Pause = no_pause
+    ) -> DocumentSnapshot | None:
         """Returns the memory as of `moment`, limited to the documents that `wanted` accepts; None for the last commit."""
         commit = self._earlier_commit(moment)
         if commit is None:
             return None
         with self._loading:
-            past = self._at(commit, rest)
+            past = self._at(commit, pause)
             if past.frozen is None:
                 past.index.count_crowds()
                 now = past.memory.snapshot
                 past.frozen = freeze(past.index, Snapshot(past.index, now.commit, now.time))
-            documents = chosen(past.frozen, wanted)
-            rest()
+            documents = select_documents(past.frozen, wanted)
+            pause()
             key = frozenset(documents)
             found = past.scopes.pop(key, None) or past_memory(past.frozen, documents, past.index.rule)
-            rest()
+            pause()
             past.scopes[key] = found
-            if len(past.scopes) > HELD_SCOPES:
+            if len(past.scopes) > MAX_CACHED_SCOPES:
                 past.scopes.popitem(last=False)
             self._weigh(past)
             return found[0]
@@ -103,7 +105,7 @@ class PastCommits:
     def clear(self) -> None:
         """Frees the cached commits."""
         with self._loading:
-            self._held.clear()
+            self._cached.clear()
 
     def _earlier_commit(self, moment: float | int) -> int | None:
         """Returns the commit's number; None for the last commit."""
@@ -114,13 +116,13 @@ class PastCommits:
             raise StoreError(f"there is no commit {commit} yet; the last is {self._log.last.seq}")
         return None
 
-    def _at(self, commit: int, rest: Rest) -> _Past:
-        while commit not in self._held:
-            self._load(commit, rest)
-        self._held.move_to_end(commit)
-        return self._held[commit]
+    def _at(self, commit: int, pause: Pause) -> _Past:
+        while commit not in self._cached:
+            self._load(commit, pause)
+        self._cached.move_to_end(commit)
+        return self._cached[commit]
 
-    def _load(self, commit: int, rest: Rest) -> None:
+    def _load(self, commit: int, pause: Pause) -> None:
         """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
         with self._write_lock.hold("look back"):
             self._require_kept(commit)
@@ -128,7 +130,7 @@ class PastCommits:
             purged_rows, past = index.purged_rows, index.without_documents()
         try:
             with self._tables.pruning_paused():
-                past = load_past_index(past, self._tables.view(), commit, rest)
+                past = load_past_index(past, self._tables.view(), commit, pause)
         except (KeyError, IndexError, ValueError):
             # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the present
             # index, which has just removed some.
@@ -139,14 +141,14 @@ class PastCommits:
             self._require_kept(commit)
             # This index does not change any more, so nothing is copied.
             loaded = _Past(past, DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders))
-            self._held[commit] = loaded
+            self._cached[commit] = loaded
             self._weigh(loaded)
 
     def _weigh(self, past: _Past) -> None:
         """Computes the size of `past`, and frees the least recently used commits."""
         past.bytes = _own_bytes(past.index) + sum(bytes for _, bytes in past.scopes.values())
-        while len(self._held) > 1 and (len(self._held) > HELD_COMMITS or self.bytes > HELD_BYTES):
-            self._held.popitem(last=False)
+        while len(self._cached) > 1 and (len(self._cached) > MAX_CACHED_COMMITS or self.bytes > MAX_CACHED_BYTES):
+            self._cached.popitem(last=False)
 
     def _require_kept(self, commit: int | None) -> int:
         earliest = max(self._log.horizon, 1)

@@ -16,7 +16,7 @@ BITS = 15
 
 LARGEST = 2**BITS - 1
 
-LEAST_EXPONENT = -100
+MIN_EXPONENT = -100
 """Smaller components become zero; float32 ends at -126."""
 
 Fixed = NDArray[np.int16]
@@ -35,8 +35,8 @@ def width(dim: int) -> int:
 
 def fixed(vectors: NDArray[np.float32]) -> Fixed:
     """Converts vectors, shape (rows, dim), to fixed point. Lossless for results of `floats`."""
-    largest = np.abs(vectors).max(axis=1, initial=2.0**LEAST_EXPONENT)
-    exponents = np.maximum(np.frexp(largest)[1] - BITS, LEAST_EXPONENT)
+    largest = np.abs(vectors).max(axis=1, initial=2.0**MIN_EXPONENT)
+    exponents = np.maximum(np.frexp(largest)[1] - BITS, MIN_EXPONENT)
     exponents += np.rint(np.ldexp(largest, -exponents)) > LARGEST
     rows = np.empty((len(vectors), width(vectors.shape[1])), np.int16)
     scaled = np.multiply(vectors, np.ldexp(np.float32(1), -exponents)[:, None], dtype=np.float32)

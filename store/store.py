@@ -22,7 +22,7 @@ from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.load import Rest, load_index, no_rest
+from store.index.load import Pause, load_index, no_pause
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import TableWriter
@@ -34,7 +34,7 @@ from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.maintenance.checkpointing import Checkpointing
 from store.maintenance.compaction import Compactor
-from store.maintenance.merge_deltas import Folding
+from store.maintenance.merge_deltas import DeltaMerger
 from store.maintenance.rebuild import catch_up, needs_rebuild
 from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
@@ -128,13 +128,13 @@ class Store(StoreReader):
         self._purge = None
         self._write_lock = WriteLock(self._lock.check)
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
-        self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
+        self._delta_merger = DeltaMerger(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
         self._checkpointing = Checkpointing(
             folder,
             opened,
             self._write_lock,
-            self._folding,
+            self._delta_merger,
             lambda: (self._index, self._log.last),
             self._publish_folded,
         )
@@ -209,7 +209,7 @@ class Store(StoreReader):
                 self._applying = False
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
             died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
-            self._folding.fold_when_due()
+            self._delta_merger.fold_when_due()
             self._compactor.flush_when_due()
             return CommitResult(commit.seq, commit.time, born, died, replaced)
 
@@ -236,7 +236,7 @@ class Store(StoreReader):
 
     def fold(self) -> None:
         """Folds every matrix's log into its base, however short it is."""
-        self._folding.fold(list(self._index.matrices))
+        self._delta_merger.fold(list(self._index.matrices))
 
     def _publish_folded(self, index: LiveIndex) -> None:
         if self._index is index:
@@ -260,12 +260,12 @@ class Store(StoreReader):
         self.rebuild_index(force=True)
         return False
 
-    def compact(self, least: int = 2) -> None:
-        """Writes the log into the tables, rewrites tables that have `least` fragments or more, and drops their old versions.
+    def compact(self, min_fragments: int = 2) -> None:
+        """Writes the log into the tables, rewrites tables with `min_fragments` or more, and drops their old versions.
 
         Runs concurrently with commits and queries. `snapshot_at` needs no old version, because rows record their commits.
         """
-        self._compactor.compact(least)
+        self._compactor.compact(min_fragments)
 
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.
@@ -321,7 +321,7 @@ class Store(StoreReader):
         """
         if not force and not needs_rebuild(self._index):
             return False
-        with self._folding.lock, self._compactor.paused():
+        with self._delta_merger.lock, self._compactor.paused():
             with self._write_lock.hold("rebuild"):
                 commit, tables = self._log.last, self._tables.view()
             index = load_index(tables, self._index.dim, self.rule)
@@ -398,7 +398,7 @@ class Store(StoreReader):
     @contextmanager
     def maintenance_paused(self) -> Iterator[None]:
         """Prevents rearranging and deleting table files inside the `with` block; commits and queries continue."""
-        with self._folding.lock, self._compactor.paused():
+        with self._delta_merger.lock, self._compactor.paused():
             yield
 
     @contextmanager
@@ -417,9 +417,9 @@ class Store(StoreReader):
         past = self._past.at(moment)
         return past.snapshot if past is not None else self._snapshot
 
-    def document_snapshot_at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot:
-        """Returns `snapshot_at` with the documents of that commit. `rest` is called every few milliseconds of the work."""
-        return self._past.at(moment, rest) or self.document_snapshot()
+    def document_snapshot_at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot:
+        """Returns `snapshot_at` with the documents of that commit. `pause` is called every few milliseconds of the work."""
+        return self._past.at(moment, pause) or self.document_snapshot()
 
     @property
     def past_count(self) -> int:
@@ -436,26 +436,26 @@ class Store(StoreReader):
         key: Hashable,
         wanted: Callable[[Document], bool],
         moment: float | int | None = None,
-        rest: Rest = no_rest,
+        pause: Pause = no_pause,
     ) -> DocumentSnapshot:
         """Returns a memory equal to a fresh one of the documents that `wanted` accepts, as of the last commit or of `moment`.
 
-        `key` identifies `wanted`: the scope built for an equal key is reused. `rest` is called every few milliseconds of the
+        `key` identifies `wanted`: the scope built for an equal key is reused. `pause` is called every few milliseconds of the
         work on an earlier commit. Raises StoreError as `snapshot_at` does.
         """
-        past = self._past.scoped_at(wanted, moment, rest) if moment is not None else None
+        past = self._past.scoped_at(wanted, moment, pause) if moment is not None else None
         return past or self.scopes.memory(key, wanted)
 
     def close(self) -> None:
         """Releases the store and writes nothing. Running maintenance in a thread keeps the lock until the process ends."""
-        self._folding.close()
+        self._delta_merger.close()
         self._compactor.close()
-        if self._folding.lock.acquire(blocking=False):
+        if self._delta_merger.lock.acquire(blocking=False):
             if self._compactor.is_idle():
                 with self._write_lock.hold("close", writes=False):
                     self._log.close()
                     self._lock.release()
-            self._folding.lock.release()
+            self._delta_merger.lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -30,7 +30,7 @@ LONGEST = (
     "store/test_order_independence.py",
     "fuzz/test_fuzz.py",
     "e2e/test_scopes.py",
-    "daemon/workers/test_pool.py",
+    "daemon/parser_pool/test_pool.py",
     "e2e/test_documents.py",
     "daemon/mcp/test_clients.py",
     "store/index/synonyms/test_crowding.py",

@@ -1,7 +1,7 @@
 """Reads records from Arrow data. Any fault of the bytes or of a row becomes a `RecordError` that describes it.
 
 Arrow's own validation runs in full before a value is used. Bytes from outside are nevertheless read in a child process
-first (`daemon.workers`), so that a fault of the library only crashes that process.
+first (`daemon.parser_pool`), so that a fault of the library only crashes that process.
 """
 
 import json

@@ -180,12 +180,12 @@ async def read_json_lines(request: Request, reservation: BodyReservation, limits
     return found
 
 
-def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, number: int, most: int) -> None:
+def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, number: int, max_documents: int) -> None:
     if not line.strip():
         return
-    if len(found) >= most:
+    if len(found) >= max_documents:
         raise TooLarge(
-            f"The request has more than {most} documents, which is the limit of waiting documents ([daemon] "
+            f"The request has more than {max_documents} documents, which is the limit of waiting documents ([daemon] "
             "inbox_documents); none was accepted: send them in several requests."
         )
     try:

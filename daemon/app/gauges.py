@@ -41,16 +41,16 @@ class Gauges:
         pipeline, waiting = self._memory.pipeline, self._memory.extraction_queue
         inbox, room = pipeline.inbox.capacity, pipeline.committer.queue.room.values()
         ready = sum(lane.items for lane in room), sum(lane.bytes for lane in room)
-        most = sum(lane.most[0] for lane in room), sum(lane.most[1] for lane in room)
-        queues = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": (ready, most)}
+        limits = sum(lane.limits[0] for lane in room), sum(lane.limits[1] for lane in room)
+        queues = {"inbox": ((inbox.items, inbox.bytes), inbox.limits), "ready": (ready, limits)}
         for source in self._memory.sources:
             if (usage := source.usage()) is not None:
                 queues[f"{source.kind} {source.name}"] = usage
-        for name, (used, most) in queues.items():
+        for name, (used, limits) in queues.items():
             metrics.QUEUE.labels(name).set(used[0])
             metrics.QUEUE_BYTES.labels(name).set(used[1])
-            metrics.QUEUE_MOST.labels(name).set(most[0])
-            metrics.QUEUE_MOST_BYTES.labels(name).set(most[1])
+            metrics.QUEUE_LIMIT.labels(name).set(limits[0])
+            metrics.QUEUE_LIMIT_BYTES.labels(name).set(limits[1])
         metrics.QUEUE.labels("intake").set(len(pipeline.intake))
         metrics.QUEUE.labels("extraction").set(len(waiting))
         metrics.WAITING.set(len(waiting))

@@ -79,22 +79,24 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             await first_query(front.send, memory.ports.queries.encoder.remote, stop)
             _begin_following(memory)
             if memory.idle_reextraction is not None:
-                _run_beside(stack, memory.idle_reextraction.run())
+                _run_in_background(stack, memory.idle_reextraction.run())
             memory.reencoding.resume()
             if reencode:
-                _run_beside(stack, memory.reencoding.begin())
+                _run_in_background(stack, memory.reencoding.begin())
             front.progress.ready(memory, lambda: memory.pool.pids)
             metrics.at_scrape(Gauges(memory))
-            _run_beside(stack, memory.memory_watch.run())
-            _run_beside(stack, memory.scheduler.follow_clock())
+            _run_in_background(stack, memory.memory_watch.run())
+            _run_in_background(stack, memory.scheduler.follow_clock())
             probes = _probes(memory.ports.queries, front.send, check_interval_s(notifier))
             for probe in probes:
-                _run_beside(stack, probe.run())
+                _run_in_background(stack, probe.run())
             status = partial(status_line, memory)
             notifier.ready(status())
             took_ms = round((time.monotonic() - began) * 1000)
             log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))
-            _run_beside(stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status))
+            _run_in_background(
+                stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status)
+            )
             commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer))
             await watch(stop, memory.pipeline, memory.ended_tasks, [commits, *probes], notifier, status)
 
@@ -184,7 +186,7 @@ def _begin_following(memory: Memory) -> None:
     memory.scheduler.start()
 
 
-def _run_beside(stack: AsyncExitStack, work: Coroutine[object, object, None]) -> None:
+def _run_in_background(stack: AsyncExitStack, work: Coroutine[object, object, None]) -> None:
     """Runs `work` until the daemon stops."""
     stack.callback(asyncio.create_task(work).cancel)
 

@@ -24,7 +24,8 @@ from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
 from daemon.model_factory import Models, calibration_for
 from daemon.observe.memory_use import anonymous_bytes
-from daemon.parser_pool import parser_pool
+from daemon.parser_pool.pool import ParserPool
+from daemon.parser_pool_factory import parser_pool
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
@@ -60,7 +61,6 @@ from daemon.services.status import RunningParts
 from daemon.services.transfer import TransferService
 from daemon.sources.base import SourceParts
 from daemon.sources.registry import SOURCE_KINDS, owners
-from daemon.workers.pool import WorkerPool
 from memory.types import Encoder
 from store.checkpoint.files import CheckpointTimeout
 from store.log.log_summary import summary_of_store
@@ -69,7 +69,7 @@ from store.reencode.new_vectors import target_of
 from store.store import Store
 from store.types import Calibration
 
-PIPELINE_STOP_SHARE, SNAPSHOT_STOP_SHARE, SCHEDULE_STOP_SHARE = 0.6, 0.6, 0.2
+PIPELINE_STOP_SHARE, CHECKPOINT_STOP_SHARE, SCHEDULE_STOP_SHARE = 0.6, 0.6, 0.2
 """Maximum shares of `[daemon] stop_timeout_s` for each part; a part rarely takes its full share."""
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ log = structlog.get_logger()
 class Memory(RunningParts):
     """The memory and all parts that use it. Nothing runs yet."""
 
-    pool: WorkerPool
+    pool: ParserPool
     scheduler: Scheduler
     ports: MemoryPorts
     memory_watch: MemoryWatch
@@ -340,7 +340,9 @@ async def _open_store(
     finally:
         opener.shutdown(wait=False)
     stack.callback(store.close)
-    stack.push_async_callback(lambda: asyncio.to_thread(leave_snapshot, store, clock.until(SNAPSHOT_STOP_SHARE)))
+    stack.push_async_callback(
+        lambda: asyncio.to_thread(write_last_checkpoint, store, clock.until(CHECKPOINT_STOP_SHARE))
+    )
     opening.at(None)
     snapshot = store.snapshot()
     log.info(
@@ -357,7 +359,7 @@ async def _open_store(
     return encoder, choice, store, calibration.weak_below, before
 
 
-def leave_snapshot(store: Store, until: float) -> None:
+def write_last_checkpoint(store: Store, until: float) -> None:
     """Writes a checkpoint for the next start, unless it takes longer than `until` (monotonic)."""
     began = time.monotonic()
     try:

@@ -9,7 +9,7 @@ from daemon.config import Config
 from daemon.config.store_encoder import PREFIX_KEY, EncoderChoice
 from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import calibration_for, load_encoder
-from daemon.services.reencoding import Wanted
+from daemon.services.reencoding import ConfiguredEncoder
 from memory.encoder.absent import AbsentEncoder
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.registry import encoder_name
@@ -54,12 +54,12 @@ def load_opened_encoder(
     return AbsentEncoder(made_by, reason), choice
 
 
-def wanted_encoder(choice: EncoderChoice) -> Wanted | None:
+def wanted_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
     """Returns the encoder that should replace the opened one; None if the content is as configured."""
     if choice.wanted is None:
         return None
     section = choice.wanted.encoder
-    return Wanted(
+    return ConfiguredEncoder(
         encoder_name(section.backend, section.model),
         choice.configured,
         choice.content,

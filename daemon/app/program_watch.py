@@ -15,8 +15,8 @@ from consumers.omissions import OmissionKind
 from consumers.parsing.programs.installed import CONVERTER, OCR, find_programs, identities
 from daemon.app.index_settings import mark_unread
 from daemon.config.sections import Parsing
+from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.work_items import container_uri
-from daemon.workers.pool import WorkerPool
 from store.store import Store
 from store.types import Document, State
 
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 class ProgramWatch:
     """Compares the installed programs with those that the store names. `check` may be called in any thread."""
 
-    def __init__(self, store: Store, pool: WorkerPool, parsing: Parsing) -> None:
+    def __init__(self, store: Store, pool: ParserPool, parsing: Parsing) -> None:
         self._store = store
         self._pool = pool
         self._parsing = parsing

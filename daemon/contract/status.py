@@ -89,7 +89,7 @@ class SynonymRecall(Response):
     recall: float
 
 
-SERIOUS_SHARE, SERIOUS_LEAST = 0.05, 100
+SERIOUS_SHARE, SERIOUS_MIN = 0.05, 100
 """An encoder is unsuitable if the phrases that it cannot distinguish exceed both this share of all phrases and this number."""
 
 ENGLISH_ENCODER = "all-MiniLM-L6-v2"
@@ -111,7 +111,7 @@ class IndistinctPhrases(Response):
 
     def is_serious(self, phrases: int) -> bool:
         """Returns whether there are so many of them, among `phrases` phrases, that another encoder should be used."""
-        return self.unknown + self.crowded > max(SERIOUS_LEAST, SERIOUS_SHARE * phrases)
+        return self.unknown + self.crowded > max(SERIOUS_MIN, SERIOUS_SHARE * phrases)
 
 
 def foreign_languages(encoder: str, languages: Mapping[str, float]) -> dict[str, float]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from consumers.records.record import PassageExtraction, Record, RecordVectors, SourcePosition
 from consumers.types import ParsedDocument, Passage
 from daemon.observe.metrics import timed
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.document_mapping import normalised_triples, storable
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder
 from store.passage_id import passage_id
@@ -78,7 +78,7 @@ class RecordMaker:
         """Extracts from the passages. If a passage crashes the extractor's process, the others are not affected."""
         try:
             return await self._extractor.extract(passages)
-        except WorkerFailed as error:
+        except ParserFailed as error:
             if len(passages) == 1:
                 log.warning("passage_failed", passage=passages[0].id, attempts=1)
                 failed = ExtractionOutcome.FAILED

@@ -18,10 +18,10 @@ from consumers.types import ParsedDocument
 from daemon.config.sections import Worker as WorkerSection
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.fleet.sender import Outgoing, RecordSender
+from daemon.parser_pool.pool import ParserPool, PoolClosed
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.sources.kafka.dead_letter_queue import DeadLetterQueue, UnreadableMessage
 from daemon.sources.kafka.topic_feed import TopicFeed
-from daemon.workers.pool import PoolClosed, WorkerPool
 from memory.types import Encoder
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ class Worker:
     def __init__(
         self,
         section: WorkerSection,
-        pool: WorkerPool,
+        pool: ParserPool,
         split: SplitSettings,
         extractor: PassageExtractor,
         encoder: Encoder | None,

@@ -45,7 +45,7 @@ def shown(size: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryUse:
+class RamUse:
     """`used` and `limit` (None: there is none) in bytes. The other fields need a trend: `bytes_per_passage` and `room_passages`
     are None until memory grows in step with passages, and `full_in_s` also while no passages come."""
 
@@ -64,15 +64,15 @@ class MemoryForecast:
         self._trend: deque[tuple[int, int]] = deque(maxlen=TREND_SAMPLES_MAX)
         """Passages, and bytes in use, while passages come."""
 
-    def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> MemoryUse:
+    def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> RamUse:
         """`limit`: the bytes at which no more is taken. `now` in seconds of a clock that only goes forward."""
         now = time.monotonic() if now is None else now
         rate = self._rate(passages, now)
         each = self._bytes_per_passage(used, passages)
         if limit is None or each is None:
-            return MemoryUse(used, limit, each)
+            return RamUse(used, limit, each)
         room = max(limit - used, 0) // each
-        return MemoryUse(used, limit, each, room, room / rate if rate > 0 else None)
+        return RamUse(used, limit, each, room, room / rate if rate > 0 else None)
 
     def _bytes_per_passage(self, used: int, passages: int) -> int | None:
         """How much memory each further passage takes, None where no trend shows it."""

@@ -51,8 +51,8 @@ QUERY_STAGE = Histogram(
 )
 QUEUE = Gauge("hippod_queue_depth", "Waiting documents, passages or messages, by queue.", ["queue"], registry=REGISTRY)
 QUEUE_BYTES = Gauge("hippod_queue_bytes", "Waiting bytes, by queue.", ["queue"], registry=REGISTRY)
-QUEUE_MOST = Gauge("hippod_queue_limit", "Limit of a queue.", ["queue"], registry=REGISTRY)
-QUEUE_MOST_BYTES = Gauge("hippod_queue_limit_bytes", "Limit of a queue in bytes.", ["queue"], registry=REGISTRY)
+QUEUE_LIMIT = Gauge("hippod_queue_limit", "Limit of a queue.", ["queue"], registry=REGISTRY)
+QUEUE_LIMIT_BYTES = Gauge("hippod_queue_limit_bytes", "Limit of a queue in bytes.", ["queue"], registry=REGISTRY)
 
 REQUESTS = Counter(
     "hippod_http_requests", "Requests, by route and status.", ["method", "route", "status"], registry=REGISTRY

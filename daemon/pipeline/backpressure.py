@@ -23,21 +23,21 @@ class Capacity:
     """A number of items and of bytes, each with a limit. Use on the event loop only."""
 
     def __init__(self, items: int, bytes: int) -> None:
-        self.most = (items, bytes)
+        self.limits = (items, bytes)
         self.items = 0
         self.bytes = 0
 
     @property
     def free(self) -> bool:
         """Whether both counts are below their limits."""
-        return self.items < self.most[0] and self.bytes < self.most[1]
+        return self.items < self.limits[0] and self.bytes < self.limits[1]
 
     def fits(self, items: int, bytes: int, share: float = 1.0) -> bool:
         """Returns whether this much more is within `share` of both limits.
 
         If the queue is empty, anything fits, so that no large item waits forever.
         """
-        within = self.items + items <= self.most[0] * share and self.bytes + bytes <= self.most[1] * share
+        within = self.items + items <= self.limits[0] * share and self.bytes + bytes <= self.limits[1] * share
         return within or not self.items
 
     def take(self, items: int, bytes: int) -> None:

@@ -16,6 +16,7 @@ from consumers.failure_codes import FailureCode
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, FileRefused, FileRemoved, Fingerprint, ParsedDocument, Passage
+from daemon.parser_pool.pool import ParserPool, Turn
 from daemon.pipeline.document_mapping import failed_document, to_store_document
 from daemon.pipeline.records import take_record
 from daemon.pipeline.work_items import (
@@ -27,7 +28,6 @@ from daemon.pipeline.work_items import (
     Urgency,
     Work,
 )
-from daemon.workers.pool import Turn, WorkerPool
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
@@ -52,7 +52,7 @@ class FolderAccess:
 class DocumentReader:
     """Parses the documents of tasks. A file is opened only if a folder above it is followed."""
 
-    def __init__(self, pool: WorkerPool, settings: SplitSettings) -> None:
+    def __init__(self, pool: ParserPool, settings: SplitSettings) -> None:
         self._pool = pool
         self._settings = settings
         self._folders: dict[str, FolderAccess] = {}

@@ -7,11 +7,11 @@ from typing import Any
 
 from consumers.folder.file_uri import path_of
 from consumers.types import READER_VERSION, FileChanged, Fingerprint
+from daemon.parser_pool.pool import ParserFailed, SetAside
 from daemon.pipeline.document_mapping import unchanged
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.work_items import DocumentChange, Urgency, Work, container_uri
-from daemon.workers.pool import SetAside, WorkerFailed
 from store.store import Store
 from store.types import Document, ExtractionOutcome, PassageText, State
 
@@ -101,7 +101,7 @@ class FreshBuild:
                 continue
             try:
                 [fresh] = await self._rules.extract([texts[id]])
-            except WorkerFailed as error:
+            except ParserFailed as error:
                 found.append(f"passage {id} cannot be extracted: {error}")
                 continue
             kept = set(self._store.extracted_triples(id))

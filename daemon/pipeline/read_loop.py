@@ -11,12 +11,12 @@ import structlog
 from consumers.failure_codes import FailureCode
 from consumers.types import FileChanged
 from daemon.observe.metrics import timed
+from daemon.parser_pool.pool import ParserFailed, SetAside
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.document_reader import DocumentReader, failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.incoming.intake import Intake
 from daemon.pipeline.work_items import AddedDocument, DocumentChange, Work
-from daemon.workers.pool import SetAside, WorkerFailed
 from store.store import Store
 from store.types import Batch, Extraction, State
 
@@ -156,8 +156,8 @@ class ReadingLoop:
             work.slow = True
             self._set_aside.put_nowait(work)
         except Exception as error:  # a document that breaks its parser or hippod must not stop the others
-            log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, WorkerFailed))
-            if isinstance(error, WorkerFailed):
+            log.error("reading_failed", uri=work.key, error=error, exc_info=not isinstance(error, ParserFailed))
+            if isinstance(error, ParserFailed):
                 failed = failed_change(work, str(error), error.code)
             else:
                 failed = failed_change(work, f"internal error: {error!r}; see the log", FailureCode.INTERNAL)

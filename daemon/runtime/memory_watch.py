@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import structlog
 
-from daemon.observe.memory_use import MemoryForecast, MemoryUse, anonymous_bytes, shown
+from daemon.observe.memory_use import MemoryForecast, RamUse, anonymous_bytes, shown
 from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.allocator import trim_heap
 
@@ -84,7 +84,7 @@ class MemoryWatch:
         self._held = held
         self._forecast = MemoryForecast()
         self._trimmed = 0.0
-        self.use = MemoryUse(0)
+        self.use = RamUse(0)
         """The memory use at the last check."""
 
     async def run(self) -> None:

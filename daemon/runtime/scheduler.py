@@ -213,7 +213,7 @@ def add_maintenance_jobs(
         trim_heap()
         expire_sessions()
 
-    def snapshot() -> None:
+    def write_checkpoint() -> None:
         store.check_checkpoint()
         if store.write_checkpoint():
             store.measure_synonym_recall()
@@ -227,6 +227,6 @@ def add_maintenance_jobs(
         asyncio.run_coroutine_threadsafe(check_programs(), loop)
 
     scheduler.add("compact", compact)
-    scheduler.add("snapshot", snapshot)
+    scheduler.add("snapshot", write_checkpoint)
     scheduler.add("rescan", rescan)
     scheduler.add("retry", retry)

@@ -23,9 +23,9 @@ PASSAGES_PER_TRIPLE_MAX = 5
 """Maximum passages listed for a triple."""
 
 
-def explanation(naming: DocumentLookup, snapshot: Snapshot, found: Retrieved) -> Explanation:
+def explanation(documents: DocumentLookup, snapshot: Snapshot, found: Retrieved) -> Explanation:
     """Returns the explanations of `found`, which must be an answer from `snapshot`."""
-    names = _Names(naming, snapshot)
+    names = _Names(documents, snapshot)
     return Explanation(
         stages_ms={name: round(took, 3) for name, took in found.stages_ms.items()},
         passages=[names.passage(rank, each) for rank, each in enumerate(found.explanations, 1)],
@@ -33,8 +33,8 @@ def explanation(naming: DocumentLookup, snapshot: Snapshot, found: Retrieved) ->
 
 
 class _Names:
-    def __init__(self, naming: DocumentLookup, snapshot: Snapshot) -> None:
-        self._naming = naming
+    def __init__(self, documents: DocumentLookup, snapshot: Snapshot) -> None:
+        self._documents = documents
         self._snapshot = snapshot
 
     def passage(self, rank: int, found: computed.PassageExplanation) -> PassageExplanation:
@@ -81,5 +81,5 @@ class _Names:
 
     def _named(self, row: int) -> PassageReference:
         passage = self._snapshot.passage(row)
-        source = passage_source(self._naming, passage.id, passage.title)
+        source = passage_source(self._documents, passage.id, passage.title)
         return PassageReference(id=passage.id, title=source.title, document=source.uri)

@@ -38,7 +38,7 @@ class GraphService:
                 terms.recognition,
                 request.k,
                 terms.entities,
-                documents=terms.naming,
+                documents=terms.documents,
             )
         if context is not None and request.phrase is None and request.passage is None:
             return self._graph_response(request, terms, query_neighbourhood(context, terms.mode, request.nodes))
@@ -62,7 +62,7 @@ class GraphService:
             centre=ids[0] if found.neighbours is not None else None,
             neighbours=found.neighbours,
             commit=snapshot.commit,
-            nodes=[_node(terms.naming, found, at, node, ranks) for at, node in enumerate(found.nodes.tolist())],
+            nodes=[_node(terms.documents, found, at, node, ranks) for at, node in enumerate(found.nodes.tolist())],
             edges=[
                 GraphEdge(
                     source=ids[source],
@@ -89,7 +89,7 @@ class GraphService:
         )
 
 
-def _node(naming: DocumentLookup, found: Neighbourhood, at: int, node: int, ranks: dict[int, int]) -> GraphNode:
+def _node(documents: DocumentLookup, found: Neighbourhood, at: int, node: int, ranks: dict[int, int]) -> GraphNode:
     snapshot = found.snapshot
     mass = float(found.mass[at]) if found.mass is not None else None
     reset = (float(found.reset[at]) or None) if found.reset is not None else None
@@ -99,7 +99,7 @@ def _node(naming: DocumentLookup, found: Neighbourhood, at: int, node: int, rank
             id=_id(snapshot, node), kind="phrase", text=snapshot.phrase(node), mass=mass, reset=reset, links=links
         )
     passage = snapshot.passage(node - snapshot.n_phrases)
-    source = passage_source(naming, passage.id, passage.title)
+    source = passage_source(documents, passage.id, passage.title)
     return GraphNode(
         id=_id(snapshot, node),
         kind="passage",

@@ -9,7 +9,7 @@ from store.snapshot import Snapshot
 GROWN = 1.5
 """Growth of the number of phrases after which the memory is checked again."""
 
-LEAST_PASSAGES = 100
+MIN_PASSAGES = 100
 """Fewer say little of the languages of a memory that grows."""
 
 log = structlog.get_logger()
@@ -42,7 +42,7 @@ class LanguageWatch:
             return
         self._next = GROWN * snapshot.living_phrases
         found = indistinct_phrases(snapshot)
-        enough = snapshot.living_passages >= LEAST_PASSAGES
+        enough = snapshot.living_passages >= MIN_PASSAGES
         languages = self._languages.shares(snapshot) if enough else {}
         advice = encoder_advice(self._encoder, snapshot.living_phrases, found, languages)
         if advice is not None:

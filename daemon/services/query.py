@@ -71,7 +71,7 @@ class ResolvedQuery:
 
     began: float
     snapshot: Snapshot
-    naming: DocumentLookup
+    documents: DocumentLookup
     in_use: EncoderInUse
     mode: str
     settings: RetrievalSettings
@@ -105,7 +105,7 @@ class ResolvedQuery:
             self.recognition,
             explained=explained,
             entity_reader=self.entities,
-            documents=self.naming,
+            documents=self.documents,
         )
         return replace(found, note=self.noted(found.note))
 
@@ -204,15 +204,15 @@ class QueryService:
             # If a concurrent commit removed a passage's last document, the present memory has other passages.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
-            snapshot, naming = self._memory(request.scope)
+            snapshot, documents = self._memory(request.scope)
             in_use = self.encoder_of(snapshot)
-            answer = self._once(request, replace(terms, snapshot=snapshot, naming=naming, in_use=in_use))
+            answer = self._once(request, replace(terms, snapshot=snapshot, documents=documents, in_use=in_use))
         return answer
 
     def _once(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
         found = terms.retrieve(request.query, request.k, request.explain)
-        passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
-        explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
+        passages = [_passage(terms.documents, rank, hit) for rank, hit in enumerate(found.hits, 1)]
+        explained = explanation(terms.documents, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
         weak = is_weak(terms.in_use.weak_below, found.best_cosine)
@@ -296,11 +296,11 @@ class QueryService:
         return await run_to_end(self._past_thread, partial(self._past, scope, moment))
 
     def _past(self, scope: Scope | None, moment: float | int) -> DocumentSnapshot:
-        rest = self._shares.rests()
+        pause = self._shares.make_pause()
         with _not_kept_is_conflict():
             if scope is not None:
-                return self._scopes.memory(scope, moment, rest)
-            return self._store.document_snapshot_at(moment, rest)
+                return self._scopes.memory(scope, moment, pause)
+            return self._store.document_snapshot_at(moment, pause)
 
     def _recognition(self, request: "QueryRequest | GraphRequest | AskRequest") -> QueryFilter | None:
         """Returns recognition memory for one query, None if it is off. Its remembered answers are separate for each scope."""
@@ -346,8 +346,8 @@ def _within(scope: Scope | None) -> str:
     return "" if scope is None else scope.model_dump_json()
 
 
-def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
-    source = passage_source(naming, hit.id, hit.title)
+def _passage(documents: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
+    source = passage_source(documents, hit.id, hit.title)
     passages = source.document.passages if source.document else ()
     location = next((dict(ref.location) for ref in passages if ref.passage == hit.id), {})
     return RankedPassage(
@@ -359,7 +359,7 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
         text=hit.text,
         document=source.uri,
         location=location,
-        also_in=other_documents(naming, source, hit.versions),
+        also_in=other_documents(documents, source, hit.versions),
         conflicting_values=list(hit.conflicting_values),
     )
 

@@ -4,13 +4,13 @@ import threading
 import time
 from collections.abc import Callable
 
-REST_AFTER_S = 0.002
+PAUSE_AFTER_S = 0.002
 RECENT_S = 0.1
 """A client that queries continuously pauses less than this between an answer and its next query."""
 
-REST_RATIO = 9.0
-REST_MAX_S = 0.25
-"""While queries run, background work sleeps `REST_RATIO` times as long as it worked, at most `REST_MAX_S` at a time."""
+PAUSE_RATIO = 9.0
+PAUSE_MAX_S = 0.25
+"""While queries run, background work sleeps `PAUSE_RATIO` times as long as it worked, at most `PAUSE_MAX_S` at a time."""
 
 
 class QueryShares:
@@ -40,22 +40,22 @@ class QueryShares:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def rests(self) -> Callable[[], None]:
+    def make_pause(self) -> Callable[[], None]:
         """Returns a function that background threads call every few milliseconds; it sleeps if queries are running.
 
         A thread that runs Python code blocks the interpreter for queries, and occupies a processor.
         """
         worked_from = time.thread_time()
 
-        def rest() -> None:
+        def pause() -> None:
             nonlocal worked_from
             worked_s = time.thread_time() - worked_from
-            if worked_s > REST_AFTER_S:
+            if worked_s > PAUSE_AFTER_S:
                 if self.held_recently():
-                    time.sleep(min(worked_s * REST_RATIO, REST_MAX_S))
+                    time.sleep(min(worked_s * PAUSE_RATIO, PAUSE_MAX_S))
                 worked_from = time.thread_time()
 
-        return rest
+        return pause
 
     def held_recently(self) -> bool:
         """Returns whether a share is held, or was within the last `RECENT_S`."""

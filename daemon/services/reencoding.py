@@ -47,7 +47,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConfiguredEncoder:
     """The encoder that the configuration asks for. `name` and `content`: that encoder and the one that made the content, for
     people. `load` takes seconds."""
 
@@ -74,7 +74,7 @@ class Reencoding:
         store: Store,
         committer: Committer,
         progress: ProgressBoard,
-        wanted: Wanted | None,
+        wanted: ConfiguredEncoder | None,
         switched: Switched,
         busy: Callable[[], bool],
     ) -> None:

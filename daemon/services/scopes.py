@@ -12,7 +12,7 @@ from daemon.services.documents.document_labels import UNCONFIGURED, has_any, lab
 from daemon.sources.base import LabelsBySource
 from store.document_snapshot import DocumentSnapshot
 from store.document_time import document_time
-from store.index.load import Rest, no_rest
+from store.index.load import Pause, no_pause
 from store.store import Store
 from store.types import Document
 
@@ -27,16 +27,16 @@ class ScopeService:
         self._store = store
         self._labels = labels
 
-    def memory(self, scope: Scope, moment: float | int | None = None, rest: Rest = no_rest) -> DocumentSnapshot:
+    def memory(self, scope: Scope, moment: float | int | None = None, pause: Pause = no_pause) -> DocumentSnapshot:
         """Returns the memory limited to the documents in `scope`, at present or at an earlier `moment`.
 
-        `rest` is called every few milliseconds while an earlier moment is loaded. Raises StoreError if it is no longer stored.
+        `pause` is called every few milliseconds while an earlier moment is loaded. Raises StoreError if it is no longer stored.
         """
         labels = self._labels()
         holds = self.holds(scope)
         if moment is not None and isinstance(scope, ClientScope):
             holds = self._held_then(scope, holds)
-        return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment, rest)
+        return self._store.scoped((scope.model_dump_json(exclude={"client"}), labels), holds, moment, pause)
 
     def _held_then(self, scope: ClientScope, holds: Callable[[Document], bool]) -> Callable[[Document], bool]:
         """Returns the predicate for an earlier moment: the client must see the document then and now.

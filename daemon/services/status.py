@@ -13,14 +13,14 @@ from daemon.contract.status import (
     PAUSED,
     DaemonState,
     Edges,
+    MemoryUse,
     SourceStatus,
     Status,
     SynonymRecall,
     encoder_advice,
 )
-from daemon.contract.status import MemoryUse as MemoryUseStatus
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
-from daemon.observe.memory_use import MemoryUse
+from daemon.observe.memory_use import RamUse
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import DocumentCounts, DocumentStates
@@ -54,7 +54,7 @@ class RunningParts:
     states: DocumentStates
     progress: ProgressBoard
     scopes: ScopeService
-    memory_use: Callable[[], MemoryUse]
+    memory_use: Callable[[], RamUse]
     provenance: Provenance
 
     @property
@@ -90,9 +90,9 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
     return SynonymRecall(commit=found.commit, phrases=found.phrases, pairs=found.pairs, recall=found.share)
 
 
-def _memory_use(memory: RunningParts) -> MemoryUseStatus:
+def _memory_use(memory: RunningParts) -> MemoryUse:
     use = memory.memory_use()
-    return MemoryUseStatus(
+    return MemoryUse(
         used_bytes=use.used,
         limit_bytes=use.limit,
         bytes_per_passage=use.bytes_per_passage,

@@ -144,7 +144,7 @@ class TransferService:
             task.update(None, handed - self._pipeline.inbox.waiting(tickets), expected)
 
         with self._progress.running("import", "passages", refresh):
-            read = await asyncio.to_thread(_Import, path, *self._pipeline.inbox.capacity.most)
+            read = await asyncio.to_thread(_Import, path, *self._pipeline.inbox.capacity.limits)
             while documents := await asyncio.to_thread(read.documents):
                 tickets.append(await self._pipeline.inbox.add(documents, wait=True))
                 handed += len(documents)
@@ -238,14 +238,14 @@ def _count_passages(path: Path) -> int:
 class _Import:
     """Reads a file in batches, with one document per passage. Keeps 8 bytes for each passage already read."""
 
-    def __init__(self, path: Path, most: int, most_bytes: int) -> None:
+    def __init__(self, path: Path, max_documents: int, max_bytes: int) -> None:
         """Reads the whole file once to check it. Raises HippoRAGFormatError if the format is wrong.
 
-        `most` and `most_bytes` are the limits for documents that wait to be indexed.
+        `max_documents` and `max_bytes` are the limits for documents that wait to be indexed.
         """
         self._recorded = read_hipporag_file(path)
-        self._most = min(IMPORT_BATCH_PASSAGES, most)
-        self._most_bytes = min(IMPORT_BATCH_BYTES, most_bytes)
+        self._max_documents = min(IMPORT_BATCH_PASSAGES, max_documents)
+        self._max_bytes = min(IMPORT_BATCH_BYTES, max_bytes)
         self._next: AddedDocument | None = None
         self._digests = array("Q")
         self.triples = 0
@@ -257,13 +257,13 @@ class _Import:
         """Returns the next documents, with distinct URIs; [] at the end of the file."""
         found: dict[str, AddedDocument] = {}
         size = 0
-        while len(found) < self._most:
+        while len(found) < self._max_documents:
             document = self._next or self._document()
             self._next = None
             if document is None:
                 break
             size += len(document.text)
-            if found and size > self._most_bytes:
+            if found and size > self._max_bytes:
                 self._next = document
                 break
             found[document.uri] = document

@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # the configuration imports this module, and needs none of th
     from consumers.folder import HardLinks
     from consumers.splitting import SplitSettings
     from daemon.contract.finding import Finding
+    from daemon.parser_pool.pool import ParserPool
     from daemon.pipeline.ownership import Claim
     from daemon.pipeline.pipeline import Pipeline
-    from daemon.workers.pool import WorkerPool
     from store.store import Store
 
 S = TypeVar("S", bound=Section)
@@ -92,7 +92,7 @@ class SourceParts:
 
     store: "Store"
     pipeline: "Pipeline"
-    pool: "WorkerPool"
+    pool: "ParserPool"
     split: "SplitSettings"
     hard_links: "dict[object, HardLinks]" = field(default_factory=dict)
     """The names of files with several hard links, shared by folders with the same labels. The key is these labels."""

@@ -18,9 +18,9 @@ from memory.explain.explanation import PassageExplanation, PathNode, SeedShare, 
 from memory.explain.provenance import context_edge, phrase_edge
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import PageRankResult, Ranking
-from memory.retrieval.pagerank.ppr import pagerank_reordered
-from memory.retrieval.pagerank.ppr_scoring import PUSH_MOST_WORK
+from memory.retrieval.pagerank.chebyshev import pagerank_reordered
 from memory.retrieval.pagerank.push import ForwardPush
+from memory.retrieval.pagerank.scoring import PUSH_MOST_WORK
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.top_k import cosines

@@ -16,7 +16,7 @@ from memory.explain.explain import passage_target
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.mode_result import PageRankResult, Ranking
 from memory.retrieval.modes import MODES
-from memory.retrieval.pagerank.ppr_scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
+from memory.retrieval.pagerank.scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import top_hits
@@ -148,7 +148,8 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see ppr).
+    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see
+    # `chebyshev`).
     isolated = float(pagerank.reset[pagerank.walk.degrees <= 0].sum())
     total = float(pagerank.reset.sum()) - pagerank.damping * isolated
     paths = []

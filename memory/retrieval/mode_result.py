@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.explain.explanation import FollowedLink
-from memory.retrieval.pagerank.ppr import EARLY_STOP_ERROR
+from memory.retrieval.pagerank.chebyshev import EARLY_STOP_ERROR
 from memory.retrieval.pagerank.push import PushEstimate
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import QueryContext

@@ -75,18 +75,18 @@ def backup(
 
 
 def collect(
-    store: Store, place: Path, report: Callable[[str, int, int | None], None], *, snapshots: bool = True
+    store: Store, place: Path, report: Callable[[str, int, int | None], None], *, checkpoint: bool = True
 ) -> tuple[Commit, dict[str, int]]:
     """Links or copies the files of the current commit to `place`. Returns the commit, and each file's size by name.
 
-    Names are relative to the store. `snapshots` includes the checkpoint, which only makes a start faster. Raises OSError.
+    Names are relative to the store. `checkpoint` includes the checkpoint, which only makes a start faster. Raises OSError.
     """
     with store.maintenance_paused():
         waiting = store.folder / WAITING
         shutil.rmtree(waiting, ignore_errors=True)
         try:
             with store.commits_paused(flush=True) as last:
-                sources = {name: inside(store.folder, name) for name in _files(store.folder, snapshots)}
+                sources = {name: inside(store.folder, name) for name in _files(store.folder, checkpoint)}
                 for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
                     for path in sorted((store.folder / folder).glob(pattern)):
                         name = f"{folder}/{path.name}"
@@ -198,12 +198,12 @@ def _new_folder(parent: Path, name: str) -> Path:
     return place
 
 
-def _files(folder: Path, snapshots: bool) -> list[str]:
-    """Returns the files of all tables, the mark, and, if `snapshots` is set, those of the checkpoint, relative to the store.
+def _files(folder: Path, checkpoint: bool) -> list[str]:
+    """Returns the files of all tables, the mark, and, if `checkpoint` is set, those of the checkpoint, relative to the store.
 
     The tables contain all commits, so the log's files are not needed.
     """
-    roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if snapshots else ())]
+    roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if checkpoint else ())]
     found = [folder / LOG / MARK, *(path for root in roots for path in root.rglob("*") if path.is_file())]
     return sorted(str(path.relative_to(folder)) for path in found)
 

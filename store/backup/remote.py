@@ -74,7 +74,7 @@ def send(
         there = repository.objects()
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(mode=0o700)
-        last, sizes = collect(store, place, report, snapshots=False)
+        last, sizes = collect(store, place, report, checkpoint=False)
         entries = _entries(place, sizes, known, report, cancelled)
         lacking = {each.digest: name for name, each in entries.items() if there.get(each.digest) != each.size}
 

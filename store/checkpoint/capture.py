@@ -62,7 +62,7 @@ class CheckpointCapture:
 def capture(index: LiveIndex, commit: int, time: float) -> CheckpointCapture | None:
     """Captures the present index. Returns None if too many of its rows were purged.
 
-    The caller holds the write lock, 50 ms for a million phrases, and prevents folding until `adopt_files`.
+    The caller holds the write lock, 50 ms for a million phrases, and prevents folding until `swap_in_files`.
     """
     rows = {"passages": len(index.passages), "phrases": len(index.phrases), "triples": len(index.predicates)}
     if index.purged_rows > MAX_PURGED_SHARE * sum(rows.values()):

@@ -74,7 +74,7 @@ def _load_texts(index: LiveIndex, saved: SavedCheckpoint, there: Mapping[str, ND
         index.hashed_rows[name].load(hashes, hashes[1][purged[hashes[1]]].tolist())
         index.purged_rows += int(purged.sum())
     for name, texts in texts_of(index).items():
-        texts.adopt(saved.texts(name))
+        texts.swap_in(saved.texts(name))
     index.next_id = dict(saved.next_id)
     index.linkable.load(saved.array("phrases-linkable"))
     index.crowding.restore(saved.array("crowding-counts"), saved.array("phrases-crowded"))
@@ -102,7 +102,7 @@ def _load_derived(index: LiveIndex, saved: SavedCheckpoint) -> None:
     index.living_triples, index.living_statements = int(stated.sum()), int((stated & index.statements.view()).sum())
     index.total_length = saved.total_length
     for name, matrix in index.matrices.items():
-        matrix.adopt(saved.matrix(name), 0)
+        matrix.swap_in(saved.matrix(name), 0)
     index.effective, index.extracted = RowLists(saved.lists("effective")), RowLists(saved.lists("extracted"))
     index.extraction_states = saved.extraction_states()
     for row in index.hashed_rows["passages"].gone:  # purged after the checkpoint, together with its extraction

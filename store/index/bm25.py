@@ -85,7 +85,7 @@ class _Word:
     lists: Sequence[Entries]
 
     @property
-    def most(self) -> float:
+    def max_score(self) -> float:
         """Upper bound of what the word adds to a passage's score."""
         return self.repeats * self.idf * (K1 + 1)
 
@@ -333,7 +333,7 @@ def _best_by_words(
     passages alone (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
     """
     words = [word for word in words if word.lists]
-    to_come = np.cumsum([word.most for word in reversed(words)])[::-1]
+    to_come = np.cumsum([word.max_score for word in reversed(words)])[::-1]
     looked_at = to_come[0] / 2 if len(words) else 0.0
     sums = np.zeros(len(lengths))  # untouched pages take no memory
     reached: list[NDArray[Any]] = []

@@ -147,7 +147,7 @@ class MatrixView:
 
 
 class LiveMatrix:
-    """The writer's matrix: `add` changes it, `view` returns a reader's view, `adopt` swaps in a folded base."""
+    """The writer's matrix: `add` changes it, `view` returns a reader's view, `swap_in` swaps in a folded base."""
 
     def __init__(self, base: Any | None = None) -> None:
         self._base = base if base is not None else sparse.csr_array((0, 0), dtype=np.float64)
@@ -170,7 +170,7 @@ class LiveMatrix:
         log = self._rows.view(), self._cols.view(), self._values.view()
         return MatrixView(self._base, *log, shape, log_identity=self._rows, order=self._order)
 
-    def adopt(self, folded: Any, length: int) -> None:
+    def swap_in(self, folded: Any, length: int) -> None:
         """Swaps in `folded`, the base merged with the first `length` log entries, as the new base."""
         rows, cols, values = self._rows.view()[length:], self._cols.view()[length:], self._values.view()[length:]
         self._base = folded

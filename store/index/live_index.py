@@ -233,9 +233,9 @@ class LiveIndex:
             self.name_rows[text] = row
         self.name_counts.grow(len(self.names))
 
-    def adopt_naming(self, naming: Any) -> None:
+    def swap_in_naming(self, naming: Any) -> None:
         """Replaces the matrix `naming` by a CSR and recomputes `name_counts`."""
-        self.naming.adopt(naming, 0)
+        self.naming.swap_in(naming, 0)
         self.name_counts = Counts()
         self.name_counts.load(np.asarray(naming.sum(axis=1)).ravel().astype(np.int32))
 

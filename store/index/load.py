@@ -25,19 +25,19 @@ TEXTS = {
 }
 """The columns of each table except its vectors."""
 
-RESTED_ROWS = 1024
-"""Rows, of a few microseconds each, after which loading may rest."""
+ROWS_BETWEEN_PAUSES = 1024
+"""Rows, of a few microseconds each, after which loading may pause."""
 
 CONVERTED_ROWS = 256
 """Rows that are converted to Python objects at a time: about 5 ms during which no other thread runs."""
 
 
-Rest = Callable[[], None]
+Pause = Callable[[], None]
 """Called every few milliseconds during long work to let other threads run."""
 
 
-def no_rest() -> None:
-    """The `Rest` of work that delays nothing else."""
+def no_pause() -> None:
+    """The `Pause` of work that delays nothing else."""
 
 
 OnRows = Callable[[int], None]
@@ -93,34 +93,34 @@ def load_index_for_reading(
     return index
 
 
-def load_past_index(then: LiveIndex, tables: TableView, commit: int, rest: Rest) -> LiveIndex:
-    """Fills `then` (`LiveIndex.without_documents`) with the documents as of `commit`, resting in between.
+def load_past_index(then: LiveIndex, tables: TableView, commit: int, pause: Pause) -> LiveIndex:
+    """Fills `then` (`LiveIndex.without_documents`) with the documents as of `commit`, pausing in between.
 
     O(documents and edges); no vector is read. Commits may continue concurrently.
     """
-    _fill(then, tables, commit, rest)
+    _fill(then, tables, commit, pause)
     return then
 
 
-def _fill(index: LiveIndex, tables: TableView, commit: int | None, rest: Rest = no_rest) -> None:
-    found = _last_extractions(rows_up_to(tables.read("extractions"), commit), rest)
-    rest()
+def _fill(index: LiveIndex, tables: TableView, commit: int | None, pause: Pause = no_pause) -> None:
+    found = _last_extractions(rows_up_to(tables.read("extractions"), commit), pause)
+    pause()
     for batch in found.to_batches(CONVERTED_ROWS):
         _extractions(index, batch)
-        rest()
+        pause()
     index.extracted = RowLists(index.extracted.arrays())
     known = index.interner()
-    rest()
+    pause()
     table = rows_up_to(tables.read("documents"), commit)
-    rest()
+    pause()
     for batch in table.to_batches(CONVERTED_ROWS):
         for row in batch.to_pylist():
             _document(index, row, known)
-        rest()
-    derive_graph(index, rest)
-    rest()
+        pause()
+    derive_graph(index, pause)
+    pause()
     _synonyms(index, rows_up_to(tables.read("synonyms"), commit))
-    rest()
+    pause()
 
 
 def rows_up_to(table: Any, commit: int | None) -> Any:
@@ -164,15 +164,15 @@ def append_contents(
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
 
 
-def _last_extractions(table: Any, rest: Rest) -> Any:
+def _last_extractions(table: Any, pause: Pause) -> Any:
     """Returns the last row of each passage. The triples of earlier rows may have been purged."""
     last: dict[str, int] = {}
     first = 0
-    for batch in table.select(["passage"]).to_batches(RESTED_ROWS):
+    for batch in table.select(["passage"]).to_batches(ROWS_BETWEEN_PAUSES):
         passages = batch["passage"].to_pylist()
         last.update(zip(passages, range(first, first + len(passages)), strict=True))
         first += len(passages)
-        rest()
+        pause()
     return table if len(last) == table.num_rows else table.take(np.array(sorted(last.values()), np.int64))
 
 
@@ -197,16 +197,16 @@ def _document(index: LiveIndex, row: dict[str, Any], known: Callable[[str], str]
     index.documents[row["uri"]] = documents.from_row(row, known)
 
 
-def derive_graph(index: LiveIndex, rest: Rest = no_rest) -> None:
+def derive_graph(index: LiveIndex, pause: Pause = no_pause) -> None:
     """Derives holders, effective triples, counts and edges (`connect`) from the documents and extractions."""
     for number, document in enumerate(index.documents.values(), 1):
         for passage, triples_brought in upstream_triples(document).items():
             index.holders[index.passage_rows[passage]][document.uri] = triples_brought
-        if number % RESTED_ROWS == 0:
-            rest()
+        if number % ROWS_BETWEEN_PAUSES == 0:
+            pause()
     for row, holders in enumerate(index.holders):
-        if row % RESTED_ROWS == 0:
-            rest()
+        if row % ROWS_BETWEEN_PAUSES == 0:
+            pause()
         if not holders:
             continue
         if (supplied := supplied_triples(holders)) is not None:
@@ -215,10 +215,10 @@ def derive_graph(index: LiveIndex, rest: Rest = no_rest) -> None:
             found = index.extracted[row]
             index.effective[row] = found if found is not None else NO_ROWS
     connect(index)
-    _derive_names(index, rest)
+    _derive_names(index, pause)
 
 
-def _derive_names(index: LiveIndex, rest: Rest) -> None:
+def _derive_names(index: LiveIndex, pause: Pause) -> None:
     """Derives the names of passages from the documents that contain them."""
     named: list[tuple[int, int]] = []
     for number, document in enumerate(index.documents.values(), 1):
@@ -228,11 +228,11 @@ def _derive_names(index: LiveIndex, rest: Rest) -> None:
                 row = len(index.names)
                 index.add_names([text])
             named += [(row, index.passage_rows[id]) for id in {ref.passage for ref in document.passages}]
-        if number % RESTED_ROWS == 0:
-            rest()
+        if number % ROWS_BETWEEN_PAUSES == 0:
+            pause()
     rows, passages = np.array(named, np.int64).reshape(-1, 2).T
     naming = _csr(np.ones(len(rows)), rows, passages, (len(index.names), len(index.passages)))
-    index.adopt_naming(naming)
+    index.swap_in_naming(naming)
 
 
 def connect(index: LiveIndex) -> None:
@@ -248,14 +248,14 @@ def connect(index: LiveIndex) -> None:
     triple_counts = np.bincount(stated, minlength=n_triples).astype(np.int32)
     # The triple rows of a passage ascend.
     incidence = sparse.csr_array((np.ones(len(stated)), stated, starts), shape=(n_passages, n_triples))
-    index.incidence.adopt(incidence, 0)
+    index.incidence.swap_in(incidence, 0)
     subjects, objects = ends[stated, 0], ends[stated, 1]
     apart = subjects != objects
     is_statement = index.statements.view()[stated]
     for matrix, of_kind in ((index.relation, apart & is_statement), (index.mention, apart & ~is_statement)):
         ones, others = subjects[of_kind], objects[of_kind]
         pairs = np.concatenate([ones, others]), np.concatenate([others, ones])
-        matrix.adopt(_csr(np.ones(len(pairs[0])), *pairs, (n_phrases, n_phrases)), 0)
+        matrix.swap_in(_csr(np.ones(len(pairs[0])), *pairs, (n_phrases, n_phrases)), 0)
     context = _csr(
         np.ones(2 * len(stated)),
         np.concatenate([staters, staters]),
@@ -263,7 +263,7 @@ def connect(index: LiveIndex) -> None:
         (n_passages, n_phrases),
     )
     context.data[:] = 1.0
-    index.context.adopt(context, 0)
+    index.context.swap_in(context, 0)
     phrase_counts = np.bincount(context.indices, minlength=n_phrases).astype(np.int32)
 
     index.counts_loaded()
@@ -293,4 +293,4 @@ def _synonyms(index: LiveIndex, table: Any) -> None:
     last = last[scores[last] > 0]
     a, b, scores = a[last], b[last], scores[last]
     matrix = _csr(np.concatenate([scores, scores]), np.concatenate([a, b]), np.concatenate([b, a]), (n, n))
-    index.synonym.adopt(matrix, 0)
+    index.synonym.swap_in(matrix, 0)

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import structlog
 
-from store.checkpoint.adopt import adopt_files
 from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, damaged_file, discard, newest
 from store.checkpoint.reader import map_texts
+from store.checkpoint.swap_in import swap_in_files
 from store.checkpoint.writer import write
 from store.index.columns.documents import map_passages
 from store.index.live_index import LiveIndex
 from store.log.commits import Commit
 from store.log.write_lock import WriteLock
-from store.maintenance.merge_deltas import Folding
+from store.maintenance.merge_deltas import DeltaMerger
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +30,7 @@ class Checkpointing:
         folder: Path,
         opened: int | None,
         write_lock: WriteLock,
-        folding: Folding,
+        folding: DeltaMerger,
         current: Callable[[], tuple[LiveIndex, Commit]],
         publish: Callable[[LiveIndex], None],
     ) -> None:
@@ -40,7 +40,7 @@ class Checkpointing:
         """
         self._folder = folder
         self._write_lock = write_lock
-        self._folding = folding
+        self._delta_merger = folding
         self._current = current
         self._publish = publish
         self._commit = opened
@@ -59,15 +59,15 @@ class Checkpointing:
             if timed_out():
                 raise CheckpointTimeout
 
-        while not self._folding.lock.acquire(timeout=POLL_S):
+        while not self._delta_merger.lock.acquire(timeout=POLL_S):
             check_time()
         try:
             return self._write(check_time)
         finally:
-            self._folding.lock.release()
+            self._delta_merger.lock.release()
 
     def _write(self, check_time: Callable[[], None]) -> bool:
-        """The caller holds the lock of `_folding`."""
+        """The caller holds the lock of `_delta_merger`."""
         with self._write_lock.hold("checkpoint"):
             index, commit = self._current()
             if self._commit == commit.seq and (self._folder / f"{PREFIX}{commit.seq}").exists():
@@ -81,7 +81,7 @@ class Checkpointing:
             folded[name] = view.merged()
         lengths = {name: view.log_length for name, view in captured.matrices.items()}
         with self._write_lock.hold("checkpoint"):
-            self._folding.adopt(index, folded, lengths)
+            self._delta_merger.swap_in(index, folded, lengths)
         place = write(self._folder, captured, folded, index.rule, check_time)
         if self._unread is not None:
             self._unread = (
@@ -89,7 +89,7 @@ class Checkpointing:
             )
         map_passages(list(captured.documents.values()), map_texts(place, "documents"))
         with self._write_lock.hold("checkpoint"):
-            adopt_files(index, captured, place)
+            swap_in_files(index, captured, place)
             self._publish(index)
         self._commit = commit.seq
         return True
@@ -106,7 +106,7 @@ class Checkpointing:
             damaged = damaged_file(place)
         except (OSError, ValueError) as error:
             damaged = str(error)
-        with self._folding.lock:
+        with self._delta_merger.lock:
             if self._unread != place:  # rewritten meanwhile with the same blocks: the next call reads it
                 return True
             self._unread = None
@@ -125,7 +125,7 @@ class Checkpointing:
                 return
         except OSError as error:
             log.warning("checkpoint_failed", error=str(error))
-        with self._folding.lock:
+        with self._delta_merger.lock:
             self.discard()
 
     def discard(self) -> None:

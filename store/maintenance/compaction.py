@@ -53,9 +53,9 @@ class Compactor:
         """Starts writing the log into the tables in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
         if due and (self._flushing is None or self._flushing.done()):
-            self._flushing = self._flusher.submit(self._flush_beside)
+            self._flushing = self._flusher.submit(self._flush_in_background)
 
-    def _flush_beside(self) -> None:
+    def _flush_in_background(self) -> None:
         # If files are being rearranged or must not be, the log stays: the next commit tries again.
         if not self._lock.acquire(blocking=False):
             return
@@ -85,14 +85,14 @@ class Compactor:
                 writer.optimize(name)
             self._tables.clean(name)
 
-    def compact(self, least: int) -> None:
-        """Flushes the log, and rewrites tables that have `least` fragments or more."""
+    def compact(self, min_fragments: int) -> None:
+        """Flushes the log, and rewrites tables with `min_fragments` or more."""
         with self._lock:
             self._flush()
-            self._compact(least)
+            self._compact(min_fragments)
 
-    def _compact(self, least: int) -> None:
-        self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= least])
+    def _compact(self, min_fragments: int) -> None:
+        self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= min_fragments])
 
     def reclaim(self) -> None:
         """Removes the bytes of deleted rows from the disk.
@@ -116,10 +116,10 @@ class Compactor:
         files = len(file_names(table_folder(folder, name))[DATA])
         return files > self._tables.fragment_count(name) or bool(fragments_with_deletions(folder, name))
 
-    def trim_log(self, horizon: int, least: int) -> int:
-        """Deletes log rows of commits before `horizon` if there are `least` or more; returns the number deleted."""
+    def trim_log(self, horizon: int, min_rows: int) -> int:
+        """Deletes log rows of commits before `horizon` if there are `min_rows` or more; returns the number deleted."""
         rows = obsolete_rows(self._tables, horizon)
-        if len(rows) < least:
+        if len(rows) < min_rows:
             return 0
         with self._write_lock.hold("trim"):
             self._log.forget_before(horizon)

@@ -23,7 +23,7 @@ def _is_due(matrix: LiveMatrix) -> bool:
     return matrix.log_length >= max(FOLD_MIN_ENTRIES, FOLD_SHARE * matrix.base_entries)
 
 
-class Folding:
+class DeltaMerger:
     """Folds logs in a background thread, one fold at a time."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Folding:
                     view = index.matrices[name].view(index.shape(name))
                 folded = view.merged()
                 with self._write_lock.hold("fold"):
-                    self.adopt(index, {name: folded}, {name: view.log_length})
+                    self.swap_in(index, {name: folded}, {name: view.log_length})
             for rows in index.folded_rows.values():
                 if rows.due:
                     self.fold_rows(rows)
@@ -72,7 +72,7 @@ class Folding:
                     tail, vectors = index.sketches.tail.frozen(), index.phrase_vectors.view()
                 runs = index.sketches.sorted_behind(tail, vectors, index.storage)
                 with self._write_lock.hold("fold"):
-                    index.sketches.adopt(runs)
+                    index.sketches.swap_in(runs)
 
     def fold_rows(self, rows: HashedRows[Any]) -> None:
         """Folds the recent keys of `rows`. The caller holds `lock`."""
@@ -80,15 +80,15 @@ class Folding:
             began = rows.begin_fold()
         folded = rows.folded(*began)
         with self._write_lock.hold("fold"):
-            rows.adopt(folded)
+            rows.swap_in(folded)
 
-    def adopt(self, index: LiveIndex, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
+    def swap_in(self, index: LiveIndex, folded: Mapping[str, Any], lengths: Mapping[str, int]) -> None:
         """Swaps in folded matrices as bases; each contains the first `lengths` entries of its log.
 
         The caller holds the write lock.
         """
         for name, matrix in folded.items():
-            index.matrices[name].adopt(matrix, lengths[name])
+            index.matrices[name].swap_in(matrix, lengths[name])
         self._publish(index)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from store.fixed_point import no_vectors
-from store.index.synonyms.lsh import meet, sketch
+from store.index.synonyms.lsh import collides, sketch
 from store.index.synonyms.phrase_variants import pair_rule
 from store.index.synonyms.search import linkable, similar
 from store.snapshot import Snapshot
@@ -49,5 +49,5 @@ def measure_recall(snapshot: Snapshot, rule: SynonymRule, sample: int) -> Recall
         absent = np.flatnonzero(long_enough & ~there)
         pairs += int(long_enough.sum())
         found += int((long_enough & there).sum())
-        missing += int(meet(sketch(vectors.rows(a[absent])), sketch(vectors.rows(b[absent])), rule.threshold).sum())
+        missing += int(collides(sketch(vectors.rows(a[absent])), sketch(vectors.rows(b[absent])), rule.threshold).sum())
     return RecallMeasurement(snapshot.commit, len(rows), pairs, found, missing)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from store.index.live_index import LiveIndex
-from store.scope.nearly_whole_index import NearlyWholeIndex
+from store.scope.masked_index import MaskedIndex
 from store.types import Batch, Document, Extraction, PassageText, State, Triple, Vector, is_statement
 
 
@@ -128,10 +128,10 @@ def share_of_dead(index: LiveIndex) -> float:
     return 1 - living / max(rows, 1)
 
 
-def held_bytes(index: LiveIndex) -> int:
+def index_bytes(index: LiveIndex) -> int:
     """Estimates the bytes of an index in addition to the whole memory: vectors, sketches, edges, counts, Python objects."""
     edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
-    if isinstance(index, NearlyWholeIndex):
+    if isinstance(index, MaskedIndex):
         return index.own_bytes + edges
     rows = len(index.passages) + len(index.phrases) + len(index.predicates)
     vectors = sum(each.own_bytes for each in index.vectors.values())

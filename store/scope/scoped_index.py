@@ -138,7 +138,7 @@ def _take_synonyms(index: LiveIndex, whole: FrozenIndex, phrases: NDArray[np.int
     ones, others, weights = place[a[inside]], place[b[inside]], weights[inside]
     taken = known[ones] & known[others]
     edges = sparse.csr_array((weights[taken], (ones[taken], others[taken])), shape=(len(phrases), len(phrases)))
-    index.synonym.adopt(edges, 0)
+    index.synonym.swap_in(edges, 0)
     return np.flatnonzero(can & ~known)
 
 

@@ -36,7 +36,7 @@ def take_names(
     index.name_rows = {text: row for row, text in enumerate(index.names)}
     index.name_postings = ScopedPostings(whole.index.name_postings, rows, there.shape[0])
     naming = sparse.csr_array((there.data[inside], (names, columns[inside])), shape=index.shape("naming"))
-    index.adopt_naming(naming)
+    index.swap_in_naming(naming)
     named: list[tuple[int, int, float]] = []
     found: dict[str, int] = {}
     for place in shared:

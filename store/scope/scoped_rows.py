@@ -9,7 +9,7 @@ from store.index.columns.hashed_rows import HashedRows
 from store.index.index_delta import TripleKey
 
 
-class RowsBeside(dict[Any, int]):
+class LookupDict(dict[Any, int]):
     """A dictionary of rows whose lookups all go through `get`, which subclasses extend to another map."""
 
     def __getitem__(self, key: Any) -> int:
@@ -22,7 +22,7 @@ class RowsBeside(dict[Any, int]):
         return self.get(key) is not None
 
 
-class ScopedRows(RowsBeside):
+class ScopedRows(LookupDict):
     """Rows of phrases by text. The dictionary itself holds phrases added after the scope was built."""
 
     def __init__(self, whole: HashedRows[str] | dict[str, int], places: NDArray[np.int32]) -> None:
@@ -37,7 +37,7 @@ class ScopedRows(RowsBeside):
         return default if row is None else row
 
 
-class ScopedTripleRows(RowsBeside):
+class ScopedTripleRows(LookupDict):
     """Rows of triples by predicate and phrase rows of the scope. The dictionary itself holds triples added later."""
 
     def __init__(

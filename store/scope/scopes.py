@@ -16,17 +16,17 @@ from store.document_snapshot import DocumentSnapshot
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
 from store.scope.change_log import ChangeLog
-from store.scope.changes import Changes, batch_of, held_bytes, restore_documents, share_of_dead, share_of_log
+from store.scope.changes import Changes, batch_of, index_bytes, restore_documents, share_of_dead, share_of_log
 from store.scope.frozen_index import FrozenIndex, freeze
-from store.scope.nearly_whole_index import NearlyWholeIndex, fill
+from store.scope.masked_index import MaskedIndex, fill_masked_index
 from store.scope.scoped_index import scoped_index
 from store.snapshot import Snapshot
 from store.types import Document, SynonymRule
 
-HELD_SCOPES = 32
+MAX_CACHED_SCOPES = 32
 """Maximum number of scopes in memory; the least recently used one is dropped first."""
 
-HELD_BYTES = 1 << 30
+MAX_CACHED_BYTES = 1 << 30
 """Approximate memory limit of all scopes in bytes. A single larger scope stays until another one is used."""
 
 IDLE_S = 900.0
@@ -40,13 +40,13 @@ LOG_SHARE = 0.5
 DEAD_SHARE = 0.5
 """Shares of the graph in logs, and of dead rows, above which a scope is rebuilt."""
 
-NEARLY_WHOLE_SHARE = 0.9
+MASKED_INDEX_SHARE = 0.9
 """Minimum share of all passages for a scope that shares the rows of the whole memory."""
 
 BUILD_TRIES = 5
 """Attempts to build a scope; a concurrent purge can make an attempt fail."""
 
-Wanted = Callable[[Document], bool]
+DocumentFilter = Callable[[Document], bool]
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Scopes:
     def bytes(self) -> int:
         """Estimates the memory of all scopes in bytes."""
         indexes = [scope.index for scope in list(self._scopes.values())]
-        return sum(held_bytes(index) for index in indexes if index is not None)
+        return sum(index_bytes(index) for index in indexes if index is not None)
 
     def note(self, commit: int, changes: Changes) -> None:
         """Logs the changes of a commit that was applied. The caller holds `applying`."""
@@ -101,7 +101,7 @@ class Scopes:
             for key in [key for key, scope in self._scopes.items() if time.monotonic() - scope.asked > IDLE_S]:
                 del self._scopes[key]
 
-    def memory(self, key: Hashable, wanted: Wanted) -> DocumentSnapshot:
+    def memory(self, key: Hashable, wanted: DocumentFilter) -> DocumentSnapshot:
         """Returns the memory of the documents that `wanted` accepts, as of the last commit. `key` identifies `wanted`."""
         with self._lock:
             scope = self._scopes.setdefault(key, _Scope())
@@ -115,12 +115,12 @@ class Scopes:
         self.drop_idle()
         with self._lock:
             for other in sorted(self._scopes, key=lambda each: self._scopes[each].asked):
-                if self.count <= HELD_SCOPES and self.bytes <= HELD_BYTES:
+                if self.count <= MAX_CACHED_SCOPES and self.bytes <= MAX_CACHED_BYTES:
                     break
                 if other != key:
                     del self._scopes[other]
 
-    def _followed(self, scope: _Scope, wanted: Wanted) -> DocumentSnapshot | None:
+    def _followed(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot | None:
         """Returns the scope updated to the last commit; None if it must be rebuilt."""
         if scope.memory is None:
             return None
@@ -136,7 +136,7 @@ class Scopes:
                     return None
                 scope.memory = DocumentSnapshot(now, whole.documents.copy(), whole.holders.copy())
                 return scope.memory
-            if isinstance(scope.index, NearlyWholeIndex):
+            if isinstance(scope.index, MaskedIndex):
                 scope.index.grow(whole)
             batch = batch_of(changes, scope.index, whole, wanted)
         if batch is None:
@@ -157,26 +157,26 @@ class Scopes:
             return None
         return self._publish(scope, index, now)
 
-    def _built(self, scope: _Scope, wanted: Wanted) -> DocumentSnapshot:
+    def _built(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot:
         for _ in range(BUILD_TRIES):
             with self._applying:
                 whole = freeze(*self._current())
-            documents = chosen(whole, wanted)
+            documents = select_documents(whole, wanted)
             if len(documents) == len(whole.documents):
                 scope.index = None
                 scope.memory = DocumentSnapshot(whole.snapshot, whole.documents, whole.holders)
                 return scope.memory
             held = whole.holders.held_by(documents)
-            nearly_whole = None
-            if _is_nearly_whole(whole, held[0]):
+            masked = None
+            if _fits_masked_index(whole, held[0]):
                 with self._applying:
                     whole = freeze(*self._current())
-                    nearly_whole = NearlyWholeIndex(whole.index)
-                documents = chosen(whole, wanted)
+                    masked = MaskedIndex(whole.index)
+                documents = select_documents(whole, wanted)
             try:
-                if nearly_whole is not None:
-                    fill(nearly_whole, whole, documents, whole.index.rule)
-                    return self._publish(scope, nearly_whole, whole.snapshot)
+                if masked is not None:
+                    fill_masked_index(masked, whole, documents, whole.index.rule)
+                    return self._publish(scope, masked, whole.snapshot)
                 return self._publish(scope, scoped_index(whole, documents, held, whole.index.rule), whole.snapshot)
             except KeyError:
                 # A concurrent purge removed a text that only this older commit needs.
@@ -192,18 +192,18 @@ class Scopes:
         return scope.memory
 
 
-def chosen(whole: FrozenIndex, wanted: Wanted) -> dict[str, Document]:
+def select_documents(whole: FrozenIndex, wanted: DocumentFilter) -> dict[str, Document]:
     """Returns the documents that `wanted` accepts, by URI."""
     return {uri: document for uri, document in whole.documents.items() if wanted(document)}
 
 
-def _is_nearly_whole(whole: FrozenIndex, passages: NDArray[np.int64]) -> bool:
+def _fits_masked_index(whole: FrozenIndex, passages: NDArray[np.int64]) -> bool:
     """Whether the scope has so many of all passages that searching all rows costs hardly more than searching its own."""
-    return len(passages) >= NEARLY_WHOLE_SHARE * max(whole.snapshot.n_passages, 1)
+    return len(passages) >= MASKED_INDEX_SHARE * max(whole.snapshot.n_passages, 1)
 
 
 def past_memory(whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> tuple[DocumentSnapshot, int]:
     """Returns the memory of some documents of an earlier commit, and its estimated size in bytes."""
     index = scoped_index(whole, documents, whole.holders.held_by(documents), rule)
     snapshot = Snapshot(index, whole.snapshot.commit, whole.snapshot.time)
-    return DocumentSnapshot(snapshot, index.documents, index.holders), held_bytes(index)
+    return DocumentSnapshot(snapshot, index.documents, index.holders), index_bytes(index)

@@ -14,7 +14,7 @@ from store.text.language import FUNCTION_WORDS, detect_language
 from store.text.scripts import is_unspaced
 from store.text.word_split import split_words
 
-LEAST_VOTES = 2
+MIN_VOTES = 2
 """Minimum number of function words of one language that override the detector. CLD2 often mistakes a few words for a
 related language."""
 SEGMENTED_CHARS = 4_000
@@ -42,7 +42,7 @@ def query_language(query: str) -> str:
     votes = {each: sum(word in idle for word in words) for each, idle in IDLE_WORDS.items()}
     votes[_ENGLISH] = sum(word in _ENGLISH_WORDS for word in words)
     best = max(votes, key=lambda each: (votes[each], each == code))
-    return best if votes[best] >= LEAST_VOTES and votes[best] > votes.get(code, 0) else code
+    return best if votes[best] >= MIN_VOTES and votes[best] > votes.get(code, 0) else code
 
 
 _ENGLISH_WORDS = FUNCTION_WORDS[_ENGLISH] | frozenset(

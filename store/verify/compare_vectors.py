@@ -24,10 +24,10 @@ MAX_LENGTH_ERROR = 1e-3
 class ComparedVectors:
     """Fills the vectors of a loaded index and compares them with the tables. A `store.index.load.FillVectors`."""
 
-    def __init__(self, live: StoredContents, most: int) -> None:
-        """`live` holds the vectors in memory. `most` is the maximum number of reported differences."""
+    def __init__(self, live: StoredContents, max_problems: int) -> None:
+        """`live` holds the vectors in memory. `max_problems` is the maximum number of reported differences."""
         self._live = live
-        self._most = most
+        self._max_problems = max_problems
         self.problems: list[str] = []
         """A sentence for each difference."""
 
@@ -60,7 +60,7 @@ class ComparedVectors:
             (differing, "is another than in the tables"),
             (wrong, "is neither of length 1 nor zero in the tables"),
         ):
-            for row in rows[found][: max(self._most - len(self.problems), 0)].tolist():
+            for row in rows[found][: max(self._max_problems - len(self.problems), 0)].tolist():
                 self.problems.append(f"the vector of the {kind[:-1]} {self._label(kind, row)} {told}")
 
     def _label(self, kind: str, row: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from daemon.pipeline.commit.committer import REST_S
+from daemon.pipeline.commit.committer import COMMIT_PAUSE_S
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import until
 from tests.memory.llm.model_server import Call, Hang, ModelServer
@@ -47,4 +47,4 @@ def test_while_a_query_is_at_work_commits_rest(hippo: Hippo) -> None:
             daemon.wait()  # otherwise a batch may be long and be interrupted without a rest
         commits = daemon.metric("hippod_commits_total") - before
         # On any machine: the first commit is immediate, every other one follows a rest.
-        assert DOCUMENTS <= commits <= 1 + (time.monotonic() - began) / REST_S
+        assert DOCUMENTS <= commits <= 1 + (time.monotonic() - began) / COMMIT_PAUSE_S

@@ -31,13 +31,13 @@ def test_the_last_commits_asked_for_are_kept_and_no_more(store, monkeypatch):
     for documents, commit in zip((1, 2, 3, 4, 1, 5, 1, 2), asked, strict=True):
         documents = numbered_documents(0, documents)
         assert oracle.same(export_lines(store.snapshot_at(commit)), oracle.export(documents, extract)) is None
-        assert store.past_count <= as_of.HELD_COMMITS
+        assert store.past_count <= as_of.MAX_CACHED_COMMITS
     assert loaded == [commit_of(store, documents) for documents in (1, 2, 3, 4, 5, 2)]  # 2 made room for 5
     assert store.past_bytes > 0
 
 
 def test_commits_that_take_too_much_together_are_not_kept_together(store, monkeypatch):
-    monkeypatch.setattr(as_of, "HELD_BYTES", 1)
+    monkeypatch.setattr(as_of, "MAX_CACHED_BYTES", 1)
     for commit in (1, 2, 3):
         store.snapshot_at(commit_of(store, commit))
         assert store.past_count == 1

@@ -104,7 +104,7 @@ ROOMS = (
     "daemon/backfill",
     "daemon/pipeline",
     "daemon/services",
-    "daemon/workers",
+    "daemon/parser_pool",
     "daemon/observe/crash_stacks.py",
     "cli/client",
     "cli/document_files.py",

@@ -219,4 +219,4 @@ def _cpu(daemon: Daemon) -> float:
 
 def _workers(daemon: Daemon) -> list[int]:
     children = psutil.Process(daemon.process.pid).children(recursive=True)  # type: ignore[union-attr]
-    return [child.pid for child in children if "daemon.workers.child_main" in child.cmdline()]
+    return [child.pid for child in children if "daemon.parser_pool.child_main" in child.cmdline()]

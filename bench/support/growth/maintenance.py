@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.support.growth.store import commit, open_store, resident_mb, spread, store_folder, timed
 from bench.support.growth.thresholds import RATE
-from daemon.pipeline.commit.committer import REST_S
+from daemon.pipeline.commit.committer import COMMIT_PAUSE_S
 from daemon.runtime.allocator import trim_heap
 
 SINGLES = 60
@@ -131,7 +131,7 @@ class Adding:
                 self._add(added, due)
                 self.took.append((time.perf_counter() - start) * 1000)
                 added += due
-            time.sleep(max(REST_S, began + added / RATE - time.monotonic()))
+            time.sleep(max(COMMIT_PAUSE_S, began + added / RATE - time.monotonic()))
         self.a_second = round(added / (time.monotonic() - began), 1)
 
     def __enter__(self) -> "Adding":

@@ -14,6 +14,7 @@ import structlog
 
 from consumers.failure_codes import FailureCode
 from daemon.observe.metrics import COMMITS, PASSAGES, timed
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
 from daemon.pipeline.commit.commit_trouble import (
@@ -28,7 +29,6 @@ from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
-from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import EncodedAhead, SliceSize, missing_texts, slices, with_vectors
 from memory.types import Encoder
 from store.errors import IncompleteBatch
@@ -43,7 +43,7 @@ QUICK_BATCH_S = 0.5
 """A batch that takes less time than `QUICK_BATCH_S` (cheap vectors) lets the next one be twice as large, up to
 `QUICK_BATCH_MAX_PASSAGES`, so that more passages share the fixed cost of a commit, which is mostly syncing files."""
 
-REST_S = 0.1
+COMMIT_PAUSE_S = 0.1
 """Pause between two batches while queries are running. A commit of one passage costs about as much as a commit of four, and
 takes processors and the interpreter away from queries. Changes that arrive during the pause share the next commit."""
 
@@ -123,7 +123,7 @@ class Committer:
         while True:
             await self.queue.wait_until_filled()
             while self.queue:
-                await self._rest_since(ended)
+                await self._pause_since(ended)
                 changes = self.queue.next_batch(self._max_passages)
                 began = self.busy_since = time.monotonic()
                 self._interrupted = False
@@ -137,11 +137,11 @@ class Committer:
                     min(self._max_passages * 2, QUICK_BATCH_MAX_PASSAGES) if quick else BATCH_MAX_PASSAGES
                 )
 
-    async def _rest_since(self, ended: float) -> None:
+    async def _pause_since(self, ended: float) -> None:
         """Leaves processors to queries. `ended` is the monotonic time at which the last batch ended."""
-        rest_s = ended + REST_S - time.monotonic()
-        if rest_s > 0 and self._asked_recently():
-            await asyncio.sleep(rest_s)
+        pause_s = ended + COMMIT_PAUSE_S - time.monotonic()
+        if pause_s > 0 and self._asked_recently():
+            await asyncio.sleep(pause_s)
 
     async def _commit(self, changes: list[Change], fresh: bool = False) -> None:
         """Commits one batch, with retries. If `fresh`, no other changes are committed in between."""
@@ -252,7 +252,7 @@ class Committer:
         try:
             with timed("extract"):
                 return await self._extractor.extract(passages)
-        except WorkerFailed as error:
+        except ParserFailed as error:
             log.error("extraction_failed", passages=len(passages), error=error)
             return []
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from daemon.workers.pool import WorkerPool
+from daemon.parser_pool.pool import ParserPool
 from memory.openie.registry import WorkerBackend
 from store.types import Extraction, ExtractionOutcome, PassageText
 
@@ -23,7 +23,7 @@ class PassageExtractor(Protocol):
 class PooledExtractor:
     """Runs an OpenIE backend in worker processes, because its Python code would delay queries."""
 
-    def __init__(self, pool: WorkerPool, backend: WorkerBackend) -> None:
+    def __init__(self, pool: ParserPool, backend: WorkerBackend) -> None:
         self._pool = pool
         self._backend = backend.name
         self.name = backend.extractor_name("")

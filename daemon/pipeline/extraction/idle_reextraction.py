@@ -11,10 +11,10 @@ from itertools import islice
 
 import structlog
 
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.pipeline import Pipeline
-from daemon.workers.pool import WorkerFailed
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
 
@@ -97,7 +97,7 @@ class IdleReextraction:
             return []
         try:
             return await self._extractor.extract(passages)
-        except WorkerFailed as error:
+        except ParserFailed as error:
             if len(passages) > 1:
                 return [found for each in passages for found in await self._extract([each])]
             log.error("extraction_failed", passage=passages[0].id, error=error)

@@ -15,6 +15,7 @@ from daemon.contract.status import ExtractionEstimate
 from daemon.costs.daily_budget import DailyBudget
 from daemon.costs.estimate import SAMPLE_PASSAGES, ExtractedSample, log_estimate
 from daemon.observe.metrics import WAITING, timed
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
     PassageFailure,
@@ -26,7 +27,6 @@ from daemon.pipeline.extraction.failed_passages import (
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
 from daemon.pipeline.incoming.burst import Burst
-from daemon.workers.pool import WorkerFailed
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
@@ -278,7 +278,7 @@ class ExtractionQueue:
                 self._waiting.move_to_end(passage.id, last=False)
                 return
             reason = str(error)
-        except (ModelError, WorkerFailed) as error:
+        except (ModelError, ParserFailed) as error:
             reason = str(error)
         except Exception as error:  # a bug that one passage triggers must not stop the others
             log.error("extraction_failed", passage=passage.id, exc_info=True)

@@ -81,16 +81,16 @@ class Inbox:
 
     def refuse_too_many(self, documents: int, bytes: int = 0) -> None:
         """Raises TooLarge if this much exceeds the inbox's limits even when the inbox is empty."""
-        most, most_bytes = self.capacity.most
+        max_documents, max_bytes = self.capacity.limits
         none_taken = "none was accepted: send them in several requests"
-        if documents > most:
+        if documents > max_documents:
             raise TooLarge(
-                f"The request has {documents} documents, and at most {most} may wait to be indexed ([daemon] "
+                f"The request has {documents} documents, and at most {max_documents} may wait to be indexed ([daemon] "
                 f"inbox_documents); {none_taken}."
             )
-        if bytes > most_bytes:
+        if bytes > max_bytes:
             raise TooLarge(
-                f"The documents have {bytes} bytes, and at most {most_bytes} may wait to be indexed ([daemon] "
+                f"The documents have {bytes} bytes, and at most {max_bytes} may wait to be indexed ([daemon] "
                 f"inbox_bytes); {none_taken}, and split a single document that is larger."
             )
 

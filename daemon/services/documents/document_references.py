@@ -26,21 +26,23 @@ class PassageSource:
         return self.uris[0] if self.uris else ""
 
 
-def passage_source(naming: DocumentLookup, id: str, title: str) -> PassageSource:
+def passage_source(documents: DocumentLookup, id: str, title: str) -> PassageSource:
     """Returns the documents that contain passage `id`, with the passage's own title or else the first document's."""
-    uris = naming.documents_with_passage(id)
-    document = naming.document(uris[0]) if uris else None
+    uris = documents.documents_with_passage(id)
+    document = documents.document(uris[0]) if uris else None
     return PassageSource(title or (document.title if document else ""), uris, document)
 
 
-def other_documents(naming: DocumentLookup, source: PassageSource, versions: Sequence[str]) -> list[str]:
+def other_documents(documents: DocumentLookup, source: PassageSource, versions: Sequence[str]) -> list[str]:
     """Returns URIs of the other documents with the passage, followed by documents with its older `versions` (passage ids)."""
-    uris = [*source.uris, *(uri for id in versions for uri in naming.documents_with_passage(id))]
+    uris = [*source.uris, *(uri for id in versions for uri in documents.documents_with_passage(id))]
     return [uri for uri in dict.fromkeys(uris) if uri != source.uri]
 
 
-def citation(naming: DocumentLookup, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()) -> Citation:
-    source = passage_source(naming, id, title)
+def citation(
+    documents: DocumentLookup, rank: int, id: str, title: str, text: str, points: Sequence[str] = ()
+) -> Citation:
+    source = passage_source(documents, id, title)
     return Citation(rank=rank, document=source.uri, title=source.title, text=text, id=id, points=list(points))
 
 
@@ -56,9 +58,9 @@ class _Found(Protocol):
 
 
 def retrieved_passage(
-    naming: DocumentLookup, rank: int, found: _Found, versions: Sequence[str] = ()
+    documents: DocumentLookup, rank: int, found: _Found, versions: Sequence[str] = ()
 ) -> RetrievedPassage:
-    source = passage_source(naming, found.id, found.title)
+    source = passage_source(documents, found.id, found.title)
     return RetrievedPassage(
         rank=rank,
         score=found.score,
@@ -66,7 +68,7 @@ def retrieved_passage(
         title=source.title,
         text=found.text,
         document=source.uri,
-        also_in=other_documents(naming, source, versions),
+        also_in=other_documents(documents, source, versions),
     )
 
 

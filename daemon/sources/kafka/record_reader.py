@@ -11,7 +11,7 @@ from consumers.records.messages import Part, part_of, position_of, uri_of
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError, SourcePosition
 from consumers.types import ParsedDocument
-from daemon.workers.pool import WorkerPool
+from daemon.parser_pool.pool import ParserPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ ReadMessage = Record | RecordPart | PartRemoved | ParsedDocument
 
 
 class RecordReader:
-    def __init__(self, pool: WorkerPool, source: str = "") -> None:
+    def __init__(self, pool: ParserPool, source: str = "") -> None:
         """`source` is the source whose share of the workers is used."""
         self._pool = pool
         self._source = source

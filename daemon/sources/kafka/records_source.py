@@ -10,6 +10,7 @@ from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
 from consumers.records.assembler import PartAssembler
 from consumers.records.record import Record
 from consumers.types import ParsedDocument
+from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.ownership import NotOwner
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import record_delivery
@@ -17,7 +18,6 @@ from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.kafka.declaration import KafkaSection
 from daemon.sources.kafka.record_reader import PartRemoved, ReadMessage, RecordPart, RecordReader
 from daemon.sources.kafka.source import BaseKafkaSource
-from daemon.workers.pool import WorkerPool
 from store.store import Store
 from store.types import Document
 
@@ -28,7 +28,7 @@ EXPIRY_INTERVAL_S = 2.0
 class RecordsSource(BaseKafkaSource[ReadMessage]):
     """One `[[kafka]]` with `format = "records"`."""
 
-    def __init__(self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: WorkerPool) -> None:
+    def __init__(self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: ParserPool) -> None:
         super().__init__(kafka, store, pipeline)
         self._reader = RecordReader(pool, self.name)
         self._parts: PartAssembler[MessageAcknowledgement] = PartAssembler()

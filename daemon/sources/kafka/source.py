@@ -16,13 +16,13 @@ from consumers.kafka.message import KafkaMessage
 from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
+from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.base import Source
 from daemon.sources.kafka.dead_letter_queue import DeadLetterQueue, UnreadableMessage
 from daemon.sources.kafka.declaration import KafkaSection, KafkaStatus, PartitionStatus
 from daemon.sources.kafka.topic_feed import TopicFeed
-from daemon.workers.pool import WorkerPool
 from store.store import Store
 from store.types import Document, State
 
@@ -194,7 +194,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
     """One `[[kafka]]` of articles: JSON or text."""
 
     def __init__(
-        self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: WorkerPool, split: SplitSettings
+        self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: ParserPool, split: SplitSettings
     ) -> None:
         super().__init__(kafka, store, pipeline)
         self._pool = pool

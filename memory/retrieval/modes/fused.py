@@ -22,7 +22,7 @@ from memory.retrieval.linking.query_titles import NamedTitle, named_titles, titl
 from memory.retrieval.linking.triples import ComparedTriples, filter_triples, nearest_triples
 from memory.retrieval.mode_result import Ranking, dense_ranking
 from memory.retrieval.next_hop import next_passages
-from memory.retrieval.pagerank.ppr_scoring import rank_by_pagerank, walked_graph
+from memory.retrieval.pagerank.scoring import rank_by_pagerank, walked_graph
 from memory.retrieval.passage_starts import heaviest_starts, passage_starts
 from memory.retrieval.passage_weights import PassageWeights
 from memory.retrieval.query_context import QueryContext

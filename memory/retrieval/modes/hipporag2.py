@@ -3,7 +3,7 @@
 from memory.retrieval.linking.seeds import phrase_seeds
 from memory.retrieval.linking.triples import link_triples
 from memory.retrieval.mode_result import Ranking, dense_ranking
-from memory.retrieval.pagerank.ppr_scoring import rank_as_hipporag2
+from memory.retrieval.pagerank.scoring import rank_as_hipporag2
 from memory.retrieval.query_context import QueryContext
 
 

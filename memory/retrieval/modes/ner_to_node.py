@@ -2,7 +2,7 @@
 
 from memory.retrieval.linking.phrases import link_query_entities
 from memory.retrieval.mode_result import Ranking, dense_ranking
-from memory.retrieval.pagerank.ppr_scoring import rank_as_hipporag2
+from memory.retrieval.pagerank.scoring import rank_as_hipporag2
 from memory.retrieval.query_context import QueryContext
 
 

@@ -1,9 +1,9 @@
 """Personalized PageRank from few starts by forward push. Its cost depends on the nodes reached, not on the size of the graph.
 
 Andersen, Chung and Lang, "Local Graph Partitioning using PageRank Vectors" (2006), section 3. With M = (1 - d)(I - d P)⁻¹
-(notation of `ppr`), PageRank is M r. Two vectors are maintained, the estimate p and the residual r', so that M r = p + M r' at
-all times. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each neighbour v. Each
-round pushes all nodes with a residual above ε D(u) at once, so the result does not depend on the numbering of the nodes.
+(notation of `chebyshev`), PageRank is M r. Two vectors are maintained, the estimate p and the residual r', so that M r = p +
+M r' at all times. A push at node u moves (1 - d) r'(u) to p(u), and d r'(u) A(v, u) / D(u) to the residual of each neighbour v.
+Each round pushes all nodes with a residual above ε D(u) at once, so the result does not depend on the numbering of the nodes.
 
 Each node has its own error bound. A is symmetric, so P D = D and M D = D. With ρ the largest r'(u) / D(u), r' ≤ ρ D and hence 0
 ≤ M r' ≤ ρ D. The result is p + (1 - d) r', which lacks d P M r', and so
@@ -72,7 +72,7 @@ class ForwardPush:
         numbers = self._reach(starts)
         self._residual[numbers] = weights
         # Nodes with edges pass on all their mass, other nodes have only their restart mass: see
-        # `memory.retrieval.pagerank.ppr`.
+        # `memory.retrieval.pagerank.chebyshev`.
         alone = float(weights[self._degree[numbers] == 0].sum())
         self._total = 1.0 - damping * alone
         self.work = 0.0

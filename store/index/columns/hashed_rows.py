@@ -63,7 +63,7 @@ class HashedRows(ABC, Generic[Key]):
     def get(self, key: Key, default: int) -> int: ...
 
     def get(self, key: Key, default: int | None = None) -> int | None:
-        # The dict first: `adopt` fills the arrays before it empties the dict.
+        # The dict first: `swap_in` fills the arrays before it empties the dict.
         later = self._later.get(key)
         if later is not None:
             return later
@@ -123,7 +123,7 @@ class HashedRows(ABC, Generic[Key]):
         return arrays, gone, self._later.copy()
 
     def folded(self, arrays: SortedHashes, gone: frozenset[int], later: dict[Key, int]) -> SortedHashes:
-        """Returns the arrays of all keys, for `adopt`. Changes nothing, so it may run concurrently with everything else."""
+        """Returns the arrays of all keys, for `swap_in`. Changes nothing, so it may run concurrently with everything else."""
         hashes, rows = arrays
         if gone:
             there = ~np.isin(rows, np.fromiter(gone, np.int32, len(gone)))
@@ -142,7 +142,7 @@ class HashedRows(ABC, Generic[Key]):
             whole[old], whole[places] = before, new
         return out
 
-    def adopt(self, folded: SortedHashes) -> None:
+    def swap_in(self, folded: SortedHashes) -> None:
         """Swaps in the result of `folded` for the last `begin_fold`, and keeps all changes made since."""
         # Row numbers ascend in the order of addition.
         known = int(folded[1].max(initial=-1))
@@ -152,7 +152,7 @@ class HashedRows(ABC, Generic[Key]):
 
     def fold(self) -> None:
         """Folds the dict now."""
-        self.adopt(self.folded(*self.begin_fold()))
+        self.swap_in(self.folded(*self.begin_fold()))
 
     @property
     def gone(self) -> frozenset[int]:

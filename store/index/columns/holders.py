@@ -69,7 +69,7 @@ class Holders(Sequence[Held]):
     def __getitem__(self, row: int | slice) -> Held | list[Held]:
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
-        # `_changed` first: `adopt` replaces `_saved` before it empties the dict.
+        # `_changed` first: `swap_in` replaces `_saved` before it empties the dict.
         changed, saved = self._changed, self._saved
         found = changed.get(row)
         if found is not None:
@@ -154,7 +154,7 @@ class Holders(Sequence[Held]):
         }
         return ListArrays(saved.lists.starts, coded, saved.lists.none).replaced(changed, self._n)
 
-    def adopt(self, saved: SavedHolders, captured: "Holders") -> None:
+    def swap_in(self, saved: SavedHolders, captured: "Holders") -> None:
         """Replaces the holders in `captured`, an earlier `copy`, with those in `saved`, the files written from it."""
         later = {row: held for row, held in self._changed.items() if captured._changed.get(row) is not held}
         self._saved = saved

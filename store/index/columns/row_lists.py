@@ -95,7 +95,7 @@ class RowLists(Sequence[Item], Generic[Item]):
     def __getitem__(self, row: int | slice) -> Any:
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
-        # `_changed` first: `adopt` replaces the arrays before it empties the dict.
+        # `_changed` first: `swap_in` replaces the arrays before it empties the dict.
         changed, saved = self._changed, self._saved
         if row in changed:
             return changed[row]
@@ -129,7 +129,7 @@ class RowLists(Sequence[Item], Generic[Item]):
             return self._saved
         return self._saved.replaced(self._changed, self._n)
 
-    def adopt(self, saved: ListArrays, captured: "RowLists[Item]") -> None:
+    def swap_in(self, saved: ListArrays, captured: "RowLists[Item]") -> None:
         """Replaces the lists in `captured`, an earlier `copy`, with those in `saved`, the files written from it."""
         then, missing = captured._changed, object()
         later = {row: rows for row, rows in self._changed.items() if then.get(row, missing) is not rows}

@@ -79,7 +79,7 @@ class Texts(Sequence[str]):
     def extend(self, texts: Iterable[str]) -> None:
         self._parts[1].extend(texts)
 
-    def adopt(self, saved: SavedTexts) -> None:
+    def swap_in(self, saved: SavedTexts) -> None:
         """Replaces the first texts with the equal texts in `saved`, which lie in the checkpoint's files."""
         self._parts = saved, self[saved.n :]
 

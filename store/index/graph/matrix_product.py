@@ -20,8 +20,8 @@ BLOCK_MIN_ENTRIES = 500_000
 class RowBlocks:
     """A CSR as blocks of rows. The blocks are views, without copies."""
 
-    def __init__(self, matrix: Any, most: int | None = None) -> None:
-        count = min(most or processors(), max(matrix.nnz // BLOCK_MIN_ENTRIES, 1))
+    def __init__(self, matrix: Any, max_blocks: int | None = None) -> None:
+        count = min(max_blocks or processors(), max(matrix.nnz // BLOCK_MIN_ENTRIES, 1))
         cuts = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, count + 1)[1:-1])
         bounds = [0, *cuts.tolist(), matrix.shape[0]]
         self._blocks = [matrix] if count == 1 else [_rows(matrix, *pair) for pair in pairwise(bounds)]

@@ -1,9 +1,9 @@
 """Codes of four bits for each component, in memory, that find the rows near a query: TurboQuant by the library turbovec.
 
 The one-byte codes of ten million rows are 3.8 GB; reading them takes one processor more than a tenth of a second. A group
-covers `LEAST_ROWS` to `MOST_ROWS` consecutive rows. A group never changes after it was made, so queries and commits do not wait
-for each other. Two small neighbouring groups become one, because searching a group costs a third of a millisecond whatever its
-size. Few rows follow the last group. `docs/decisions/0004-four-bit-codes.md` compares libraries.
+covers `MIN_GROUP_ROWS` to `MAX_GROUP_ROWS` consecutive rows. A group never changes after it was made, so queries and commits
+do not wait for each other. Two small neighbouring groups become one, because searching a group costs a third of a millisecond
+whatever its size. Few rows follow the last group. `docs/decisions/0004-four-bit-codes.md` compares libraries.
 
 A row's code depends on its one-byte code alone (rotation and codebook depend on the number of dimensions; nothing is trained),
 so neither the order of arrival nor a restart changes a score.
@@ -23,8 +23,8 @@ from store.index.file_arrays import drop_first
 from store.index.parallel import in_background
 from store.index.vectors.codes import CODED_ROWS, CodedBlock
 
-LEAST_ROWS = 32_768
-MOST_ROWS = 1_048_576
+MIN_GROUP_ROWS = 32_768
+MAX_GROUP_ROWS = 1_048_576
 """A group has a power of two of rows: 6 to 201 MB of codes at 384 dimensions."""
 GROUP_BITS = 4
 SCORE_DEVIATION = 0.1
@@ -64,7 +64,7 @@ class QuantisedGroups:
             return []  # the library's codes are whole bytes
         with self._lock:
             end = self._made[-1].end if self._made else 0
-            if rows - end >= LEAST_ROWS and self._maker is None:
+            if rows - end >= MIN_GROUP_ROWS and self._maker is None:
                 self._maker = in_background(lambda: self._make(rows, blocks), "groups")
             return [group for group in self._made if group.first < rows]
 
@@ -76,7 +76,7 @@ class QuantisedGroups:
 
     def _make(self, rows: int, blocks: Callable[[int], Sequence[CodedBlock]]) -> None:
         try:
-            coded = blocks(rows // LEAST_ROWS * LEAST_ROWS)
+            coded = blocks(rows // MIN_GROUP_ROWS * MIN_GROUP_ROWS)
             for first, end in _spans(rows):
                 if any((group.first, group.end) == (first, end) for group in self._made):
                     continue
@@ -92,9 +92,9 @@ class QuantisedGroups:
 
 
 def _spans(rows: int) -> Iterator[tuple[int, int]]:
-    """Yields the begin and end of each group of `rows` rows, largest first. Fewer than `LEAST_ROWS` rows remain."""
-    first, size = 0, MOST_ROWS
-    while size >= LEAST_ROWS:
+    """Yields the begin and end of each group of `rows` rows, largest first. Fewer than `MIN_GROUP_ROWS` rows remain."""
+    first, size = 0, MAX_GROUP_ROWS
+    while size >= MIN_GROUP_ROWS:
         if rows - first >= size:
             yield first, first + size
             first += size

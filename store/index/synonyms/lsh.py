@@ -3,11 +3,11 @@
 The sketch of a vector has two parts. Its signs are the signs of 768 random projections: two vectors at an angle t differ in a
 share t / pi of them (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002, section 3). Each of its 288
 *hashes* names the one of 32 random directions, or its opposite, that is nearest to the vector (Andoni et al., "Practical and
-Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair *meets* if its
-signs are as near as expected at the threshold's angle, and if it shares all hashes of at least one band. Only pairs that meet
-can be synonyms, whatever the size of the memory and however the search finds them, so that edges depend on vectors alone. Of
-the pairs with a cosine of exactly 0.8, one in 50 does not meet; of pairs at 0.82 one in 140, at 0.84 one in 490, of nearer
-pairs fewer.
+Optimal LSH for Angular Distance", 2015, section 3: cross-polytope hashing). A *band* is three hashes. A pair *collides* if
+its signs are as near as expected at the threshold's angle, and if it shares all hashes of at least one band. Only pairs that
+collide can be synonyms, whatever the size of the memory and however the search finds them, so that edges depend on vectors
+alone. Of the pairs with a cosine of exactly 0.8, one in 50 does not collide; of pairs at 0.82 one in 140, at 0.84 one in
+490, of nearer pairs fewer.
 
 For a threshold of 0.8 there are 95 bands, which share no hash. A lower threshold needs more bands, which combine the same
 hashes anew.
@@ -39,7 +39,7 @@ DIRECTIONS = 1 << (HASH_BITS - 1)
 PART = 64
 PARTS = SIGNS // PART
 """The directions of a hash lie in a subspace of this many projections, because searching among all projections takes longer.
-With half as many, pairs that are far apart meet half as often again."""
+With half as many, pairs that are far apart collide half as often again."""
 
 WORDS = SIGN_WORDS + HASHES // 8
 """Length of a sketch in words of 64 bits."""
@@ -54,10 +54,10 @@ MISSED = 1 / 50
 """Share of the pairs exactly at the threshold that may share no band. Half of this share needs 16 more bands, with as many more
 bytes and comparisons, for pairs that a threshold higher by 0.01 would exclude."""
 
-FEWEST_BANDS = 64
+MIN_BANDS = 64
 """Minimum number of bands. A high threshold needs fewer, but more bands miss fewer pairs and cost no more than for 0.8."""
 
-MOST_BANDS = 480
+MAX_BANDS = 480
 """Maximum number of bands. More bands take more room than the vectors and longer than comparing with all phrases."""
 
 SIGMAS = 4.0
@@ -100,19 +100,20 @@ def _differing_share(threshold: float) -> float:
 
 @cache
 def bands(threshold: float) -> int:
-    """Returns the number of bands with which pairs at the threshold meet, except for a share `MISSED`: 95 for 0.8, 305 for 0.7.
+    """Returns the number of bands in which pairs at the threshold collide, except a share `MISSED`: 95 for 0.8, 305 for 0.7.
 
-    Returns 0 if more than `MOST_BANDS` were needed (below 0.66): comparing with all phrases then costs less, and pairs meet by
-    their signs alone.
+    Returns 0 if more than `MAX_BANDS` were needed (below 0.66): comparing with all phrases then costs less, and pairs
+    collide by their signs alone.
     """
     share, most = _differing_share(threshold), farthest(threshold, TAG_BITS, TAG_SIGMAS)
     in_tag, equal = _binomial(TAG_BITS, share)[: most + 1].sum(), _equal_hashes(threshold)
     third, met = HASHES // BAND_HASHES, in_tag * equal**BAND_HASHES
     apart = int(np.ceil(np.log(MISSED) / np.log(1 - met)))
     if apart <= third:
-        return max(apart, FEWEST_BANDS)
+        return max(apart, MIN_BANDS)
     # Further bands share hashes with the first ones. `numbers`: how many hashes of the second third, and of the last third, are
-    # equal. Each hash of the first third is in equally many bands, and each of these bands meets with the same probability.
+    # equal. Each hash of the first third is in equally many bands, and each of these bands collides with the same
+    # probability.
     chance, numbers = _binomial(third, equal), np.arange(third + 1)
     in_both = in_tag * np.outer(numbers, numbers) / third**2
 
@@ -120,8 +121,8 @@ def bands(threshold: float) -> int:
         of_one = (1 - in_both) ** (count / third)
         return float(chance @ (1 - equal + equal * of_one) ** third @ chance)
 
-    count = bisect_left(range(MOST_BANDS + 1), True, lo=third, key=lambda count: missed(count) <= MISSED)
-    return count if count <= MOST_BANDS else 0
+    count = bisect_left(range(MAX_BANDS + 1), True, lo=third, key=lambda count: missed(count) <= MISSED)
+    return count if count <= MAX_BANDS else 0
 
 
 def _binomial(n: int, share: float) -> NDArray[np.float64]:
@@ -224,7 +225,7 @@ def tags(sketches: Sketches) -> NDArray[np.uint32]:
     return np.ascontiguousarray(sketches[:, :SIGN_WORDS]).view(np.uint32)
 
 
-def meet(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
+def collides(a: Sketches, b: Sketches, threshold: float) -> NDArray[np.bool_]:
     """Returns which pairs (a[i], b[i]) can be synonyms, shape (n,). Symmetric."""
     apart: NDArray[Any] = np.bitwise_count(a[:, :SIGN_WORDS] ^ b[:, :SIGN_WORDS])
     met: NDArray[np.bool_] = apart.sum(axis=1, dtype=np.int32) <= farthest(threshold, SIGNS)

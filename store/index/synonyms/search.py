@@ -15,7 +15,7 @@ from store.fixed_point import Fixed, floats
 from store.index.file_arrays import read_ahead
 from store.index.parallel import in_parallel, processors
 from store.index.synonyms.changed_flags import Flags
-from store.index.synonyms.lsh import WORDS, Sketches, bands, meet, sketch
+from store.index.synonyms.lsh import WORDS, Sketches, bands, collides, sketch
 from store.index.synonyms.numbers import is_number
 from store.index.synonyms.pairs import Rows, Scored
 from store.index.synonyms.phrase_variants import PairRule
@@ -60,7 +60,7 @@ def linkable(phrase: str) -> bool:
 
 
 Candidates = tuple[Rows, Rows, NDArray[np.bool_]]
-"""(row, other row, whether the pair is known to meet) of pairs, three arrays of one length."""
+"""(row, other row, whether the pair is known to collide) of pairs, three arrays of one length."""
 
 
 def similar(
@@ -75,9 +75,9 @@ def similar(
     pair_rule: PairRule | None = None,
     extra_sketches: Sketches | None = None,
 ) -> Iterator[Scored]:
-    """Yields pairs (query row, candidate row, cosine) with cosine >= threshold that meet (`store.index.synonyms.lsh`).
+    """Yields pairs (query row, candidate row, cosine) with cosine >= threshold that collide (`store.index.synonyms.lsh`).
 
-    Pairs of a row with itself are omitted. With `by_rule` false, pairs that do not meet are yielded too, which requires a
+    Pairs of a row with itself are omitted. With `by_rule` false, pairs that do not collide are yielded too, which requires a
     comparison with all candidates.
 
     `extra`: vectors (in the stored form) of the rows after those in `vectors`. `candidates`: which of all these rows are
@@ -175,7 +175,7 @@ class _Comparison:
     pair_rule: PairRule | None
 
     def exactly(self, a: Rows, b: Rows, met: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Returns the cosine of each pair (a[i], b[i]), 0 for pairs that are rejected. `met`: which pairs are known to meet."""
+        """Returns the cosine of each pair (a[i], b[i]), 0 for pairs that are rejected. `met`: which are known to collide."""
         scores = np.zeros(len(a), np.float32)
         # Ordered by the rows `b`, so that their vectors are read in the order of the file.
         order = self._near(a, b, met, np.argsort(b))
@@ -195,9 +195,9 @@ class _Comparison:
         def near(part: Rows) -> Rows:
             found = np.flatnonzero(coded[part])
             each, places = np.unique(a[part[found]], return_inverse=True)
-            most = self.vectors.most(b[part[found]], self.take(each)[places])
+            bounds = self.vectors.upper_bounds(b[part[found]], self.take(each)[places])
             kept = ~coded[part]
-            kept[found] = most >= self.threshold - SLACK
+            kept[found] = bounds >= self.threshold - SLACK
             return part[kept]
 
         parts = [order[at : at + ROUGHLY_COMPARED_PAIRS] for at in range(0, len(order), ROUGHLY_COMPARED_PAIRS)]
@@ -249,11 +249,11 @@ class _Comparison:
         self, ones: Rows, twos: Rows, cosines: NDArray[np.float32], met: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Returns which pairs (ones[i], twos[i]) with a cosine at or above the threshold the rules accept. `met`: which pairs
-        are known to meet."""
+        are known to collide."""
         can = np.ones(len(ones), np.bool_)
         asked = np.flatnonzero(~met) if self.by_rule else ()
         if len(asked):
-            can[asked] = meet(self.sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
+            can[asked] = collides(self.sketches(ones[asked]), self.sketches(twos[asked]), self.threshold)
         if self.pair_rule is not None:
             for place in np.flatnonzero(can).tolist():
                 can[place] = self.pair_rule(int(ones[place]), int(twos[place]), float(cosines[place]))

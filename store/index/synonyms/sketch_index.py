@@ -26,7 +26,7 @@ from store.index.synonyms.lsh import (
     sketch,
     tags,
 )
-from store.index.synonyms.sorted_bands import Asked, Pairs, SortedBands, sort_behind
+from store.index.synonyms.sorted_bands import BandLookup, Pairs, SortedBands, sort_behind
 from store.index.vectors.matrix import Vectors, VectorsView
 
 TAIL_MAX_SKETCHES = 1 << 14
@@ -103,7 +103,7 @@ class Tail:
 class SketchIndex:
     """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows need their bands only.
 
-    Only the writer calls `extend` and `adopt`, and only the writer searches.
+    Only the writer calls `extend` and `swap_in`, and only the writer searches.
     """
 
     def __init__(self, threshold: float, storage: ArrayStorage = IN_MEMORY) -> None:
@@ -128,7 +128,7 @@ class SketchIndex:
             self.append(sketch(view.rows(np.arange(self.n, min(self.n + TAKEN_IN_ROWS, view.n)))))
 
     def append(self, sketches: Sketches) -> None:
-        """Adds the sketches of the next rows. Searches compare with each of them until `adopt`."""
+        """Adds the sketches of the next rows. Searches compare with each of them until `swap_in`."""
         self._signs.extend(sketches[:, :SIGN_WORDS])
         self._heads.extend(sketches[:, :HEAD_WORDS])
         self.tail.rows.extend(sketches)
@@ -143,11 +143,11 @@ class SketchIndex:
         self._heads.load(signs[:, :HEAD_WORDS])
         self.tail = Tail(len(signs) - len(tail), GrowableArray(np.uint64, WORDS, self._storage))
         self.tail.rows.extend(tail)
-        self.adopt(runs)
+        self.swap_in(runs)
 
     @property
     def runs(self) -> tuple[SortedBands, ...]:
-        """The runs passed to the last `adopt`."""
+        """The runs passed to the last `swap_in`."""
         return self._runs
 
     def frozen(self) -> "SketchIndex":
@@ -167,7 +167,7 @@ class SketchIndex:
     def sorted_behind(
         self, tail: Tail, vectors: VectorsView, storage: ArrayStorage = IN_MEMORY
     ) -> tuple[SortedBands, ...]:
-        """Returns the runs with all rows up to the end of `tail`, for `adopt`; no run if the threshold is too low for bands.
+        """Returns the runs with all rows up to the end of `tail`, for `swap_in`; no run if the threshold is too low for bands.
 
         Changes nothing, so it may run concurrently if `tail` is frozen. `vectors`: those of all rows.
         """
@@ -179,9 +179,9 @@ class SketchIndex:
 
     def sort(self, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
         """Sorts all rows. For use without concurrent searches or changes. `vectors`: those of all rows."""
-        self.adopt(self.sorted_behind(self.tail, vectors.view(), storage))
+        self.swap_in(self.sorted_behind(self.tail, vectors.view(), storage))
 
-    def adopt(self, runs: Sequence[SortedBands]) -> None:
+    def swap_in(self, runs: Sequence[SortedBands]) -> None:
         """Replaces the sorted bands of the first rows."""
         for run in self._runs:
             if run not in runs:
@@ -209,8 +209,9 @@ class SketchIndex:
     ) -> Iterator[tuple[int, int, Pairs | None]]:
         """Yields (first, end, pairs) for consecutive parts `queries[first:end]`.
 
-        `pairs` are (index in the part, row) of all pairs that meet, with `wanted` rows only; a query meets itself. `pairs` is
-        None if there are so many that comparing with all rows is cheaper. `sketches` returns the sketches of queries.
+        `pairs` are (index in the part, row) of all pairs that collide, with `wanted` rows only; a query collides with
+        itself. `pairs` is None if there are so many that comparing with all rows is cheaper. `sketches` returns the
+        sketches of queries.
         """
         # A phrase reads 95 places of each run, so a few thousand phrases would read the run completely, page by page.
         self._pager.bring(self._runs)
@@ -240,9 +241,9 @@ class SketchIndex:
                 if count > most:
                     return None
         every = self._near(found, sketches, wanted, threshold)
-        return None if len(every) > most else self._meeting(order, every, sketches, threshold)
+        return None if len(every) > most else self._colliding(order, every, sketches, threshold)
 
-    def _meeting(self, order: Order, pairs: NDArray[np.int64], sketches: Sketches, threshold: float) -> Pairs:
+    def _colliding(self, order: Order, pairs: NDArray[np.int64], sketches: Sketches, threshold: float) -> Pairs:
         """Returns the pairs (as which * n + row) that share a band. Pairs with unsorted rows were found by their heads and
         signs alone, so their bands are compared here."""
         which, rows = np.divmod(pairs, max(self.n, 1))
@@ -258,7 +259,7 @@ class SketchIndex:
         # For many queries, a few bands at a time, so that their entries stay in the cache; for few queries, all at once.
         together = max(1, LOOKED_UP_BUCKETS // len(sketches))
         for first in range(0, count if order.runs else 0, together):
-            some = Asked.of(values, asked, range(first, min(first + together, count)))
+            some = BandLookup.of(values, asked, range(first, min(first + together, count)))
             for pairs in chain.from_iterable(run.near(some, threshold) for run in order.runs):
                 yield None if pairs is None else self._heads_near(heads, *order.here(*pairs), threshold)
         yield from self._tail_near(heads, order.n, threshold)

@@ -79,7 +79,7 @@ class SortedBands:
         shape, made = (self.bands, self.n), self.buckets
         return dict(zip(BAND_ARRAYS, (made.indptr, made.indices.reshape(shape), made.data.reshape(shape)), strict=True))
 
-    def near(self, asked: "Asked", threshold: float) -> Iterator[Pairs | None]:
+    def near(self, asked: "BandLookup", threshold: float) -> Iterator[Pairs | None]:
         """Yields batches of pairs with rows that share one of the bands and are near in its tag; None if the buckets have so
         many rows that comparing with all is cheaper."""
         bits = self.bucket_bits
@@ -108,7 +108,7 @@ class SortedBands:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BandLookup:
     """Lookups in some bands: one element per query and band, in each array of shape (queries * bands,).
 
     Within a band, lookups are in the order in which its buckets are stored, so most read the same page as the one before.
@@ -148,14 +148,14 @@ def _row_bits(bits: int) -> int:
     return bits + ROWS_A_BUCKET.bit_length() - 1
 
 
-def places(counts: NDArray[np.uint8], most: int) -> NDArray[np.intp]:
-    """Returns the positions where `counts`, shape (n,), are at most `most`."""
+def places(counts: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
+    """Returns the positions where `counts`, shape (n,), are at most `limit`."""
     n = len(counts)
     added = n // 8 + 1
     # If at most a tenth of the values is true, numpy searches them one by one, which takes four times as long for a twelfth as
     # for a ninth. An eighth of true values is appended, so that there are always enough.
     small = np.ones(n + added, np.bool_)
-    np.less_equal(counts, most, out=small[:n])
+    np.less_equal(counts, limit, out=small[:n])
     return np.flatnonzero(small)[:-added]
 
 

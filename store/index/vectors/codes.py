@@ -17,8 +17,8 @@ from store.fixed_point import Fixed, floats
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.pager import Pager
 from store.index.parallel import in_parallel
+from store.index.vectors.row_subset import RowSubset
 from store.index.vectors.rows_in_blocks import by_block, take
-from store.index.vectors.taken_block import TakenBlock
 
 CODE_MAX = 127
 CODED_MIN_ROWS = 8_192
@@ -57,7 +57,7 @@ class VectorCodes:
         self._blocks = list(blocks)
         self._n = sum(len(block.units) for block in blocks)
 
-    def adopt(self, number: int, saved: CodedBlock) -> None:
+    def swap_in(self, number: int, saved: CodedBlock) -> None:
         """Replaces a whole block with `saved`, its equal copy in a checkpoint's files."""
         with self._lock:
             self._pager.forget(self._blocks[number])
@@ -79,7 +79,9 @@ class VectorCodes:
             take(block.units, places, units[part])
         return CodedBlock(codes, units)
 
-    def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int) -> NDArray[np.float32]:
+    def upper_bounds(
+        self, rows: NDArray[np.int64], queries: NDArray[np.float32], block_rows: int
+    ) -> NDArray[np.float32]:
         """Returns upper bounds of the products of `rows` with `queries`, shape (len(rows),), apart from float32 rounding.
 
         `rows` ascend and have codes. `queries`: one for each row, shape (len(rows), dim).
@@ -103,7 +105,7 @@ class VectorCodes:
     def bytes(self) -> int:
         return sum(block.codes.nbytes + block.units.nbytes for block in self._blocks)
 
-    def blocks(self, vectors: Sequence[Fixed | TakenBlock], n: int, block_rows: int) -> list[CodedBlock]:
+    def blocks(self, vectors: Sequence[Fixed | RowSubset], n: int, block_rows: int) -> list[CodedBlock]:
         """Returns the codes of the first `n` rows of `vectors`, in blocks of `block_rows`. O(rows without codes)."""
         with self._lock:
             self._extend(vectors, n, block_rows)
@@ -113,7 +115,7 @@ class VectorCodes:
                 for start, block in zip(starts, self._blocks, strict=False)
             ]
 
-    def _extend(self, vectors: Sequence[Fixed | TakenBlock], n: int, block_rows: int) -> None:
+    def _extend(self, vectors: Sequence[Fixed | RowSubset], n: int, block_rows: int) -> None:
         pieces, at = [], self._n
         while at < n:
             number, offset = divmod(at, block_rows)
@@ -122,7 +124,7 @@ class VectorCodes:
                 self._blocks.append(CodedBlock(codes, np.empty(block_rows, np.float32)))
             end = min(block_rows, n - number * block_rows, offset + CODED_ROWS)
             block = vectors[number]
-            if isinstance(block, TakenBlock):
+            if isinstance(block, RowSubset):
                 block.take_codes(offset, end, self._blocks[number])
             else:
                 pieces.append((block, self._blocks[number], slice(offset, end)))

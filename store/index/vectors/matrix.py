@@ -17,8 +17,8 @@ from store.index.parallel import in_parallel
 from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows, Sums
 from store.index.vectors.codes import CodedBlock, VectorCodes
+from store.index.vectors.row_subset import RowSubset
 from store.index.vectors.rows_in_blocks import by_block, take
-from store.index.vectors.taken_block import TakenBlock
 
 BLOCK_VECTORS = 16384
 """Vectors in one block of `Vectors`: 13 MB at 384 dimensions, small enough to allocate without a pause."""
@@ -29,7 +29,7 @@ COMPARED_ROWS = 256
 PART_ROWS = 4_096
 """Vectors that a thread compares before it takes the next part. Smaller than a block, so that all processors share a block."""
 
-Block = Fixed | TakenBlock
+Block = Fixed | RowSubset
 
 
 def _block(dim: int, storage: ArrayStorage) -> Fixed:
@@ -45,17 +45,17 @@ def _block(dim: int, storage: ArrayStorage) -> Fixed:
 
 
 def _whole(block: Block) -> Fixed:
-    return block.copied() if isinstance(block, TakenBlock) else block
+    return block.copied() if isinstance(block, RowSubset) else block
 
 
 def _read_ahead(block: Block, rows: NDArray[np.int64]) -> None:
-    # A taken block's rows lie in another matrix, which reads them ahead itself.
-    if not isinstance(block, TakenBlock):
+    # The rows of a `RowSubset` lie in another matrix, which reads them ahead itself.
+    if not isinstance(block, RowSubset):
         read_ahead(block, rows)
 
 
 def _take(block: Block, rows: NDArray[np.int64], out: Fixed) -> None:
-    if isinstance(block, TakenBlock):
+    if isinstance(block, RowSubset):
         block.take(rows, out)
     else:
         take(block, rows, out)
@@ -105,12 +105,12 @@ class VectorsView:
         """Number of leading rows that already have codes."""
         return min(self._codes.n, self.n)
 
-    def most(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    def upper_bounds(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns upper bounds of the cosines of `rows` with `queries`, shape (len(rows),).
 
         `rows` ascend and have codes. `queries`: one for each row.
         """
-        return self._codes.most(rows, queries, BLOCK_VECTORS)
+        return self._codes.upper_bounds(rows, queries, BLOCK_VECTORS)
 
     def page_in_codes(self) -> None:
         """Starts paging all codes into memory in the background, for callers with many random accesses."""
@@ -223,13 +223,13 @@ class Vectors:
 
     def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
         """Fills the empty matrix with `rows` of `other`, ascending. The vectors are copied when needed."""
-        self._blocks = [TakenBlock(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
+        self._blocks = [RowSubset(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
         self._known.load(other.known[rows])
 
     def _last(self) -> Fixed:
         """Returns the last block, writable after the present rows."""
         last = self._blocks[-1]
-        if isinstance(last, TakenBlock):
+        if isinstance(last, RowSubset):
             own = _block(self.dim, self._storage)
             last.take(np.arange(len(last)), own[: len(last)])
             self._blocks[-1] = last = own
@@ -271,17 +271,17 @@ class Vectors:
             last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
             self._blocks[-1] = last
 
-    def adopt(self, block: int, saved: Fixed, codes: CodedBlock | None = None) -> None:
+    def swap_in(self, block: int, saved: Fixed, codes: CodedBlock | None = None) -> None:
         """Replaces a whole block, and its codes if given, with the equal copies in a checkpoint's files."""
         self._blocks[block] = saved
         if codes is not None:
-            self._codes.adopt(block, codes)
+            self._codes.swap_in(block, codes)
 
     @property
     def own_bytes(self) -> int:
-        """Bytes of copied rows of taken blocks, of own blocks, and of codes."""
+        """Bytes of copied rows of subsets, of own blocks, and of codes."""
         return (
-            sum(block.bytes if isinstance(block, TakenBlock) else block.nbytes for block in self._blocks)
+            sum(block.bytes if isinstance(block, RowSubset) else block.nbytes for block in self._blocks)
             + self._codes.bytes
         )
 

@@ -113,7 +113,7 @@ def test_work_that_takes_longer_than_a_poll_may_costs_no_membership(cluster, tmp
         cluster.flush()
         daemon.wait()
         children = psutil.Process(daemon.process.pid).children(recursive=True)
-        workers = [child.pid for child in children if "daemon.workers.child_main" in child.cmdline()]
+        workers = [child.pid for child in children if "daemon.parser_pool.child_main" in child.cmdline()]
         assert workers
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)  # extraction and parsing stop, as with a hanging model

@@ -12,13 +12,13 @@ from consumers.kafka.settings import KafkaSettings
 from consumers.records import assembler
 from consumers.records.messages import to_messages
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
+from daemon.parser_pool.pool import ParserPool
 from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
 from daemon.sources.kafka import records_source
 from daemon.sources.kafka.declaration import KAFKA, KafkaSection
 from daemon.sources.kafka.records_source import RecordsSource
-from daemon.workers.pool import WorkerPool
 from store.backup.local import backup, restore
 from store.export.json_lines import export_lines
 from store.store import Store
@@ -64,7 +64,7 @@ class Replica:
         self.store = Store(self._folder, ENCODER.identity)
         idle = (Refusing(), Refusing(), Reader(), lambda *_, **__: None, 1)
         self.pipeline = Pipeline(self.store, *idle, owners=Owners(KAFKA.claims(self._section)))
-        self.pool = WorkerPool(1)
+        self.pool = ParserPool(1)
         self.pool.start()
         self.pipeline.start()
         self.source = RecordsSource(self._section, self.store, self.pipeline, self.pool)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.observe.memory_use import MemoryForecast, MemoryUse, anonymous_bytes
+from daemon.observe.memory_use import MemoryForecast, RamUse, anonymous_bytes
 
 MIB = 1 << 20
 
@@ -16,9 +16,9 @@ def test_only_memory_without_a_file_behind_it_counts_in_swap_too(tmp_path: Path)
     assert anonymous_bytes(tmp_path / "nowhere") == 0
 
 
-def grow(forecast: MemoryForecast, passages: int, each: int, noise: Sequence[int] = (0,)) -> MemoryUse:
+def grow(forecast: MemoryForecast, passages: int, each: int, noise: Sequence[int] = (0,)) -> RamUse:
     """The forecast after so many passages, which came 25 a second and took `each` bytes."""
-    use = MemoryUse(0)
+    use = RamUse(0)
     for count in range(0, passages + 1, 250):
         extra = noise[count // 250 % len(noise)]
         use = forecast.use(100 * MIB + count * each + extra, 400 * MIB, count, now=count / 25)

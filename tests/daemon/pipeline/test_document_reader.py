@@ -11,10 +11,10 @@ import pytest
 from consumers.parsing import ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import FileChanged, Fingerprint, ParsedDocument
+from daemon.parser_pool.pool import Turn
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.work_items import DocumentChange, Work
-from daemon.workers.pool import Turn
 from store.types import Document, State
 
 TOLD = Fingerprint(3, 4, 5, "digest")

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from daemon.contract.status import IndistinctPhrases, encoder_advice
-from daemon.services.indistinct_phrases import LEAST_PASSAGES, LanguageWatch
+from daemon.services.indistinct_phrases import MIN_PASSAGES, LanguageWatch
 from memory.encoder.packaged_model import E5, MINILM
 from tests.store.small_store import complete, open_store
 from tests.store.text.test_language import TEXTS
@@ -15,7 +15,7 @@ from tests.store.text.test_language import TEXTS
 @pytest.mark.parametrize(("encoder", "warns"), [(MINILM.identity.name, True), (E5.identity.name, False)])
 def test_german_documents_need_another_encoder_than_that_for_english(tmp_path: Path, encoder: str, warns: bool) -> None:
     watch = LanguageWatch(encoder)
-    german = {f"de{n}": [("", f"{TEXTS['de']} {n}", ())] for n in range(LEAST_PASSAGES)}
+    german = {f"de{n}": [("", f"{TEXTS['de']} {n}", ())] for n in range(MIN_PASSAGES)}
     with open_store(tmp_path) as memory, capture_logs() as logged:
         watch.check(memory.snapshot())
         memory.commit(complete(memory, german, []))

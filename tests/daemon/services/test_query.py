@@ -10,7 +10,7 @@ from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
 from store.document_snapshot import DocumentSnapshot
-from store.index.load import Rest, no_rest
+from store.index.load import Pause, no_pause
 from store.passage_id import passage_id
 from store.snapshot import Snapshot
 from store.store import Store
@@ -63,10 +63,10 @@ class Slow(Store):
         self.loading = threading.Semaphore(0)
         self.load = threading.Event()
 
-    def document_snapshot_at(self, moment: float | int, rest: Rest = no_rest) -> DocumentSnapshot:
+    def document_snapshot_at(self, moment: float | int, pause: Pause = no_pause) -> DocumentSnapshot:
         self.loading.release()
         assert self.load.wait(60)
-        return super().document_snapshot_at(moment, rest)
+        return super().document_snapshot_at(moment, pause)
 
 
 def test_questions_about_earlier_commits_take_no_share_of_the_queries(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import record_delivery
 from daemon.services import reencoding as module
 from daemon.services.progress import ProgressBoard
-from daemon.services.reencoding import Reencoding, Wanted
+from daemon.services.reencoding import ConfiguredEncoder, Reencoding
 from memory.batch_encoding import with_vectors
 from memory.encoder.errors import EncoderRefused, EncoderServerDown, EncoderUnavailable
 from memory.encoder.hashing import HashEncoder
@@ -79,7 +79,9 @@ def reencoding(store: Store, load: Callable[[], Encoder], encoder: str = NEW.ide
     def switched(encoder: Encoder, _calibration: Calibration, _since: int) -> None:
         committer.encoder = encoder
 
-    wanted = Wanted(encoder, "new", "old", lambda: (load(), Calibration(0.7, None), SynonymRule(0.7)), "prefix", 64)
+    wanted = ConfiguredEncoder(
+        encoder, "new", "old", lambda: (load(), Calibration(0.7, None), SynonymRule(0.7)), "prefix", 64
+    )
     board = ProgressBoard(Queue(), Queue())
     return Reencoding(store, cast("Any", committer), board, wanted, switched, lambda: False)
 
@@ -210,7 +212,7 @@ def test_a_replica_that_catches_up_across_the_switch_equals_one_of_the_new_encod
             store,
             committer,
             ProgressBoard(Queue(), Queue()),
-            Wanted(NEW.identity.name, "new", "old", load, "prefix", 64),
+            ConfiguredEncoder(NEW.identity.name, "new", "old", load, "prefix", 64),
             lambda encoder, _calibration, _since: committer.use(encoder),
             lambda: False,
         )

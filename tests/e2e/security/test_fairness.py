@@ -12,7 +12,7 @@ import httpx2
 import psutil
 import pytest
 
-from store.as_of import HELD_COMMITS
+from store.as_of import MAX_CACHED_COMMITS
 from tests.e2e.real_hippod import PATIENCE_S, Daemon, until
 from tests.e2e.test_security import free_port
 
@@ -172,7 +172,7 @@ def test_requests_that_one_client_holds_open_leave_connections_for_another(daemo
 
 
 def test_questions_about_the_past_take_no_slot_of_the_queries(daemon: Daemon) -> None:
-    for number in range(HELD_COMMITS + 2):
+    for number in range(MAX_CACHED_COMMITS + 2):
         daemon.add({"id": f"past{number}", "text": f"The lamp number {number}."})
         daemon.wait()
     last = daemon.status()["commit"]
@@ -184,7 +184,7 @@ def test_questions_about_the_past_take_no_slot_of_the_queries(daemon: Daemon) ->
                 "POST /v1/query",
                 "one",
                 json.dumps(
-                    {"query": "lamp", "mode": "dense", "as_of": last - 1 - number % (HELD_COMMITS + 1)}
+                    {"query": "lamp", "mode": "dense", "as_of": last - 1 - number % (MAX_CACHED_COMMITS + 1)}
                 ).encode(),
             )
             for number in range(24)
@@ -192,7 +192,7 @@ def test_questions_about_the_past_take_no_slot_of_the_queries(daemon: Daemon) ->
         assert other.post("/v1/query", json={"query": "lamp", "mode": "dense"}).status_code == 200
         assert other.post("/v1/query", json={"query": "lamp", "mode": "dense", "as_of": 1}).status_code == 200
         assert {status_of(each) for each in asked} <= {200, 503}
-    assert 1 <= daemon.metric("hippod_earlier_states") <= HELD_COMMITS
+    assert 1 <= daemon.metric("hippod_earlier_states") <= MAX_CACHED_COMMITS
     assert daemon.metric("hippod_earlier_state_bytes") > 0
 
 

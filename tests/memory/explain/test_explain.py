@@ -10,7 +10,7 @@ import pytest
 from memory.encoder import make_encoder
 from memory.explain.explain import explain
 from memory.retrieval.modes import MODES
-from memory.retrieval.pagerank.ppr import pagerank
+from memory.retrieval.pagerank.chebyshev import pagerank
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings

@@ -67,7 +67,7 @@ def test_a_passage_scores_as_if_only_the_leader_were_there(
 ) -> None:
     """Also where the memory is large enough for pushes."""
     if not exact:
-        monkeypatch.setattr("memory.retrieval.pagerank.ppr_scoring.PUSH_MIN_NODES", 0)
+        monkeypatch.setattr("memory.retrieval.pagerank.scoring.PUSH_MIN_NODES", 0)
     with Store(tmp_path / "all", ENCODER.identity) as everything:
         commit(everything, others())
         commit(everything, copies(count))

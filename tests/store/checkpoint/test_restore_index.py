@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from daemon.app.open_memory import leave_snapshot
+from daemon.app.open_memory import write_last_checkpoint
 from store.checkpoint.files import CheckpointTimeout, manifest_checksum, newest
 from store.export.json_lines import export_lines
 from store.index.file_arrays import link_file, mapped_inode
@@ -211,7 +211,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 @pytest.mark.slow
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
-    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
+    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.swap_in"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
@@ -253,7 +253,7 @@ def test_texts_that_the_next_snapshot_links_stay_mapped(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_again(tmp_path, monkeypatch):
-    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.adopt"):
+    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.swap_in"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     monkeypatch.setattr("store.index.file_arrays.FILE_MIN_BYTES", 1)
     named = []
@@ -305,8 +305,8 @@ def test_a_stop_whose_time_is_over_leaves_no_snapshot_and_is_none_the_worse(save
     folder, expected, _ = saved
     with open_store(folder) as store:
         before = newest(folder)
-        leave_snapshot(store, time.monotonic() - 1)
+        write_last_checkpoint(store, time.monotonic() - 1)
         assert newest(folder) == before
-        leave_snapshot(store, time.monotonic() + 60)
+        write_last_checkpoint(store, time.monotonic() + 60)
         assert newest(folder) != before
         assert lines(store) == expected

@@ -25,11 +25,11 @@ def test_entries_are_those_of_the_sum(steps, asked):
     for step in steps:
         if step == "fold":
             view = matrix.view((SIZE, SIZE))
-            matrix.adopt(view.merged(), view.log_length)
+            matrix.swap_in(view.merged(), view.log_length)
             earlier = None
         elif step == "fold what was there before":
             if earlier is not None:
-                matrix.adopt(earlier.merged(), earlier.log_length)
+                matrix.swap_in(earlier.merged(), earlier.log_length)
             earlier = None
         else:
             earlier = earlier or matrix.view((SIZE, SIZE))

@@ -14,7 +14,7 @@ KEYS = st.tuples(st.integers(0, 3), st.sampled_from(["met", "saw", ""]), st.inte
 STEPS = st.lists(st.one_of(KEYS, st.integers(0, 30), st.sampled_from(["fold", "begin", "end"])), max_size=60)
 
 
-class Beside:
+class DictAndRows:
     """A dict and a `TripleRows`, changed in the same way."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Beside:
 
 @given(STEPS)
 def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: list[TripleKey | int | str]) -> None:
-    beside, begun = Beside(), None
+    beside, begun = DictAndRows(), None
     for step in steps:
         if isinstance(step, tuple):
             beside.add(step)
@@ -58,18 +58,18 @@ def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: l
         elif step == "begin":
             begun = beside.rows.folded(*beside.rows.begin_fold())
         elif begun is not None:
-            beside.rows.adopt(begun)
+            beside.rows.swap_in(begun)
             begun = None
     beside.check()
 
 
 def test_keys_of_one_hash_are_told_apart(monkeypatch) -> None:
     monkeypatch.setattr(triple_rows, "_hash", lambda _key: 7)
-    beside = Beside()
+    beside = DictAndRows()
     for subject in range(3):
         beside.add((subject, "met", 1))
     rows = np.arange(3)
-    beside.rows.adopt((np.full(3, 7, np.uint64), rows.astype(np.int32)))
+    beside.rows.swap_in((np.full(3, 7, np.uint64), rows.astype(np.int32)))
     beside.check()
     beside.discard(1)
     beside.check()

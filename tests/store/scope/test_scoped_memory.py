@@ -126,12 +126,12 @@ class History:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("seed", "nearly_whole", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
+    ("seed", "masked", "exact_below"), [(0, 0.9, 8_192), (1, 0.0, 8_192), (2, 0.5, 0), (3, 2.0, 0), (4, 0.0, 0)]
 )
-def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, nearly_whole, exact_below):
-    """For scopes that share the rows of the whole memory (from the share `nearly_whole` on) or have their own, and for each
+def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, masked, exact_below):
+    """For scopes that share the rows of the whole memory (from the share `masked` on) or have their own, and for each
     kind of synonym search."""
-    monkeypatch.setattr(store.scope.scopes, "NEARLY_WHOLE_SHARE", nearly_whole)
+    monkeypatch.setattr(store.scope.scopes, "MASKED_INDEX_SHARE", masked)
     monkeypatch.setattr(store.index.live_index, "EXACT_BELOW", exact_below)
     history = History(tmp_path, seed)
     for step in range(24):
@@ -184,15 +184,15 @@ def test_what_nobody_asks_of_is_given_back_and_room_is_bounded(tmp_path, monkeyp
         scoped(memory, letters)
     assert memory.scopes.count == 3
     assert memory.scopes.bytes > 0
-    monkeypatch.setattr(store.scope.scopes, "HELD_SCOPES", 2)
+    monkeypatch.setattr(store.scope.scopes, "MAX_CACHED_SCOPES", 2)
     scoped(memory, "d")
     assert memory.scopes.count == 2
-    monkeypatch.setattr(store.scope.scopes, "HELD_BYTES", 1)
+    monkeypatch.setattr(store.scope.scopes, "MAX_CACHED_BYTES", 1)
     scoped(memory, "a")
     assert memory.scopes.count == 1
     memory.scopes.drop_idle()
     assert memory.scopes.count == 1
-    monkeypatch.setattr(store.scope.scopes, "HELD_BYTES", 1 << 30)
+    monkeypatch.setattr(store.scope.scopes, "MAX_CACHED_BYTES", 1 << 30)
     now = time.monotonic()
     monkeypatch.setattr(store.scope.scopes.time, "monotonic", lambda: now + store.scope.scopes.IDLE_S + 1)
     scoped(memory, "b")

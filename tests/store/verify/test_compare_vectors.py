@@ -6,7 +6,7 @@ import pytest
 from store.backup.local import backup
 from store.fixed_point import fixed, floats
 from store.index.load import load_index_for_reading
-from store.index.vectors.taken_block import TakenBlock
+from store.index.vectors.row_subset import RowSubset
 from store.lance.tables import open_for_reading
 from store.verify import compare_vectors
 from store.verify.compare_vectors import ComparedVectors
@@ -37,7 +37,7 @@ def test_what_memory_has_is_not_copied(store):
     index = loaded(store, compared)
     assert compared.problems == []
     assert same_vectors(index, loaded(store))
-    assert all(isinstance(block, TakenBlock) for each in index.vectors.values() for block in each._blocks)
+    assert all(isinstance(block, RowSubset) for each in index.vectors.values() for block in each._blocks)
 
 
 @pytest.mark.slow

@@ -374,7 +374,7 @@ def test_the_first_slice_of_a_batch_is_short_however_quick_the_last_batch_was(tm
 @pytest.mark.slow
 @pytest.mark.parametrize(("querying", "commits"), [(True, [1, 2]), (False, [1, 1, 1])])
 def test_what_comes_within_a_rest_for_queries_is_committed_together(tmp_path, monkeypatch, querying, commits):
-    monkeypatch.setattr(committing, "REST_S", 3.0)
+    monkeypatch.setattr(committing, "COMMIT_PAUSE_S", 3.0)
 
     async def scenario():
         encoder, finished = make_encoder("hash", "", 64, "cpu"), []

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from consumers.failure_codes import FailureCode
+from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.extraction import idle_reextraction
 from daemon.pipeline.extraction.idle_reextraction import BATCH_PASSAGES, IdleReextraction
-from daemon.workers.pool import WorkerFailed
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
 from store.passage_id import passage_id
@@ -32,7 +32,7 @@ class Rules:
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         if self.unreadable & {passage.id for passage in passages}:
-            raise WorkerFailed("it crashed", FailureCode.CRASH)
+            raise ParserFailed("it crashed", FailureCode.CRASH)
         return [Extraction(passage.id, self.name, triples=NEW) for passage in passages]
 
 

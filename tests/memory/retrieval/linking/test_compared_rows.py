@@ -6,14 +6,14 @@ import pytest
 import memory.retrieval.linking.compared_rows
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.score_scaling import MinMax, StandardScore
-from store.index.quantised.groups import LEAST_ROWS
+from store.index.quantised.groups import MIN_GROUP_ROWS
 from store.index.vectors.matrix import Vectors
 from tests.store.oracle import rounded_vectors
 
 pytest.importorskip("turbovec")
 
 DIM, BEHIND, K = 48, 1_000, 5
-IN_GROUPS = 11 * LEAST_ROWS
+IN_GROUPS = 11 * MIN_GROUP_ROWS
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +62,13 @@ def test_the_nearest_rows_are_those_of_the_exact_comparison(view, rows, dead) ->
 def test_groups_grow_together_as_rows_arrive(rows) -> None:
     vectors, alive, earlier = Vectors(DIM), np.ones(len(rows), np.bool_), []
     for count in range(1, 8):
-        vectors.extend(rows[vectors.n : count * LEAST_ROWS + BEHIND])
+        vectors.extend(rows[vectors.n : count * MIN_GROUP_ROWS + BEHIND])
         view = vectors.view()
         view.wait_for_groups()
         earlier.append(view)
         # One for each bit of the number, the largest first: 1; 2; 2 and 1; 4; 4 and 1 ...
         sizes = [1 << bit for bit in (2, 1, 0) if count >> bit & 1]
-        assert [(group.end - group.first) // LEAST_ROWS for group in view.groups()] == sizes
+        assert [(group.end - group.first) // MIN_GROUP_ROWS for group in view.groups()] == sizes
     # A view of before looks into groups that have later rows too.
     for view in earlier:
         for query in rows[-4:]:

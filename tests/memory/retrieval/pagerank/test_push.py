@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from memory.retrieval.pagerank.ppr import pagerank
+from memory.retrieval.pagerank.chebyshev import pagerank
 from memory.retrieval.pagerank.push import ForwardPush
 from memory.retrieval.top_k import is_top_k_certain_from_below
 

@@ -29,7 +29,7 @@ def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | 
         if step is None:  # written, and mapped after one more item was appended
             blocks = list(column.blocks())
             column.append("meanwhile")
-            column.adopt(SavedTexts(blocks))
+            column.swap_in(SavedTexts(blocks))
             expected.append("meanwhile")
         else:
             column.append(step)
@@ -55,7 +55,7 @@ def test_a_forgotten_text_is_written_no_more_and_the_others_keep_their_rows() ->
     blocks = list(column.blocks(forgotten))
     assert list(Texts(SavedTexts(blocks))) == ["a", "", "c", "d", "e", "f", ""]
     assert blocks[1][1] is column._parts[0].arrays[1][1]
-    column.adopt(SavedTexts(blocks))
+    column.swap_in(SavedTexts(blocks))
     assert next(column.blocks(forgotten))[1] is blocks[0][1]
 
 
@@ -75,7 +75,7 @@ def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[
             lists.append(rows)
             expected.append(found)
         if captured is not None:
-            lists.adopt(captured.arrays(), captured)
+            lists.swap_in(captured.arrays(), captured)
     assert [None if rows is None else rows.tolist() for rows in lists] == expected
     arrays = lists.arrays()
     assert [
@@ -131,7 +131,7 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
     captured = mapped.copy()
     mapped[0] = {"a": None, "d": None}
     mapped.append({"d": None})
-    mapped.adopt(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
+    mapped.swap_in(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
     assert mapped[0] == {"a": None, "d": None} and mapped[1] == {"a": None, "b": (TRIPLE,)}
     assert list(mapped.take(np.array([1, 2]), TakenTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [
         {"a": None, "b": (TRIPLE,)},

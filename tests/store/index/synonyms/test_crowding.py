@@ -15,7 +15,7 @@ import store.index.synonyms.crowding
 import store.index.synonyms.search
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
-from store.index.synonyms.lsh import SIGN_WORDS, meet, sketch
+from store.index.synonyms.lsh import SIGN_WORDS, collides, sketch
 from store.passage_id import passage_id
 from store.store import Store
 from store.types import Batch, Document, EncoderIdentity, PassageRef, PassageText, SynonymRule
@@ -63,7 +63,7 @@ def expected(vectors, living):
     for at, row in enumerate(rows.tolist()):
         cosines = (exact * exact[at]).sum(axis=1).astype(np.float32)
         near = np.flatnonzero(cosines >= np.float32(RULE.threshold))
-        near = near[meet(sketches[near], sketches[[at] * len(near)], RULE.threshold)]
+        near = near[collides(sketches[near], sketches[[at] * len(near)], RULE.threshold)]
         found |= {tuple(sorted((name(row), name(int(rows[i]))))): float(cosines[i]) for i in near if i != at}
     return found
 

@@ -53,7 +53,7 @@ def sketched(vectors, sort_first, threshold=0.8):
     index = SketchIndex(threshold)
     index.extend(vectors)
     count = bands(threshold)
-    index.adopt([sort(index.tail.rows.view()[:sort_first], count)] if sort_first and count else ())
+    index.swap_in([sort(index.tail.rows.view()[:sort_first], count)] if sort_first and count else ())
     return index
 
 

@@ -8,7 +8,7 @@ import pytest
 import store.index.synonyms.sketch_index as sketch_index
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.file_arrays import map_file
-from store.index.synonyms.lsh import bands, meet, sketch
+from store.index.synonyms.lsh import bands, collides, sketch
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, bands_of_arrays, sort_behind
 from tests.store.index.resident import resident_share
@@ -39,7 +39,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
         runs = sort_behind(runs, sketches[begin:end], BANDS)
     assert len(runs) == len(SORTED)
     index.append(sketches)
-    index.adopt(runs)
+    index.swap_in(runs)
     queries = np.arange(0, ROWS, ROWS // asked)[:asked]
     found, next_query = set(), 0
     for first, end, pairs in index.candidates(lambda rows: sketches[rows], queries, np.ones(ROWS, np.bool_), THRESHOLD):
@@ -48,7 +48,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
         next_query = end
     assert next_query == asked
     a, b = np.repeat(np.arange(asked), ROWS), np.tile(np.arange(ROWS), asked)
-    met = meet(sketches[queries[a]], sketches[b], THRESHOLD)
+    met = collides(sketches[queries[a]], sketches[b], THRESHOLD)
     expected = set(zip(a[met].tolist(), b[met].tolist(), strict=True))
     assert len(expected) > asked
     assert expected == found
@@ -59,7 +59,7 @@ def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketche
     monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
     index, alike = SketchIndex(THRESHOLD), np.repeat(sketches[:1], ROWS, axis=0)
     index.append(alike)
-    index.adopt(sort_behind((), alike, BANDS))
+    index.swap_in(sort_behind((), alike, BANDS))
     (found,) = index.candidates(lambda rows: alike[rows], np.arange(9), np.ones(ROWS, np.bool_), THRESHOLD)
     assert found == (0, 9, None)
 
@@ -83,11 +83,11 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
 
     index = SketchIndex(THRESHOLD)
     index.append(sketches)
-    index.adopt(mapped("first", sort_behind((), sketches[: SORTED[0]], BANDS)))
+    index.swap_in(mapped("first", sort_behind((), sketches[: SORTED[0]], BANDS)))
     assert share("first") < 1.0
     search()
     assert share("first") == 1.0
-    index.adopt(mapped("second", sort_behind((), sketches, BANDS)))
+    index.swap_in(mapped("second", sort_behind((), sketches, BANDS)))
     assert share("second") < 1.0
     search()
     assert share("second") == 1.0

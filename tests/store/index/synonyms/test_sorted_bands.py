@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import store.index.synonyms.sorted_bands as sorted_bands
 from store.index.synonyms.lsh import BAND_BITS, TAG_BITS, TAG_SIGMAS, band_values, farthest, sketch, tag_of_band, tags
-from store.index.synonyms.sorted_bands import JOINED_SHARE, Asked, places, sort, sort_behind
+from store.index.synonyms.sorted_bands import JOINED_SHARE, BandLookup, places, sort, sort_behind
 
 THRESHOLD = 0.8
 BANDS = 100
@@ -48,7 +48,7 @@ def assert_looks_find_all(n, together):
     for begin in range(0, BANDS, together):
         bands = range(begin, min(begin + together, BANDS))
         found = np.zeros(expected.shape[:2], np.bool_)
-        for which, rows in run.near(Asked.of(values, asked_tags, bands), THRESHOLD):
+        for which, rows in run.near(BandLookup.of(values, asked_tags, bands), THRESHOLD):
             assert rows.min(initial=30) >= 30
             found[which, rows] = True
         assert np.array_equal(expected[:, :, bands].any(axis=2), found)
@@ -72,7 +72,7 @@ def test_a_look_among_rows_that_are_all_alike_is_given_up(monkeypatch):
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1_000)
     sketches = np.repeat(sketches_of(1), 3_000, axis=0)
     asked = sketches[:5]
-    looked_up = Asked.of(band_values(asked, BANDS), tags(asked), range(BANDS))
+    looked_up = BandLookup.of(band_values(asked, BANDS), tags(asked), range(BANDS))
     assert None in list(sort(sketches, BANDS).near(looked_up, THRESHOLD))
 
 

@@ -73,8 +73,8 @@ def test_no_cosine_is_more_than_codes_say_and_few_are_much_less(some: list[int],
         assert view.coded_rows == 0
         view.coded_blocks()
         assert view.coded_rows == N
-        most = view.most(rows, queries)
+        bounds = view.upper_bounds(rows, queries)
     exact = np.einsum("ij,ij->i", written[rows].astype(np.float64), queries)
     largest = np.abs(written[rows]).max(axis=1, initial=0.0) * np.abs(queries).sum(axis=1)
-    assert (exact <= most + 1e-6 * largest).all()
-    assert (most <= exact + largest / CODE_MAX + 1e-6 * largest).all()
+    assert (exact <= bounds + 1e-6 * largest).all()
+    assert (bounds <= exact + largest / CODE_MAX + 1e-6 * largest).all()

@@ -22,11 +22,11 @@ from store.index.synonyms.sketch_index import Order, SketchIndex
 from store.scope.frozen_index import FrozenIndex
 from store.scope.passage_statements import effective_rows
 from store.scope.scoped_names import take_names
-from store.scope.scoped_rows import RowsBeside
+from store.scope.scoped_rows import LookupDict
 from store.types import Document, SynonymRule
 
 
-class SharedRows(RowsBeside):
+class SharedRows(LookupDict):
     """The first `n` rows of texts in the whole memory. The dictionary itself stays empty."""
 
     def __init__(self, whole: Mapping[Any, int] | HashedRows[Any], n: int) -> None:
@@ -57,7 +57,7 @@ class SharedSketches(SketchIndex):
         return False
 
 
-class NearlyWholeIndex(LiveIndex):
+class MaskedIndex(LiveIndex):
     """An index that shares the present rows of `whole`; no row is alive yet.
 
     The caller prevents commits from being applied.
@@ -107,7 +107,9 @@ class NearlyWholeIndex(LiveIndex):
         return self.crowding.bytes + rows
 
 
-def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> None:
+def fill_masked_index(
+    index: MaskedIndex, whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule
+) -> None:
     """Fills `index`, made from `whole`, with `documents` (by URI), which are nearly all documents of `whole`.
 
     Raises KeyError if a concurrent purge removed a text: `whole` is then too old.
@@ -128,7 +130,7 @@ def fill(index: NearlyWholeIndex, whole: FrozenIndex, documents: dict[str, Docum
     _change_synonyms(index, whole, rule)
 
 
-def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymRule) -> None:
+def _change_synonyms(index: MaskedIndex, whole: FrozenIndex, rule: SynonymRule) -> None:
     """Changes the synonym edges of the whole memory to those of the scope."""
     known = index.linkable.view() & index.phrase_vectors.view().known
     before, crowded = known & whole.snapshot.phrase_alive, whole.snapshot.phrase_crowded.copy()
@@ -138,7 +140,7 @@ def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymR
     nothing = np.empty((0, WORDS), np.uint64)
     index.crowding.apply(index.crowding.plan(index.sketches.signs(), nothing, present, crowded, came, went))
     can = present & ~index.crowding.rows.view().positive()[: len(present)]
-    index.synonym.adopt(whole.snapshot.synonym.merged(), 0)
+    index.synonym.swap_in(whole.snapshot.synonym.merged(), 0)
     index.change_synonyms(
         plan_edges(
             np.flatnonzero(could & ~can),
@@ -149,4 +151,4 @@ def _change_synonyms(index: NearlyWholeIndex, whole: FrozenIndex, rule: SynonymR
         )
     )
     changed = index.synonym.view(index.shape("synonym"))
-    index.synonym.adopt(changed.merged(), changed.log_length)
+    index.synonym.swap_in(changed.merged(), changed.log_length)

@@ -23,8 +23,8 @@ from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
-from daemon.workers.child_process import Child, ChildLost
-from daemon.workers.places import ParsePlaces
+from daemon.parser_pool.child_process import Child, ChildLost
+from daemon.parser_pool.places import ParsePlaces
 
 MIB = 1 << 20
 Message = dict[str, Any]
@@ -42,7 +42,7 @@ class _Evicted(Exception):
     """Another source needed the place of this run."""
 
 
-class WorkerFailed(Exception):
+class ParserFailed(Exception):
     """A request that does not belong to one document failed; the message says why."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
@@ -71,10 +71,10 @@ class Turn:
     is_superseded: Callable[[], bool] = _never
 
 
-class WorkerPool:
+class ParserPool:
     """At most `size` children that parse, one more for fresh work, one for OCR, and `size` that extract.
 
-    Each child is limited to `memory_bytes` of address space and `timeout_s` seconds per message. `daemon.workers.places`
+    Each child is limited to `memory_bytes` of address space and `timeout_s` seconds per message. `daemon.parser_pool.places`
     shares the parsers between sources. Extraction has separate places, because a long document occupies its parser while its
     first passages are extracted. A child is replaced after `recycle_after` requests, or if its resident memory exceeds
     `recycle_rss_bytes`.
@@ -221,7 +221,7 @@ class WorkerPool:
         request = {"op": "records", "values": [base64.b64encode(value).decode() for value in values]}
         try:
             return await self._verdicts(request, source)
-        except WorkerFailed as error:
+        except ParserFailed as error:
             if len(values) == 1:
                 return [str(error)]
         return [verdict for value in values for verdict in await self.check_records([value], source)]
@@ -230,7 +230,7 @@ class WorkerPool:
         """Returns why a file is not a valid file of records, None if it is."""
         try:
             [verdict] = await self._verdicts({"op": "record file", "path": path}, "import")
-        except WorkerFailed as error:
+        except ParserFailed as error:
             return str(error)
         return verdict
 
@@ -243,13 +243,13 @@ class WorkerPool:
         except ChildLost as error:
             if self._closed:
                 raise PoolClosed("the parsers were stopped") from error
-            raise WorkerFailed(f"reading it {error}", error.code) from error
+            raise ParserFailed(f"reading it {error}", error.code) from error
         return found
 
     async def extract(self, backend: str, passages: Sequence[Mapping[str, str]]) -> list[Message]:
         """Extracts from passages `{"id", "title", "text"}`; returns the fields of `store.types.Extraction` of each, in order.
 
-        `backend` names a `WorkerBackend` of `memory.openie.registry`. Raises WorkerFailed, without any result, if the child
+        `backend` names a `WorkerBackend` of `memory.openie.registry`. Raises ParserFailed, without any result, if the child
         was lost.
         """
         found: list[Message] = []
@@ -261,7 +261,7 @@ class WorkerPool:
         except ChildLost as error:
             if self._closed:
                 raise PoolClosed("the parsers were stopped") from error
-            raise WorkerFailed(f"extraction of {len(passages)} passages {error}", error.code) from error
+            raise ParserFailed(f"extraction of {len(passages)} passages {error}", error.code) from error
         return found
 
     async def _documents(

@@ -89,7 +89,7 @@ class Child:
             sys.executable,
             "-P",  # do not import from the daemon's working directory
             "-m",
-            "daemon.workers.child_main",
+            "daemon.parser_pool.child_main",
             f"--memory-bytes={memory_bytes}",
             f"--cpu-seconds={ceil(timeout_s)}",
             f"--parent={os.getpid()}",

@@ -12,7 +12,7 @@ from consumers.parsing import Limits, ParseSummary
 from consumers.parsing.programs.installed import find_programs
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
-from daemon.workers.pool import SetAside, Turn, WorkerPool
+from daemon.parser_pool.pool import ParserPool, SetAside, Turn
 
 pytestmark = [
     pytest.mark.process,
@@ -26,7 +26,7 @@ def test_a_scan_awaits_ocr_and_is_read_in_a_later_run(tmp_path: Path) -> None:
     limits = Limits(ocr="later", programs=find_programs("auto", ("eng",)), program_seconds=120)
 
     async def work() -> None:
-        pool = WorkerPool(1, limits=limits)
+        pool = ParserPool(1, limits=limits)
 
         async def run(turn: Turn) -> list[ParsedDocument | ParseSummary]:
             stream = pool.parse(bytes(scan), scan.as_uri(), SplitSettings(), turn)

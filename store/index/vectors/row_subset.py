@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from store.index.vectors.matrix import VectorsView
 
 
-class TakenBlock:
+class RowSubset:
     """A selection of rows of `whole`. Thread-safe."""
 
     def __init__(self, whole: "VectorsView", rows: NDArray[np.int64]) -> None:

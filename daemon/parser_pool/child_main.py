@@ -1,4 +1,4 @@
-"""The child process that parses untrusted content: `python -m daemon.workers.child_main`; it serves one request at a time.
+"""The child process that parses untrusted content: `python -m daemon.parser_pool.child_main`; it serves one request at a time.
 
 Requests arrive on stdin, and messages are written to stdout; each is a 4-byte big-endian length and that many bytes of JSON.
 The first message is `{"ready": true}`. A response consists of
@@ -50,7 +50,7 @@ Message = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="daemon.workers.child_main")
+    parser = argparse.ArgumentParser(prog="daemon.parser_pool.child_main")
     parser.add_argument("--memory-bytes", type=int, required=True)
     parser.add_argument("--cpu-seconds", type=int, required=True)
     parser.add_argument("--parent", type=int, required=True)

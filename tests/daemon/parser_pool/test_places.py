@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.workers.places import ParsePlaces, PlaceKind, Run
+from daemon.parser_pool.places import ParsePlaces, PlaceKind, Run
 
 
 class Clock:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.mode_result import PageRankResult, Ranking, dense_ranking
-from memory.retrieval.pagerank.ppr import IsPreciseEnough, pagerank_reordered
+from memory.retrieval.pagerank.chebyshev import IsPreciseEnough, pagerank_reordered
 from memory.retrieval.pagerank.push import ForwardPush, PushEstimate
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix, triu
 
-from memory.retrieval.pagerank.ppr import MIN_TOLERANCE, pagerank
+from memory.retrieval.pagerank.chebyshev import MIN_TOLERANCE, pagerank
 
 Vector = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from store.index.live_index import LiveIndex
 from store.index.vectors.matrix import BLOCK_VECTORS
 
 
-def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:
+def swap_in_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> None:
     """Replaces full blocks of vectors, bands, texts, hashes and lists with the files at `place`, written from `captured`.
 
     The disk then holds the data once, and the next checkpoint can link the files. The caller holds the write lock. Raises
@@ -20,17 +20,17 @@ def adopt_files(index: LiveIndex, captured: CheckpointCapture, place: Path) -> N
         for start, block in view.blocks():
             if len(block) == BLOCK_VECTORS and mapped_inode(block) is None:
                 number = start // BLOCK_VECTORS
-                index.vectors[name].adopt(number, map_vectors(place, name, number), map_codes(place, name, number))
+                index.vectors[name].swap_in(number, map_vectors(place, name, number), map_codes(place, name, number))
     if index.sketches.runs is captured.runs:
         # Keep existing mappings: a new mapping would have to fault in each page again.
         both = zip(captured.runs, map_runs(place), strict=True)
-        index.sketches.adopt([there if mapped_inode(run.buckets.indices) is None else run for run, there in both])
+        index.sketches.swap_in([there if mapped_inode(run.buckets.indices) is None else run for run, there in both])
     for name, texts in texts_of(index).items():
-        texts.adopt(map_texts(place, name, texts.saved))
+        texts.swap_in(map_texts(place, name, texts.saved))
     for name, (rows, _) in captured.hashed_rows.items():
-        rows.adopt(map_hashes(place, name))
+        rows.swap_in(map_hashes(place, name))
     documents = list(captured.documents.values())
     saved = SavedHolders(map_lists(place, "holders"), documents, index.passages.ids)
-    index.holders.adopt(saved, captured.holders)
+    index.holders.swap_in(saved, captured.holders)
     for name, lists in captured.lists.items():
-        getattr(index, name).adopt(map_lists(place, name), lists)
+        getattr(index, name).swap_in(map_lists(place, name), lists)

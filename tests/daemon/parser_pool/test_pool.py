@@ -22,8 +22,8 @@ from consumers.records.record import Record, RecordVectors
 from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
-from daemon.workers.child_process import ChildLost
-from daemon.workers.pool import PoolClosed, SetAside, Turn, WorkerPool
+from daemon.parser_pool.child_process import ChildLost
+from daemon.parser_pool.pool import ParserPool, PoolClosed, SetAside, Turn
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
 pytestmark = pytest.mark.process
@@ -33,9 +33,9 @@ MIB = 1 << 20
 ROOT = Path(__file__).parents[3]
 
 
-def run(work: Callable[[WorkerPool], Coroutine[Any, Any, None]], **options: Any) -> None:
+def run(work: Callable[[ParserPool], Coroutine[Any, Any, None]], **options: Any) -> None:
     async def whole() -> None:
-        pool = WorkerPool(**options)
+        pool = ParserPool(**options)
         pool.start()
         try:
             await work(pool)
@@ -47,12 +47,12 @@ def run(work: Callable[[WorkerPool], Coroutine[Any, Any, None]], **options: Any)
 
 
 async def parse(
-    pool: WorkerPool, path: Path | bytes, uri: str = "file:///x/doc", **options: Any
+    pool: ParserPool, path: Path | bytes, uri: str = "file:///x/doc", **options: Any
 ) -> list[ParsedDocument | ParseSummary]:
     return [item async for item in pool.parse(os.fsencode(path), uri, S, **options)]
 
 
-async def only(pool: WorkerPool, path: Path, **options: Any) -> ParsedDocument:
+async def only(pool: ParserPool, path: Path, **options: Any) -> ParsedDocument:
     (document,) = [item for item in await parse(pool, path, **options) if isinstance(item, ParsedDocument)]
     return document
 
@@ -97,8 +97,8 @@ def lines(tmp_path: Path) -> Path:
 
 
 def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_message() -> None:
-    async def work(pool: WorkerPool) -> None:
-        with pytest.raises(ChildLost, match=r"ValueError at daemon/workers/child_main\.py:\d+ in answer") as lost:
+    async def work(pool: ParserPool) -> None:
+        with pytest.raises(ChildLost, match=r"ValueError at daemon/parser_pool/child_main\.py:\d+ in answer") as lost:
             async for _ in pool._messages(
                 {"op": "Ada met Charles"}, Turn("drive")
             ):  # the worker's ValueError contains it
@@ -121,7 +121,7 @@ def test_documents_of_every_kind_come_back_with_a_summary(tmp_path: Path) -> Non
         "a.eml": b"Subject: T\n\nwords",
     }
 
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         for name, data in files.items():
             (tmp_path / name).write_bytes(data)
             document, summary = await parse(pool, tmp_path / name)
@@ -139,7 +139,7 @@ def test_a_child_reads_records_before_the_daemon_does(tmp_path: Path) -> None:
     write_file(tmp_path / "a.parquet", [record])
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
 
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         verdicts = await pool.check_records([to_message(record), b"no record"])
         assert verdicts[0] is None and "not an Arrow IPC stream" in str(verdicts[1])
         assert await pool.check_record_file(str(tmp_path / "a.parquet")) is None
@@ -153,7 +153,7 @@ def test_names_that_are_no_utf_8_reach_the_parser(tmp_path: Path) -> None:
     with open(path, "wb") as file:
         file.write(b"some words.")
 
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         document, _ = await parse(pool, path)
         assert isinstance(document, ParsedDocument) and document.passages[0].text == "some words."
 
@@ -164,7 +164,7 @@ def test_a_long_document_comes_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text("\n\n".join(f"Paragraph {n} says something about the number {n}. " * 6 for n in range(3000)))
 
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         document = await only(pool, path)
         whole = "".join(passage.text for passage in document.passages)
         assert len(document.passages) > 500
@@ -174,7 +174,7 @@ def test_a_long_document_comes_back_whole(tmp_path: Path) -> None:
 
 
 def test_a_file_of_many_documents_streams(lines: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         found = await parse(pool, lines, "file:///many.jsonl")
         assert [d.uri for d in found[:-1] if isinstance(d, ParsedDocument)] == [
             f"file:///many.jsonl#n{n}" for n in range(6000)
@@ -185,7 +185,7 @@ def test_a_file_of_many_documents_streams(lines: Path) -> None:
 
 
 def test_a_slow_consumer_costs_the_document_no_time(lines: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         count = 0
         async for item in pool.parse(bytes(lines), "u", S):
             if count == 0:
@@ -197,7 +197,7 @@ def test_a_slow_consumer_costs_the_document_no_time(lines: Path) -> None:
 
 
 def test_a_consumer_that_stops_early_leaves_a_pool_that_works(lines: Path, good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         for _ in range(3):
             async with aclosing(pool.parse(bytes(lines), "u", S)) as items:
                 async for item in items:
@@ -209,7 +209,7 @@ def test_a_consumer_that_stops_early_leaves_a_pool_that_works(lines: Path, good:
 
 
 def test_a_document_that_takes_too_long_is_given_up_and_the_next_one_is_read(slow: Path, good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         before = pool.pids
         document = await only(pool, slow)
         assert "took longer than 0.5 s" in (document.error or "") and not document.skipped
@@ -225,7 +225,7 @@ def test_a_document_that_needs_too_much_memory_is_given_up(tmp_path: Path, good:
     path = tmp_path / "big.html"
     path.write_bytes(b"<p>words and more of them</p>\n" * 1_500_000)
 
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         document = await only(pool, path)
         assert "needed more than 160 MiB of memory" in (document.error or "")
         assert (await only(pool, good)).error is None
@@ -234,7 +234,7 @@ def test_a_document_that_needs_too_much_memory_is_given_up(tmp_path: Path, good:
 
 
 def test_slow_documents_of_one_source_leave_parsers_to_messages_of_another(slow: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         parsing = [asyncio.create_task(only(pool, slow, turn=Turn("drive"))) for _ in range(2)]
         await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
         message = KafkaMessage("topic", 0, 0, -1, b"1", b"A message.")
@@ -247,7 +247,7 @@ def test_slow_documents_of_one_source_leave_parsers_to_messages_of_another(slow:
 
 
 def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: Path, good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         parsing = [asyncio.create_task(only(pool, slow, turn=Turn("drive", slow=False))) for _ in range(2)]
         await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
         assert (await only(pool, good, turn=Turn("other"))).title == "Good"
@@ -259,7 +259,7 @@ def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: P
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGABRT, "SIGABRT")])
 def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: str) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         parsing = asyncio.create_task(only(pool, slow))
         # Until it has the document, a child may be replaced if it dies.
         await until(lambda: any(not child.between_requests for child in pool._all), "a child has the document")
@@ -272,7 +272,7 @@ def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: s
 
 
 def test_a_child_that_dies_between_documents_is_replaced_without_notice(good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         assert (await only(pool, good)).error is None
         (pid,) = pool.pids
         os.kill(pid, signal.SIGKILL)
@@ -283,7 +283,7 @@ def test_a_child_that_dies_between_documents_is_replaced_without_notice(good: Pa
 
 
 def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         assert (await only(pool, good)).error is None
         (pid,) = pool.pids
         os.kill(pid, signal.SIGINT)
@@ -296,7 +296,7 @@ def test_an_interrupt_or_termination_meant_for_the_parent_does_not_stop_a_child(
 
 
 def test_a_child_yields_to_everything_else(good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         await only(pool, good)
         (pid,) = pool.pids
         assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 5 or (
@@ -309,7 +309,7 @@ def test_a_child_yields_to_everything_else(good: Path) -> None:
 
 
 def test_a_second_child_is_started_only_when_the_first_is_busy(slow: Path, good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         for _ in range(5):
             await only(pool, good)
         assert len(pool.pids) == 1
@@ -326,7 +326,7 @@ def test_a_second_child_is_started_only_when_the_first_is_busy(slow: Path, good:
 
 
 def test_children_are_replaced_after_their_share_of_work(good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         seen = set()
         for _ in range(9):
             assert (await only(pool, good)).error is None
@@ -337,7 +337,7 @@ def test_children_are_replaced_after_their_share_of_work(good: Path) -> None:
 
 
 def test_children_that_have_grown_are_replaced(good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         await only(pool, good)
         assert pool.pids == ()
         assert (await only(pool, good)).error is None
@@ -346,7 +346,7 @@ def test_children_that_have_grown_are_replaced(good: Path) -> None:
 
 
 def test_closing_ends_what_is_under_way_without_a_word_about_its_documents(slow: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         parsing = asyncio.create_task(parse(pool, slow))
         await until(lambda: bool(pool.pids), "a child has started")
         pids = pool.pids
@@ -360,9 +360,9 @@ def test_closing_ends_what_is_under_way_without_a_word_about_its_documents(slow:
 
 def test_children_go_when_their_parent_is_killed() -> None:
     program = (
-        "import asyncio\nfrom daemon.workers.pool import WorkerPool\n"
+        "import asyncio\nfrom daemon.parser_pool.pool import ParserPool\n"
         "async def main():\n"
-        "    pool = WorkerPool(); pool.start()\n"
+        "    pool = ParserPool(); pool.start()\n"
         "    while not pool.pids: await asyncio.sleep(0.01)\n"
         "    print(*pool.pids, flush=True); await asyncio.sleep(600)\n"
         "asyncio.run(main())\n"
@@ -384,7 +384,7 @@ def test_limits_are_passed_on(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("word " * 20)
 
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         assert [each.text for each in (await only(pool, path)).left_out] == [
             "1 part beyond a limit of size: the file after its first 50 bytes"
         ]
@@ -393,7 +393,7 @@ def test_limits_are_passed_on(tmp_path: Path) -> None:
 
 
 def test_json_documents_and_lines(tmp_path: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         one = await pool.parse_json('{"id": "a", "text": "x", "triples": [["s", "p", "o"]]}', "add:b", S)
         assert (one.uri, one.passages[0].triples) == ("add:b", (("s", "p", "o"),))
         text = '{"id": "a", "text": "x"}\nbad\n{"id": "c", "deleted": true}'
@@ -414,7 +414,7 @@ def test_json_documents_and_lines(tmp_path: Path) -> None:
 
 
 def test_a_document_whose_child_ends_after_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         messages = pool._messages
 
         async def then_lost(*arguments: Any) -> AsyncGenerator[Any, None]:
@@ -430,7 +430,7 @@ def test_a_document_whose_child_ends_after_it_is_whole(monkeypatch: pytest.Monke
 
 
 def test_extraction_by_rules_runs_in_a_child() -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         found = await pool.extract(
             "rules",
             [
@@ -445,7 +445,7 @@ def test_extraction_by_rules_runs_in_a_child() -> None:
 
 
 def test_starting_does_not_hold_up_the_loop(good: Path) -> None:
-    async def work(pool: WorkerPool) -> None:
+    async def work(pool: ParserPool) -> None:
         turns = 0
         parsing = asyncio.create_task(only(pool, good))
         while not parsing.done():
