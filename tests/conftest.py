@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 
 from tests.process_guard import MARKERS, processes_allowed
@@ -16,6 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background has it ignore Ctrl-C, and with it every program that a test starts and
     # interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test asserts a time: on a busy machine, any example can take longer than the default 200 ms.
+hypothesis.settings.register_profile("hippod", deadline=None)
+hypothesis.settings.load_profile("hippod")
 
 LONGEST = (
     "memory/llm/failures/test_server_failures.py",
