@@ -267,6 +267,19 @@ class Store(StoreReader):
         """
         self._compactor.compact(least)
 
+    def compact_when_due(self) -> None:
+        """Like `compact`, but rewrites only tables with many fragments and enough rows since their last rewrite: so the cost
+        follows the changes, not the size of the store."""
+        self._compactor.compact_when_due()
+
+    @property
+    def flush_trouble(self) -> str | None:
+        """Why the log cannot be written into the tables, and how long it is; None if the last flush succeeded."""
+        if (error := self._compactor.flush_error) is None:
+            return None
+        size = f"{self._log.pending_bytes / 1e6:,.1f} MB, {len(self._tables.pending):,} commits"
+        return f"the log ({size}) cannot be written into the tables: {_short(error)}"
+
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.
 

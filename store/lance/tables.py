@@ -25,7 +25,7 @@ from store.lance.table_writer import TableWriter, row_id_between, row_id_in
 from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
-"""Rows per batch when a table is read in batches."""
+"""RowsByTable per batch when a table is read in batches."""
 
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
@@ -38,8 +38,8 @@ AT_ONCE = timedelta(milliseconds=1)
 UNLIMITED_ROWS = 2**31 - 1
 """A limit above the number of rows of any table, because a search requires a limit."""
 
-Rows = Mapping[str, pa.Table]
-"""Rows by table."""
+RowsByTable = Mapping[str, pa.Table]
+"""RowsByTable by table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _State:
 
     handles: Mapping[str, Any]
     versions: Mapping[str, int]
-    pending: tuple[Rows, ...] = ()
+    pending: tuple[RowsByTable, ...] = ()
 
 
 class TableView:
@@ -105,8 +105,11 @@ class TableView:
         return schema
 
     def rows(self, name: str) -> int:
-        state = self._state
-        return int(state.handles[name].count_rows()) + sum(map(len, _pending(state, name)))
+        return self.flushed_rows(name) + sum(map(len, _pending(self._state, name)))
+
+    def flushed_rows(self, name: str) -> int:
+        """Returns the number of rows without those that are only in the log."""
+        return int(self._state.handles[name].count_rows())
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Reads the whole table or some of its columns."""
@@ -202,12 +205,12 @@ class Tables(TableView):
         """Returns the tables as of the last commit, whatever follows."""
         return TableView(self.folder, self.dim, self._state)
 
-    def add_pending(self, rows: Rows) -> None:
+    def add_pending(self, rows: RowsByTable) -> None:
         """Adds the rows of a commit that is in the log."""
         self._state = replace(self._state, pending=(*self._state.pending, rows))
 
     @property
-    def pending(self) -> Sequence[Rows]:
+    def pending(self) -> Sequence[RowsByTable]:
         """The rows of the commits that are only in the log, by commit, oldest first."""
         return self._state.pending
 
@@ -261,7 +264,7 @@ class Tables(TableView):
                 self._readers -= 1
 
 
-def open_for_reading(folder: Path, dim: int, pending: Sequence[Rows] = ()) -> TableView:
+def open_for_reading(folder: Path, dim: int, pending: Sequence[RowsByTable] = ()) -> TableView:
     """Returns the newest versions of the tables, read anew from the disk, with the `pending` rows of later commits."""
     db = _connect(folder)
     handles = {name: db.open_table(name) for name in TABLES}

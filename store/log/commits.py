@@ -35,7 +35,7 @@ from store.log.commit_facts import (
 )
 from store.log.extraction_costs import add_costs
 from store.log.log_files import LogFiles
-from store.log.mark import Mark, mark_of_tables, read_mark, write_mark
+from store.log.mark import Mark, current_mark, mark_of_tables, read_mark, write_mark
 from store.log.migrated import Migrated
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
@@ -62,7 +62,7 @@ Locked = Callable[[], AbstractContextManager[None]]
 
 
 class CommitLog:
-    """Opens the tables and the log of a store, and adds commits. One thread at a time; `changing` may run beside commits."""
+    """Opens the tables and the log of a store, and adds commits. One thread at a time; `changing` may run concurrently with commits."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class CommitLog:
         migrated; an error stops the migration."""
         self._folder = folder
         self._check = check
-        kept = read_mark(folder)
+        kept = current_mark(folder)
         mark = kept or mark_of_tables(folder)
         self.repaired = [name for name in TABLES if mark is not None and drop_newer(folder, name, mark.versions[name])]
         """Tables from which opening removed an unfinished change."""
@@ -216,7 +216,7 @@ class CommitLog:
             with self.changing() as writer:
                 done = migrations.STEPS[step](writer) or Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
-                if done.tables_changed:
+                if not done.earlier_commits_readable:
                     # The checkpoint was derived from the old tables and does not match the new ones. This version cannot read
                     # the format of earlier commits, so they cannot be queried.
                     for derived in self._folder.glob("snapshot-*"):

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from store.durable_files import sync
 from store.errors import StoreDamaged
+from store.lance.tables import RowsByTable
 
 FOLDER = "log"
 """Folder in the store's folder."""
@@ -33,16 +34,13 @@ _CHECKED = struct.Struct("<QQ")
 _PART = struct.Struct("<HQ")
 """Before each table's name and rows: their numbers of bytes."""
 
-Rows = Mapping[str, pa.Table]
-"""Rows by table."""
-
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """The rows of a commit, and the number of bytes that they have in the log."""
 
     commit: int
-    rows: Rows
+    rows: RowsByTable
     bytes: int
 
 
@@ -77,7 +75,7 @@ class LogFiles:
             if not found:
                 path.unlink()
 
-    def append(self, commit: int, rows: Rows) -> Record:
+    def append(self, commit: int, rows: RowsByTable) -> Record:
         """Appends a commit. On return it is on the disk. Raises OSError; the log is then as before."""
         if self._broken is not None:
             raise OSError(self._broken.errno, f"the log cannot be written since: {self._broken.strerror}")
@@ -140,7 +138,7 @@ def read_records(store: Path) -> list[Record]:
     return [record for path in _paths(store / FOLDER) for record in _read(path)[0]]
 
 
-def read_commits(store: Path, first: int, last: int) -> list[Rows]:
+def read_commits(store: Path, first: int, last: int) -> list[RowsByTable]:
     """Returns the rows of the commits from `first` to `last` as the disk has them. Raises StoreDamaged or OSError."""
     found = {record.commit: record.rows for record in read_records(store)}
     lacking = [commit for commit in range(first, last + 1) if commit not in found]
