@@ -62,7 +62,7 @@ Locked = Callable[[], AbstractContextManager[None]]
 
 
 class CommitLog:
-    """Opens the tables and the log of a store, and adds commits. One thread at a time; `changing` may run concurrently with commits."""
+    """Opens the tables and the log of a store, and adds commits. One thread at a time, except `changing`."""
 
     def __init__(
         self,

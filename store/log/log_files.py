@@ -192,6 +192,8 @@ def _read(path: Path) -> tuple[list[Record], int]:
                 name: pa.ipc.read_record_batch(pa.py_buffer(bytes(body)), schemas[name])
                 for name, body in _parts(content)
             }
+            for batch in batches.values():
+                batch.validate(full=True)  # a restored backup may be anybody's
             rows = {name: pa.Table.from_batches([batch]) for name, batch in batches.items()}
             found.append(Record(commit, rows, _HEAD.size + len(content)))
         else:

@@ -57,6 +57,15 @@ def read_mark(store: Path) -> Mark | None:
         raise StoreDamaged(f"the file {path} is damaged; restore a backup with `hippod --restore DIR`") from error
 
 
+def check_mark(store: Path, expected: Mark) -> None:
+    """Raises StoreDamaged unless the mark on the disk is the `expected` one, or OSError."""
+    if read_mark(store) != expected:
+        raise StoreDamaged(
+            f"the file {store / FOLDER / NAME} does not name the present versions of the tables; restore a backup with "
+            "`hippod --restore DIR`"
+        )
+
+
 def current_mark(store: Path) -> Mark | None:
     """Returns the mark of a store that nobody has open. If an older hippod has written the tables since, they are restored
     from a backup of an older format: moves the log to `before-restore-…`, and returns None. Raises StoreDamaged or OSError."""

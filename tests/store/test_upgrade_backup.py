@@ -162,6 +162,8 @@ def test_a_log_of_a_newer_format_does_not_apply_to_a_restored_older_store(
 ) -> None:
     """A downgrade restores with a hippod that does not know the log's folder, so the folder stays."""
     folder = extracted(tmp_path, 4)
+    encoder = encoder_of_store(folder)
+    assert encoder is not None
     with opened(folder) as store:
         store.commit(Batch(positions={"from": "format 5"}))
     [backup] = upgrade_backups(folder)
@@ -174,7 +176,7 @@ def test_a_log_of_a_newer_format_does_not_apply_to_a_restored_older_store(
         commit_with_format_4(folder, 1)
         manifest = manifests(table_folder(folder, "commits"))[0]
         manifest.write_bytes(bytes(manifest.stat().st_size))
-    with opened(folder) as store:
+    with Store(folder, encoder) as store:
         assert store.found_format == 4
         assert store.positions["from"] == "format 4"
         assert store.snapshot().commit > last  # the migration and the synonyms

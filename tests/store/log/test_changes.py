@@ -8,15 +8,17 @@ from unittest import mock
 
 import pytest
 
+from store.backup.local import backup
 from store.errors import StoreDamaged
-from store.lance.checksums import Checksums
+from store.lance.checksums import SUFFIXES, Checksums
 from store.lance.table_writer import TableWriter
 from store.log import commits
 from store.log.log_files import FOLDER, LogFiles
 from store.log.mark import NAME as MARK
+from store.log.mark import Mark, read_mark, write_mark
 from store.store import Store
 from store.verify.verify import verify
-from tests.store.log.interruptions import copied_at_every_step, sampled
+from tests.store.log.interruptions import copied_at_every_step, sampled, tear
 from tests.store.small_store import complete, exported, numbered_documents, open_store
 
 OPERATIONS: dict[str, Callable[[Store], object]] = {
@@ -70,6 +72,63 @@ def test_a_process_that_ends_at_any_step_of_a_change_leaves_a_whole_store(tmp_pa
             assert verify(store).problems == []
         with open_store(copy) as store:
             assert exported(store) == after
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_mark_names_flushed_files(tmp_path: Path, operation: str) -> None:
+    flushed: set[Path] = set()
+    marks: list[set[Path]] = []
+    fsync, write_mark = os.fsync, commits.write_mark
+
+    def table_files() -> set[Path]:
+        return {path for path in tmp_path.glob("*.lance/*/*") if path.suffix in SUFFIXES}
+
+    def note(file: int) -> None:
+        fsync(file)
+        flushed.add(Path(os.readlink(f"/proc/self/fd/{file}")))
+
+    def check(store: Path, mark: Mark) -> None:
+        new = table_files() - before
+        marks.append(new)
+        needed = new.union(*({path.parent, path.parent.parent} for path in new)) | {tmp_path / "checksums"}
+        assert needed <= flushed
+        write_mark(store, mark)
+
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 6), []))
+        store.compact()
+        store.commit(complete(store, numbered_documents(4, 9), ["d1", "d2"]))
+        before = table_files()
+        with mock.patch.object(os, "fsync", note), mock.patch.object(commits, "write_mark", check):
+            OPERATIONS[operation](store)
+    assert any(marks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", range(12))
+def test_the_first_opening_after_a_power_loss_in_a_step_completes_the_store(tmp_path: Path, kind: int) -> None:
+    steps = ((TableWriter, "add_columns"), (Checksums, "sync"))
+    with copied_at_every_step(tmp_path / "store", tmp_path, steps) as copies:
+        open_store(tmp_path / "store").close()
+    copy = copies[3 + kind % 2]  # before or after the row of the first commit; the files before it are flushed
+    tear(copy, kind)
+    with open_store(copy) as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        assert verify(store).problems == []
+
+
+def test_verify_and_backup_check_the_mark(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        old = read_mark(store.folder)
+        assert old is not None
+        store.compact()
+        write_mark(store.folder, old)
+        assert any("log/mark" in problem for problem in verify(store).problems)
+        with pytest.raises(StoreDamaged, match="log/mark"):
+            backup(store, tmp_path / "backup")
+        (store.folder / FOLDER / MARK).write_text("{}")
+        assert any("log/mark" in problem for problem in verify(store).problems)
 
 
 def test_commits_beside_a_flush_are_in_the_next(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """The log loses no acknowledged commit: opening truncates an incomplete last record, and nothing else."""
 
 import os
+import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 from store.errors import StoreDamaged
+from store.log import log_files
 from store.log.log_files import FOLDER, LogFiles
 
 SCHEMAS = {"one": pa.schema([("number", pa.int64()), ("text", pa.string())]), "two": pa.schema([("x", pa.float32())])}
@@ -96,6 +99,24 @@ def test_a_failed_append_leaves_the_log_as_it_was(store: Path, monkeypatch: pyte
         log.append(8, rows(8))
     with pytest.raises(OSError, match="cannot be written since"):  # a record after an unacknowledged one
         log.append(8, rows(8))
+
+
+def test_rows_that_point_outside_their_record_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup's author can give such a record a correct checksum."""
+    batch_of = log_files._batch
+
+    def forged(table: pa.Table) -> SimpleNamespace:
+        right, wrong = struct.pack("<3i", 0, 1000, 1777), struct.pack("<3i", 0, 1000, 1 << 30)
+        content = bytes(batch_of(table).serialize())
+        assert content.count(right) == 1
+        return SimpleNamespace(serialize=lambda: pa.py_buffer(content.replace(right, wrong)))
+
+    log = LogFiles(store, SCHEMAS)
+    monkeypatch.setattr(log_files, "_batch", forged)
+    log.append(7, {"one": pa.table({"number": [1, 2], "text": ["a" * 1000, "b" * 777]}, schema=SCHEMAS["one"])})
+    log.close()
+    with pytest.raises(pa.ArrowInvalid):
+        LogFiles(store, SCHEMAS)
 
 
 def test_sealed_files_are_removed_and_no_later_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
