@@ -8,6 +8,7 @@ A power loss can leave the last record incomplete, which was never acknowledged.
 """
 
 import os
+import secrets
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +25,15 @@ FOLDER = "log"
 """Folder in the store's folder."""
 
 SUFFIX = ".records"
-"""Suffix of the files. A file's name is the number of its first commit."""
+"""Suffix of the files. A file's name is the number of its first commit, and its salt in hexadecimal digits."""
 
 _RECORD_MARK = b"HPLR"
-_HEAD = struct.Struct("<4sIQQ")
-"""Mark, CRC-32 of the rest of the record, commit (0: the schemas), number of bytes after the head."""
+_SALT_BYTES = 8
+_HEAD = struct.Struct("<12sIQQ")
+"""Mark with the file's salt, CRC-32 of the rest of the record, commit (0: the schemas), number of bytes after the head.
+
+The salt is random, so that a record in a document's text, or in a reused block of the disk, is no record of the file. It is in
+the file's name, where damage of the content cannot change it."""
 _CHECKED = struct.Struct("<QQ")
 _PART = struct.Struct("<HQ")
 """Before each table's name and rows: their numbers of bytes."""
@@ -81,10 +86,10 @@ class LogFiles:
         """Appends a commit. On return it is on the disk. Raises OSError; the log is then as before."""
         if self._broken is not None:
             raise OSError(self._broken.errno, f"the log cannot be written since: {self._broken.strerror}")
-        record = _record(commit, {name: _batch(table).serialize() for name, table in rows.items()})
         if self._file is None:
             self._begin(commit)
         assert self._file is not None
+        record = _record(_mark(self._path), commit, {name: _batch(table).serialize() for name, table in rows.items()})
         try:
             _write(self._file, record, self._end)
             os.fdatasync(self._file)
@@ -95,10 +100,10 @@ class LogFiles:
         return Record(commit, rows, len(record))
 
     def _begin(self, commit: int) -> None:
-        path = self._folder / f"{commit:020}{SUFFIX}"
+        path = self._folder / f"{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            head = _record(0, {name: schema.serialize() for name, schema in self.schemas.items()})
+            head = _record(_mark(path), 0, {name: schema.serialize() for name, schema in self.schemas.items()})
             _write(file, head, 0)
             sync(self._folder)
         except BaseException:
@@ -160,13 +165,18 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
     return batch
 
 
-def _record(commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
+def _mark(path: Path) -> bytes:
+    """Returns the mark of the records in a file."""
+    return _RECORD_MARK + bytes.fromhex(path.stem.rpartition("-")[2])
+
+
+def _record(mark: bytes, commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
     content = b"".join(
         part
         for name, body in parts.items()
         for part in (_PART.pack(len(name.encode()), body.size), name.encode(), body)
     )
-    return _HEAD.pack(_RECORD_MARK, _checksum(commit, content), commit, len(content)) + content
+    return _HEAD.pack(mark, _checksum(commit, content), commit, len(content)) + content
 
 
 def _checksum(commit: int, content: bytes | memoryview) -> int:
@@ -182,11 +192,11 @@ def _write(file: int, content: bytes, at: int) -> None:
 
 def _read(path: Path) -> tuple[list[Record], int]:
     """Returns the records of a file up to the first incomplete one, and where they end."""
-    whole = memoryview(path.read_bytes())
+    whole, mark = memoryview(path.read_bytes()), _mark(path)
     schemas: dict[str, pa.Schema] = {}
     found: list[Record] = []
     end = 0
-    while (content := _content(whole, end)) is not None:
+    while (content := _content(whole, mark, end)) is not None:
         commit = _HEAD.unpack_from(whole, end)[2]
         if commit:
             # A copy, because Arrow needs aligned buffers.
@@ -202,13 +212,13 @@ def _read(path: Path) -> tuple[list[Record], int]:
     return found, end
 
 
-def _content(whole: memoryview, at: int) -> memoryview | None:
+def _content(whole: memoryview, mark: bytes, at: int) -> memoryview | None:
     """Returns the content of the record at a position, or None if there is no complete one."""
     if len(whole) < at + _HEAD.size:
         return None
-    mark, checksum, commit, size = _HEAD.unpack_from(whole, at)
+    found, checksum, commit, size = _HEAD.unpack_from(whole, at)
     content = whole[at + _HEAD.size : at + _HEAD.size + size]
-    complete = mark == _RECORD_MARK and len(content) == size and _checksum(commit, content) == checksum
+    complete = found == mark and len(content) == size and _checksum(commit, content) == checksum
     return content if complete else None
 
 
@@ -223,8 +233,8 @@ def _parts(content: memoryview) -> Iterator[tuple[str, memoryview]]:
 
 def _has_record_after(path: Path, at: int) -> bool:
     """Whether a complete record follows: then what precedes it was once acknowledged, and is damaged."""
-    whole = path.read_bytes()
-    while (at := whole.find(_RECORD_MARK, at + 1)) >= 0:
-        if _content(memoryview(whole), at) is not None:
+    whole, mark = path.read_bytes(), _mark(path)
+    while (at := whole.find(mark, at + 1)) >= 0:
+        if _content(memoryview(whole), mark, at) is not None:
             return True
     return False

@@ -17,7 +17,7 @@ FILES = {
     r"\w+\.lance/(data|_deletions|_transactions|_versions)/[^/]+\.(lance|arrow|bin|txn|manifest)": "are in `checksums`",
     r"\w+\.lance/_versions/latest_version_hint\.json": "a hint that Lance does without",
     r"checksums": "each line has a checksum of its own",
-    r"log/\d+\.records": "commits that the tables lack, each with a checksum",
+    r"log/\d+-[0-9a-f]+\.records": "commits that the tables lack, each with a checksum",
     r"log/mark": "the last commit in the tables and each table's version, with a checksum",
     r"torn/[^/]+": "manifests of unfinished changes; not needed",
     r"snapshot-\d+/manifest\.json": "which has its own",

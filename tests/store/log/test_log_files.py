@@ -61,6 +61,22 @@ def test_a_torn_record_is_truncated(store: Path) -> None:
                 assert path.read_bytes() == whole[:end]
 
 
+def test_a_record_in_a_text_is_none_of_the_file(store: Path) -> None:
+    """A torn commit contains the records of another log, as a document may, and as a reused block of the disk does."""
+    path = the_file(store)
+    others = path.read_bytes()
+    path.unlink()
+    log = LogFiles(store, SCHEMAS)
+    log.append(4, rows(4))
+    end = the_file(store).stat().st_size
+    log.append(5, {"one": pa.table({"number": [1], "text": [others.decode("latin1")]}, schema=SCHEMAS["one"])})
+    log.close()
+    whole = the_file(store).read_bytes()
+    for torn in (whole[:end] + others, whole[:end] + b"\0" + others, whole[:-1]):
+        the_file(store).write_bytes(torn)
+        assert commits(store) == [4]
+
+
 def test_a_flipped_bit_before_the_last_record_is_damage(store: Path) -> None:
     path = the_file(store)
     whole = path.read_bytes()
