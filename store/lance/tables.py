@@ -184,9 +184,9 @@ def _matching(rows: pa.Table, condition: Condition | RowRange | None) -> pa.Tabl
 class Tables(TableView):
     """The tables of one open store as of the last commit. One thread changes them at a time; reading is thread-safe."""
 
-    def __init__(self, folder: Path, dim: int) -> None:
-        """Creates missing tables."""
-        self.checksums = Checksums(folder)
+    def __init__(self, folder: Path, dim: int, marked: bool) -> None:
+        """Creates missing tables. `marked`: whether the store has a mark (`store.log.mark`)."""
+        self.checksums = Checksums(folder, marked)
         self._db = _connect(folder)
         handles = {}
         for name in TABLES:

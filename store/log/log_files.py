@@ -4,7 +4,9 @@ A commit is one record: a head with a checksum, then the commit's rows as Arrow 
 and flushing the file once makes a commit durable. Each file begins with a record of the tables' schemas, so it can be read
 without knowing its format. Once the tables contain all commits of a file (`store.log.mark`), it is deleted.
 
-A power loss can leave the last record incomplete, which was never acknowledged. Opening truncates it and changes nothing else.
+A process or a computer that stops can leave the last record incomplete, which was never acknowledged. Opening moves it to the
+folder `torn` and changes nothing else. Other damage is an error. A last record that was acknowledged is told by `HEAD`. If that
+file is missing or names an earlier commit, as after a power loss, the last record counts as never acknowledged.
 """
 
 import os
@@ -18,8 +20,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from store.durable_files import sync
+from store.durable_files import durable_file, sync
 from store.errors import StoreDamaged
+from store.lance.versions import FOLDER as TORN
+
+HEAD = "head"
+"""File with the last commit's number, written after the commit. If the log ends before that number, it has lost commits. The
+file is not synced: after a power loss it may name an earlier commit, or be empty or missing."""
 
 FOLDER = "log"
 """Folder in the store's folder."""
@@ -54,8 +61,10 @@ class Record:
 class LogFiles:
     """The log of one open store. One thread appends at a time."""
 
-    def __init__(self, store: Path, schemas: Mapping[str, pa.Schema]) -> None:
-        """Reads the records, and truncates an incomplete last one. Raises StoreDamaged or OSError."""
+    def __init__(self, store: Path, schemas: Mapping[str, pa.Schema], acknowledged: int) -> None:
+        """Reads the records, and moves an incomplete one after the commit `acknowledged` to the folder `torn`. Raises
+        StoreDamaged or OSError; the log is then as before."""
+        self._store = store
         self._folder = store / FOLDER
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self.schemas = schemas
@@ -68,19 +77,43 @@ class LogFiles:
         self._broken: OSError | None = None
         self.records: Sequence[Record] = []
         """The records found at opening."""
+        self.torn: list[str] = []
+        """The file, relative to the store, to which opening moved an incomplete record, if any."""
         paths = _paths(self._folder)
         for path in paths:
             found, end = _read(path)
             if end < path.stat().st_size:
+                commit = found[-1].commit + 1 if found else int(path.name.partition("-")[0])
+                said = f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
                 if path != paths[-1] or _has_record_after(path, end):
+                    raise StoreDamaged(said)
+                if commit <= acknowledged:
                     raise StoreDamaged(
-                        f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
+                        f"{said}, or, to go on without commit {commit} and later ones, delete the file {store / HEAD}"
                     )
-                os.truncate(path, end)
-                sync(path)
+                self._move_tail(path, end)
             self.records = [*self.records, *found]
             if not found:
                 path.unlink()
+
+    def _move_tail(self, path: Path, at: int) -> None:
+        """Moves the end of a file to the folder `torn`."""
+        folder = self._store / TORN
+        folder.mkdir(mode=0o700, exist_ok=True)
+        kept = folder / f"{path.stem}-{at}{SUFFIX}"
+        with durable_file(kept) as file:
+            file.write(path.read_bytes()[at:])
+        sync(self._store)
+        os.truncate(path, at)
+        sync(path)
+        self.torn.append(str(kept.relative_to(self._store)))
+
+    def drop_torn(self, before: float) -> None:
+        """Deletes the incomplete records that an opening before a time (Unix seconds) moved to the folder `torn`."""
+        for path in _paths(self._store / TORN):
+            with suppress(OSError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
 
     def append(self, commit: int, rows: Rows) -> Record:
         """Appends a commit. On return it is on the disk. Raises OSError; the log is then as before."""
@@ -141,8 +174,13 @@ class LogFiles:
 
 
 def read_records(store: Path) -> list[Record]:
-    """Returns the records of a store that is open in this or another process. Raises OSError."""
-    return [record for path in _paths(store / FOLDER) for record in _read(path)[0]]
+    """Returns the records of a store that is open in this or another process. A flush may delete their files meanwhile. Raises
+    OSError."""
+    found: list[Record] = []
+    for path in _paths(store / FOLDER):
+        with suppress(FileNotFoundError):
+            found += _read(path)[0]
+    return found
 
 
 def read_commits(store: Path, first: int, last: int) -> list[Rows]:

@@ -19,7 +19,7 @@ FILES = {
     r"checksums": "each line has a checksum of its own",
     r"log/\d+-[0-9a-f]+\.records": "commits that the tables lack, each with a checksum",
     r"log/mark": "the last commit in the tables and each table's version, with a checksum",
-    r"torn/[^/]+": "manifests of unfinished changes; not needed",
+    r"torn/[^/]+": "unfinished changes, kept in case they are wanted",
     r"snapshot-\d+/manifest\.json": "which has its own",
     r"snapshot-\d+/[^/]+\.(npy|arrow)": "Checksums are in its `manifest.json`",
     r"head": "the last commit's number, compared at a start",
