@@ -268,10 +268,13 @@ def open_for_reading(folder: Path, dim: int, pending: Sequence[Rows] = ()) -> Ta
     return TableView(folder, dim, _State(handles, _versions(handles), tuple(pending)))
 
 
-def read_unopened(store: Path, name: str, columns: Sequence[str]) -> pa.Table:
-    """Reads some columns of a table without opening the store, without rows that are only in the log. Raises OSError,
-    RuntimeError or ValueError."""
-    return _connect(store).open_table(name).search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+def read_unopened(store: Path, name: str, columns: Sequence[str], version: int | None = None) -> pa.Table:
+    """Reads some columns of a table at a version, or at its newest one, without opening the store, without rows that are only
+    in the log. Raises OSError, RuntimeError or ValueError."""
+    table = _connect(store).open_table(name)
+    if version is not None:
+        table.checkout(version)
+    return table.search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
 
 def _connect(folder: Path) -> Any:
