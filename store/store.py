@@ -19,10 +19,11 @@ from store.change.write_rows import Rows, rows_of
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreDamaged, StoreRefused, refusal
+from store.errors import StoreDamaged, StoreError, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import Rest, load_index, no_rest
+from store.lance.checksums import Checksums
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import TableWriter
@@ -30,6 +31,7 @@ from store.log.commit_facts import REENCODE, SETTLE, rule_facts
 from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import add_costs
 from store.log.log_files import FOLDER as LOG
+from store.log.mark import NAME as MARK
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.maintenance.checkpointing import Checkpointing
@@ -101,11 +103,23 @@ class Store(StoreReader):
             for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
                 self._lock.hold(place)
             self.repaired_tables: Sequence[str] = self._log.repaired
-            """Tables from which opening removed an unfinished change."""
+            """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
             self.found_format = self._log.format
             """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
             self._index, self.opened_from, opened = self._load(encoder.dim, rule)
-        except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
+        except StoreError:
+            self._lock.release()
+            raise
+        except LookupError as error:
+            # Wrong content of a file, or an error in hippod.
+            self._lock.release()
+            log.exception("store_not_opened", store=folder)
+            Checksums(folder, (folder / LOG / MARK).exists()).check_all()
+            raise StoreError(
+                f"the store {folder} cannot be opened because of an error in hippod ({type(error).__name__}: {_short(error)}): "
+                "its tables are as they were written; keep it, and report the error with the log"
+            ) from error
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
             # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
             self._lock.release()
             if (what_to_do := refusal(error)) is not None:
@@ -286,7 +300,10 @@ class Store(StoreReader):
         Determines the rows concurrently with commits, which wait for one slice of rows at a time
         (`store.maintenance.retention`).
         """
-        horizon = self._log.commit_at(time.time() - keep.total_seconds())
+        before = time.time() - keep.total_seconds()
+        self.check_folder()
+        self._log.drop_torn(before)
+        horizon = self._log.commit_at(before)
         if horizon is None:
             return 0
         with self._compactor.paused():

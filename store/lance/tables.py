@@ -187,9 +187,9 @@ def _matching(rows: pa.Table, condition: Condition | RowRange | None) -> pa.Tabl
 class Tables(TableView):
     """The tables of one open store as of the last commit. One thread changes them at a time; reading is thread-safe."""
 
-    def __init__(self, folder: Path, dim: int) -> None:
-        """Creates missing tables."""
-        self.checksums = Checksums(folder)
+    def __init__(self, folder: Path, dim: int, marked: bool) -> None:
+        """Creates missing tables. `marked`: whether the store has a mark (`store.log.mark`)."""
+        self.checksums = Checksums(folder, marked)
         self._db = _connect(folder)
         handles = {}
         for name in TABLES:
@@ -271,10 +271,13 @@ def open_for_reading(folder: Path, dim: int, pending: Sequence[RowsByTable] = ()
     return TableView(folder, dim, _State(handles, _versions(handles), tuple(pending)))
 
 
-def read_unopened(store: Path, name: str, columns: Sequence[str]) -> pa.Table:
-    """Reads some columns of a table without opening the store, without rows that are only in the log. Raises OSError,
-    RuntimeError or ValueError."""
-    return _connect(store).open_table(name).search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+def read_unopened(store: Path, name: str, columns: Sequence[str], version: int | None = None) -> pa.Table:
+    """Reads some columns of a table at a version, or at its newest one, without opening the store, without rows that are only
+    in the log. Raises OSError, RuntimeError or ValueError."""
+    table = _connect(store).open_table(name)
+    if version is not None:
+        table.checkout(version)
+    return table.search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
 
 def _connect(folder: Path) -> Any:

@@ -34,14 +34,10 @@ from store.log.commit_facts import (
     rule_facts,
 )
 from store.log.extraction_costs import add_costs
-from store.log.log_files import LogFiles
+from store.log.log_files import HEAD, LogFiles
 from store.log.mark import Mark, current_mark, mark_of_tables, read_mark, write_mark
 from store.log.migrated import Migrated
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
-
-HEAD = "head"
-"""File with the last commit's number, written after the commit. If the log ends before that number, it has lost commits. The
-file is not synced: after a power loss it may name an earlier commit, which is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +77,13 @@ class CommitLog:
         kept = current_mark(folder)
         mark = kept or mark_of_tables(folder)
         self.repaired = [name for name in TABLES if mark is not None and drop_newer(folder, name, mark.versions[name])]
-        """Tables from which opening removed an unfinished change."""
-        self.tables = Tables(folder, encoder.dim)
+        """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
+        self.tables = Tables(folder, encoder.dim, kept is not None)
         self._schemas = schemas(encoder.dim)
-        self._files = LogFiles(folder, self._schemas)
+        self._acknowledged = _acknowledged(folder)
+        """A commit that was acknowledged. Later ones may have been, too."""
+        self._files = LogFiles(folder, self._schemas, self._acknowledged)
+        self.repaired += self._files.torn
         self.pending_bytes = 0
         """Bytes of the commits that are only in the log."""
         self._visible = threading.Lock()
@@ -172,7 +171,8 @@ class CommitLog:
             facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(self.edges_rule)
             self.change_tables("create", facts=facts)
         if not self._marked:
-            tables.checksums.sync(TABLES)  # a process that ended may have left files of the last commit unflushed
+            tables.checksums.sync(TABLES)
+            tables.checksums.flush_all()  # a process that ended may have left files unflushed whose checksums it recorded
             self._marked = True
             self._write_mark(self.last.seq, tables.versions)
 
@@ -195,13 +195,11 @@ class CommitLog:
             )
 
     def _check_head(self) -> None:
-        head = self._folder / HEAD
-        written = head.read_text() if head.exists() else ""
-        if written.isdigit() and int(written) > self.last.seq:
+        if self._acknowledged > self.last.seq:
             raise StoreDamaged(
-                f"the store {self._folder} made commit {written} and its log ends with {self.last.seq}; "
+                f"the store {self._folder} made commit {self._acknowledged} and its log ends with {self.last.seq}; "
                 "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
-                f"file {head}"
+                f"file {self._folder / HEAD}"
             )
 
     def _read_counts(self, seq: int, facts: Mapping[str, Any]) -> None:
@@ -385,5 +383,18 @@ class CommitLog:
         self._read_counts(commit.seq, row.facts)
         change_positions(self.positions, row.positions)
 
+    def drop_torn(self, before: float) -> None:
+        """Deletes the unfinished commits that an opening before a time (Unix seconds) set aside."""
+        self._files.drop_torn(before)
+
     def close(self) -> None:
         self._files.close()
+
+
+def _acknowledged(folder: Path) -> int:
+    """Returns the commit that the file `HEAD` names; 0 if it is missing, empty or damaged."""
+    try:
+        written = (folder / HEAD).read_bytes()
+    except FileNotFoundError:
+        return 0
+    return int(written) if written.isdigit() else 0

@@ -70,7 +70,7 @@ def current_mark(store: Path) -> Mark | None:
     """Returns the mark of a store that nobody has open. If an older hippod has written the tables since, they are restored
     from a backup of an older format: moves the log to `before-restore-…`, and returns None. Raises StoreDamaged or OSError."""
     mark = read_mark(store)
-    if mark is None or not _is_stale(store, mark):
+    if mark is None or not is_stale(store, mark, repair=True):
         return mark
     aside = store / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
     aside.mkdir(mode=0o700, exist_ok=True)
@@ -81,15 +81,16 @@ def current_mark(store: Path) -> Mark | None:
     return None
 
 
-def _is_stale(store: Path, mark: Mark) -> bool:
-    """Whether the newest complete version of `commits` has a format without a mark."""
+def is_stale(store: Path, mark: Mark, *, repair: bool = False) -> bool:
+    """Whether an older hippod has written the tables since the mark: the newest complete version of `commits` has a format
+    without a mark. `repair` sets incomplete versions aside; without it, an incomplete newest version says nothing."""
     while found := [path for path in manifests(table_folder(store, "commits")) if is_known_name(path)]:
         try:
             if not is_whole(found[0]):
                 raise ValueError(f"{found[0]} is incomplete")
             return _format_of_tables(store) < FIRST_FORMAT
         except (OSError, RuntimeError, ValueError):
-            if version_of(found[0]) <= mark.versions["commits"]:
+            if not repair or version_of(found[0]) <= mark.versions["commits"]:
                 break  # the opening says what is damaged
             set_aside(store, "commits", found[0])  # belongs to no commit, whichever hippod wrote it
     return False

@@ -146,7 +146,7 @@ def commit_with_format_4(folder: Path, count: int) -> int:
     identity = encoder_of_store(folder)
     assert identity is not None
     for _ in range(count):
-        tables = Tables(folder, identity.dim)
+        tables = Tables(folder, identity.dim, marked=False)
         last = commits.from_table(tables.read("commits"))[-1]
         others = {name: version for name, version in tables.versions.items() if name != "commits"}
         row = commits.LogRow(last.seq + 1, last.time + 1, "change", others, {"from": "format 4"}, {})
@@ -171,6 +171,7 @@ def test_a_log_of_a_newer_format_does_not_apply_to_a_restored_older_store(
         older.setattr(local, "LOG", "no such folder")
         restore(backup, folder)
     assert list((folder / LOG).glob("*.records"))
+    assert summarize_log(folder).format == 4
     last = commit_with_format_4(folder, 8)
     if torn:
         commit_with_format_4(folder, 1)

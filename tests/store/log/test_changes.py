@@ -172,8 +172,28 @@ def test_an_acknowledged_commit_that_the_log_lost_is_damage_and_says_so(tmp_path
         store.commit(complete(store, numbered_documents(0, 3), []))
         store.commit(complete(store, numbered_documents(3, 4), []))
     [path] = (tmp_path / FOLDER).glob("*.records")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(StoreDamaged, match="backup"):
+    damaged = path.read_bytes()[:-1]
+    path.write_bytes(damaged)
+    with pytest.raises(StoreDamaged, match=r"restore a backup.*without commit 3.*delete the file .*/head"):
+        open_store(tmp_path)
+    assert path.read_bytes() == damaged
+    (tmp_path / "head").unlink()
+    with open_store(tmp_path) as store:
+        [moved] = store.repaired_tables
+        assert damaged == path.read_bytes() + (tmp_path / moved).read_bytes()
+        assert len(store.documents()) == 3
+        store.purge(timedelta(days=1))
+        assert (tmp_path / moved).exists()
+        store.purge(timedelta(0))
+        assert not (tmp_path / moved).exists()
+
+
+def test_a_log_that_ends_before_an_acknowledged_commit_is_damage(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+    [path] = (tmp_path / FOLDER).glob("*.records")
+    path.unlink()
+    with pytest.raises(StoreDamaged, match="made commit 2 and its log ends with 1"):
         open_store(tmp_path)
 
 
