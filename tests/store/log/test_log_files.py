@@ -1,6 +1,7 @@
 """The log loses no acknowledged commit: opening truncates an incomplete last record, and nothing else."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,12 +91,33 @@ def test_a_failed_append_leaves_the_log_as_it_was(store: Path, monkeypatch: pyte
             broken.setattr(os, call, full)
             log.append(7, rows(7))
     log.append(7, rows(7))
-    with monkeypatch.context() as broken, pytest.raises(OSError, match="No space"):
-        broken.setattr(os, "fdatasync", full)
-        broken.setattr(os, "ftruncate", full)
+    log.close()
+    assert commits(store) == [4, 5, 6, 7]
+
+
+def test_a_failed_commit_is_removed_from_the_disk_too(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failed fdatasync, the record may be on the disk: it must not come back after a power loss."""
+    log = LogFiles(store, SCHEMAS)
+    calls: list[str] = []
+
+    def called(name: str, error: OSError | None = None) -> Callable[..., None]:
+        really = getattr(os, name)
+
+        def call(*given: object) -> None:
+            calls.append(name)
+            if error is not None:
+                raise error
+            really(*given)
+
+        return call
+
+    log.append(7, rows(7))
+    monkeypatch.setattr(os, "fdatasync", called("fdatasync", OSError(5, "Input/output error")))
+    monkeypatch.setattr(os, "ftruncate", called("ftruncate"))
+    monkeypatch.setattr(os, "fsync", called("fsync"))
+    with pytest.raises(OSError, match="Input/output"):
         log.append(8, rows(8))
-    with pytest.raises(OSError, match="cannot be written since"):  # a record after an unacknowledged one
-        log.append(8, rows(8))
+    assert calls == ["fdatasync", "ftruncate", "fsync"]
 
 
 def test_sealed_files_are_removed_and_no_later_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
