@@ -30,10 +30,10 @@ def test_missing_texts_are_right_if_a_commit_adds_some_of_them_meanwhile(store: 
     get, committed = TextRows.get, []
 
     def commits_first(self: Any, key: str, *default: Any) -> Any:
-        found = get(self, key, *default)
-        if key == "alpha" and not committed:
-            committed.append(store.commit(other))
-        return found
+        if key == "beta" and not committed:  # "alpha" was looked up already
+            committed.append(True)
+            store.commit(other)
+        return get(self, key, *default)
 
     with mock.patch.object(TextRows, "get", commits_first):
         missing = store.missing(batch)

@@ -16,7 +16,6 @@ from store.errors import StoreError, StoreFolderLost, StoreStopped
 from store.index.live_index import LiveIndex
 from store.lance.tables import Tables
 from store.log import commits, mark
-from store.log.log_files import LogFiles
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.small_store import complete, exported, numbered_documents, open_store
@@ -193,13 +192,3 @@ def test_a_deletion_of_versions_that_also_merges_is_published(store: Store) -> N
     with open_store(store.folder) as again:
         assert exported(again) == expected
         assert verify(again).problems == []
-
-
-def test_the_log_stays_until_the_folder_was_checked(store: Store) -> None:
-    with mock.patch.object(LogFiles, "remove") as removed:
-        away = store.folder.with_name("away")
-        written = after(commits.write_mark, lambda: store.folder.rename(away))
-        with mock.patch.object(commits, "write_mark", written), pytest.raises(StoreFolderLost):
-            store.compact(10**6)
-        away.rename(store.folder)
-        assert not removed.called
