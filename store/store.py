@@ -221,9 +221,9 @@ class Store(StoreReader):
 
     def _apply(self, delta: IndexDelta, commit: Commit) -> None:
         """Applies a change to the index that the tables already contain. The caller holds the write lock."""
-        touched = {document.uri for document in delta.documents} | set(delta.removed)
         with self._changing_index(commit.seq):
             self._change_index(lambda index: index.apply(delta), commit.seq)
+            touched = {document.uri for document in delta.documents} | set(delta.removed)
             self._snapshot = Snapshot(self._index, commit.seq, commit.time)
             self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 

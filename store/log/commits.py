@@ -328,8 +328,7 @@ class CommitLog:
         except StoreStopped:
             raise
         except BaseException:
-            # If the store's folder is lost, the next opening undoes the change: another store may be at its path. On another
-            # error, the next change tries again.
+            # If this fails, the next change or opening tries again. A lost folder may be replaced by another store.
             with suppress(Exception):
                 self._undo()
             raise
@@ -398,11 +397,9 @@ class CommitLog:
         self.last = commit = Commit(row.seq, row.time, row.facts.get("bygone", self.last.rowless_costs))
         self.times[commit.seq] = commit.time
         self._read_counts(commit.seq, row.facts)
-        if row.positions:
-            # A copy, because readers may be iterating over the positions.
-            positions = self.positions.copy()
-            change_positions(positions, row.positions)
-            self.positions = positions
+        positions = self.positions.copy()  # readers may be iterating over the present ones
+        change_positions(positions, row.positions)
+        self.positions = positions
 
     def close(self) -> None:
         self._files.close()
