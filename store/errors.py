@@ -57,6 +57,20 @@ class StoreFolderLost(StoreError, OSError):
         self.errno = errno.ESTALE
 
 
+class StoreStopped(StoreError, OSError):
+    """Memory and disk may differ since an error, so the store refuses all writes until it is opened again.
+
+    It is an OSError, like StoreFolderLost, so that a commit is kept and retried.
+    """
+
+    def __init__(self, store: Path, why: str) -> None:
+        super().__init__(
+            f"the store {store} takes no more writes: {why}, so memory and disk may differ; restart hippod, which reads the "
+            "store again"
+        )
+        self.errno = errno.EIO
+
+
 class StoreLocked(StoreError):
     """Another process has the store open. `pid` is that process, or `None` if unknown."""
 

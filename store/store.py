@@ -98,7 +98,8 @@ class Store(StoreReader):
             if (folder / "restoring").exists():
                 raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
             check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
-            self._log = CommitLog(folder, encoder, rule, calibration, check, before_migration)
+            self._write_lock = WriteLock(folder, self._lock.check)
+            self._log = CommitLog(folder, self._write_lock, encoder, rule, calibration, check, before_migration)
             self._tables = self._log.tables
             for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
                 self._lock.hold(place)
@@ -140,7 +141,6 @@ class Store(StoreReader):
         """Held while a commit is applied to the index, and while changing containers are copied."""
         self.scopes = Scopes(self._apply_lock, lambda: (self._index, self._snapshot))
         self._purge = None
-        self._write_lock = WriteLock(self._lock.check)
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
         self._folding = Folding(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
@@ -202,25 +202,24 @@ class Store(StoreReader):
         return self._write_lock.longest_s
 
     def commit(self, batch: Batch) -> CommitResult:
-        """Adds `batch` to the memory: durable and visible when it returns, or not at all."""
+        """Adds `batch` to the memory: durable and visible when it returns.
+
+        After an error, nothing has changed; except after StoreFolderLost or StoreStopped, when the next opening shows whether
+        the commit is durable, and nothing can be written until then.
+        """
         with self._write_lock.hold("commit"):
             delta = plan(self._index, batch, self.rule, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
             before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
             costs = self._with_rowless_costs(batch.supplied_costs)
-            commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
-            self._lock.check_written()
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
             known = len(self._index.passages)
             lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
-            self._applying = True
-            try:
-                with self._apply_lock:
-                    self._apply(delta, commit)
-            finally:
-                self._applying = False
+            commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
+            self._lock.check_written()
+            self._apply(delta, commit)
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
             died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
             self._folding.fold_when_due()
@@ -235,18 +234,36 @@ class Store(StoreReader):
         return add_costs(self._log.last.rowless_costs, more) if more else None
 
     def _apply(self, delta: IndexDelta, commit: Commit) -> None:
-        """Applies a change to the index that the tables already contain."""
+        """Applies a change to the index that the tables already contain. The caller holds the write lock."""
+        with self._changing_index(commit.seq):
+            self._change_index(lambda index: index.apply(delta), commit.seq)
+            touched = {document.uri for document in delta.documents} | set(delta.removed)
+            self._snapshot = Snapshot(self._index, commit.seq, commit.time)
+            self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
+
+    @contextmanager
+    def _changing_index(self, commit: int) -> Iterator[None]:
+        """Makes readers that copy containers of the index wait during the block, which brings the index to a commit of the
+        tables. If the block fails, nothing can be written any more."""
+        with self._write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
+            self._applying = True
+            try:
+                with self._apply_lock:
+                    yield
+            finally:
+                self._applying = False
+
+    def _change_index(self, change: Callable[[LiveIndex], None], commit: int) -> None:
+        """Calls `change` with the index; if that fails, replaces the index by one loaded from the tables."""
         try:
-            self._index.apply(delta)
+            change(self._index)
         except Exception:
             # The commit is durable. A partly updated index would give wrong answers or none from now on.
-            log.exception("index_reloaded", commit=commit.seq)
-            spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule)
-            self._index.keep_numbering_of(spoiled)
+            log.exception("index_reloaded", commit=commit)
+            index = load_index(self._tables, self._index.dim, self.rule)
+            index.keep_numbering_of(self._index)
+            self._index, self._snapshot = index, Snapshot(index, self._snapshot.commit, self._snapshot.time)
             self.scopes.clear()
-        self._snapshot = Snapshot(self._index, commit.seq, commit.time)
-        touched = {document.uri for document in delta.documents} | set(delta.removed)
-        self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 
     def fold(self) -> None:
         """Folds every matrix's log into its base, however short it is."""
@@ -329,18 +346,23 @@ class Store(StoreReader):
             part = purge.without_protected(part)
             if self._index is not purge.index or not len(part):
                 return 0
+            horizon = self._log.horizon
             # first, because concurrent readers of earlier commits check it
-            self._log.horizon = max(self._log.horizon, purge.horizon)
+            self._log.horizon = max(horizon, purge.horizon)
 
             def delete(writer: TableWriter) -> None:
                 for name, ids in part.ids().items():
                     writer.delete(name, ids)
 
             costs = self._with_rowless_costs(part.costs())
-            self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
-            if part.contents is not None:
-                with self._apply_lock:
-                    self._index.forget(part.contents, part.index_rows())
+            try:
+                self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
+            except BaseException:
+                self._log.horizon = horizon
+                raise
+            if (contents := part.contents) is not None:
+                with self._changing_index(self._log.last.seq):
+                    self._change_index(lambda index: index.forget(contents, part.index_rows()), self._log.last.seq)
             return len(part)
 
     def rebuild_index(self, force: bool = False) -> bool:
@@ -363,14 +385,9 @@ class Store(StoreReader):
 
     def _replace_index(self, index: LiveIndex, commit: int, time: float) -> None:
         """Makes `index` the live one. The caller holds the write lock, and clears `_past` afterwards."""
-        self._applying = True
-        try:
-            with self._apply_lock:
-                self._index = index
-                self._snapshot = Snapshot(index, commit, time)
-                self.scopes.clear()
-        finally:
-            self._applying = False
+        with self._changing_index(commit):
+            self._index, self._snapshot = index, Snapshot(index, commit, time)
+            self.scopes.clear()
 
     def switch_encoder(self, new: NewEncoder, announce: Callable[[int], None]) -> int:
         """Replaces all vectors and synonym edges by those of the `new` encoder, in one commit; returns its number.
@@ -401,12 +418,12 @@ class Store(StoreReader):
                 except BaseException:
                     self._log.horizon = horizon
                     raise
-                self._lock.check_written()
-                self._log.use_dim(new.vectors.target.dim)
                 commit = self._log.last
-                self._log.forget_before(commit.seq)
-                announce(commit.seq)
-                self._replace_index(index, commit.seq, commit.time)
+                with self._write_lock.must_succeed(f"commit {commit.seq}, with the new encoder, is not in memory"):
+                    self._log.use_dim(new.vectors.target.dim)
+                    self._log.forget_before(commit.seq)
+                    announce(commit.seq)
+                    self._replace_index(index, commit.seq, commit.time)
             self._compactor.reclaim()
         self._past.clear()
         return commit.seq

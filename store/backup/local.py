@@ -181,7 +181,7 @@ _TOP = re.compile(
 )
 """Folders of a store whose files a backup may contain."""
 
-_LOG_FILE = re.compile(rf"{LOG}/(?:{MARK}|\d{{20}}{re.escape(LOG_SUFFIX)})")
+_LOG_FILE = re.compile(rf"{LOG}/(?:{MARK}|\d{{20}}-[0-9a-f]+{re.escape(LOG_SUFFIX)})")
 
 
 def check_names(names: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from store.lance.checksums import Checksums
 from store.lance.import_shim import lancedb
 from store.lance.layout import FRAGMENT_BITS, table_folder
 from store.lance.schema import TABLES, schemas
-from store.lance.table_writer import TableWriter, row_id_between, row_id_in
+from store.lance.table_writer import TableWriter, open_version, row_id_between, row_id_in
 from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
@@ -52,7 +52,8 @@ class Condition:
 
     @property
     def sql(self) -> str:
-        return f"{self.column} {self.operator} {self.value!r}"
+        literal = str(self.value) if isinstance(self.value, int) else "'" + self.value.replace("'", "''") + "'"
+        return f"{self.column} {self.operator} {literal}"
 
     @property
     def expression(self) -> Any:
@@ -239,18 +240,22 @@ class Tables(TableView):
         # The old connection may have cached the removed versions.
         self._db = _connect(self.folder)
 
-    def clean(self, name: str) -> None:
+    def clean(self, name: str) -> bool:
         """Deletes all versions of a table except the present one, and all files that this version does not need.
 
         `TableWriter.optimize` must have been the last change of the table: Lance deletes versions only after it has merged
-        fragments, which then does nothing. Does nothing while `pruning_paused`. The caller prevents changes of the tables.
+        fragments, which then does nothing. Returns whether it did merge, into a version that the caller must publish. Does
+        nothing while `pruning_paused`. The caller prevents changes of the tables. Raises StoreError before anything is deleted
+        if the table has a newer version.
         """
         with self._reading:
             if self._readers:
-                return
+                return False
+            table = open_version(self._db, self, name)
             # Nobody else writes, so files that no version needs are left by unfinished changes.
-            self._db.open_table(name).optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
+            table.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
         self.checksums.drop_missing()
+        return bool(table.version != self.versions[name])
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:

@@ -13,8 +13,8 @@ import os
 import secrets
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,10 +59,20 @@ class Record:
 class LogFiles:
     """The log of one open store. One thread appends at a time."""
 
-    def __init__(self, store: Path, schemas: Mapping[str, pa.Schema], acknowledged: int) -> None:
+    def __init__(
+        self,
+        store: Path,
+        schemas: Mapping[str, pa.Schema],
+        acknowledged: int,
+        must_succeed: Callable[[str], AbstractContextManager[None]] = lambda _failure: nullcontext(),
+    ) -> None:
         """Reads the records, and moves an incomplete one after the commit `acknowledged` to the folder `torn`. Raises
-        StoreDamaged or OSError; the log is then as before."""
+        StoreDamaged or OSError; the log is then as before.
+
+        `must_succeed`: `WriteLock.must_succeed`.
+        """
         self._store = store
+        self._must_succeed = must_succeed
         self._folder = store / FOLDER
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self.schemas = schemas
@@ -72,7 +82,6 @@ class LogFiles:
         self._begun = 0
         """Where the file's first record ends, which holds no commit."""
         self._end = 0
-        self._broken: OSError | None = None
         self.records: Sequence[Record] = []
         """The records found at opening."""
         self.torn: list[str] = []
@@ -114,9 +123,8 @@ class LogFiles:
                     path.unlink()
 
     def append(self, commit: int, rows: RowsByTable) -> Record:
-        """Appends a commit. On return it is on the disk. Raises OSError; the log is then as before."""
-        if self._broken is not None:
-            raise OSError(self._broken.errno, f"the log cannot be written since: {self._broken.strerror}")
+        """Appends a commit. On return it is on the disk. Raises OSError, after which the log is as before, also after a power
+        loss; or StoreStopped, if the commit could not be removed again."""
         if self._file is None:
             self._begin(commit)
         assert self._file is not None
@@ -125,7 +133,9 @@ class LogFiles:
             _write(self._file, record, self._end)
             os.fdatasync(self._file)
         except BaseException:
-            self._truncate()
+            with self._must_succeed(f"commit {commit} failed, and could not be removed from {self._path}"):
+                os.ftruncate(self._file, self._end)
+                os.fsync(self._file)
             raise
         self._end += len(record)
         return Record(commit, rows, len(record))
@@ -144,14 +154,6 @@ class LogFiles:
             raise
         self._path, self._file, self._begun, self._end = path, file, len(head), len(head)
 
-    def _truncate(self) -> None:
-        """Removes an unacknowledged record. If that fails, the log takes no more records: a later one would lie after it."""
-        assert self._file is not None
-        try:
-            os.ftruncate(self._file, self._end)
-        except OSError as error:
-            self._broken = error
-
     def seal(self) -> list[Path]:
         """Makes the next commit begin a file; returns the files so far."""
         if self._file is not None and self._end == self._begun:
@@ -166,9 +168,9 @@ class LogFiles:
                 path.unlink()
 
     def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
 
 def read_records(store: Path) -> list[Record]:

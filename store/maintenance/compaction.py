@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 import structlog
 
 from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
-from store.lance.table_writer import TableWriter, fragments_with_deletions
+from store.lance.table_writer import fragments_with_deletions
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.obsolete_rows import obsolete_rows
@@ -88,13 +88,10 @@ class Compactor:
         finally:
             self._lock.release()
 
-    def _changing(self, job: str) -> AbstractContextManager[TableWriter]:
-        return self._log.changing(lambda: self._write_lock.hold(job))
-
     def _flush(self) -> None:
         """The caller holds `paused`, also for the methods below."""
         try:
-            with self._changing("flush"):
+            with self._log.changing("flush"):
                 pass
         except Exception as error:
             self._failures += 1
@@ -107,9 +104,12 @@ class Compactor:
         """Merges all fragments of each table, and deletes its old versions."""
         for name in names:
             # One table after another, so that the disk holds only one table twice.
-            with self._changing("compact") as writer:
+            with self._log.changing("compact") as writer:
                 writer.optimize(name)
-            self._tables.clean(name)
+            if self._tables.clean(name):
+                # Lance has rewritten the table once more, and deleted the version that the mark names.
+                with self._log.changing("compact") as writer:
+                    writer.take_newest(name)
             self._rewritten[name] = self._tables.flushed_rows(name)
 
     def compact_when_due(self) -> None:
@@ -145,7 +145,7 @@ class Compactor:
         # Lance rewrites a fragment only if a tenth of its rows is deleted.
         left = {name: fragments for name in names if (fragments := fragments_with_deletions(self._tables.folder, name))}
         if left:
-            with self._changing("purge") as writer:
+            with self._log.changing("purge") as writer:
                 for name, fragments in left.items():
                     for fragment in fragments:
                         writer.move_rows_from(name, fragment)
@@ -163,10 +163,10 @@ class Compactor:
         if len(rows) < least:
             return 0
         with self._write_lock.hold("trim"):
-            self._log.forget_before(horizon)
-            facts = {"horizon": self._log.horizon}
+            facts = {"horizon": max(self._log.horizon, horizon)}
             self._log.change_tables("trim", facts=facts, rowless_costs=self._log.last.rowless_costs)
-        with self._changing("trim") as writer:
+            self._log.forget_before(horizon)
+        with self._log.changing("trim") as writer:
             for start in range(0, len(rows), PURGE_SLICE_ROWS):
                 writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
         return len(rows)

@@ -7,11 +7,13 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from structlog.testing import capture_logs
 
 from store.backup.local import backup
 from store.errors import StoreDamaged
 from store.lance.checksums import SUFFIXES, Checksums
 from store.lance.table_writer import TableWriter
+from store.lance.tables import Tables
 from store.log import commits
 from store.log.log_files import FOLDER, LogFiles
 from store.log.mark import NAME as MARK
@@ -165,6 +167,22 @@ def test_a_change_that_fails_is_undone_and_made_later(tmp_path: Path) -> None:
         expected = exported(store)
     with open_store(tmp_path) as store:
         assert exported(store) == expected
+
+
+def test_the_error_of_a_change_is_raised_if_its_undoing_fails(tmp_path: Path) -> None:
+    no_space = OSError(28, "No space left on device")
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        with (
+            mock.patch.object(TableWriter, "add_commits", side_effect=no_space),
+            mock.patch.object(Tables, "undo", side_effect=StoreDamaged("lacks data")),
+            capture_logs() as logged,
+            pytest.raises(OSError, match="No space"),
+        ):
+            store.compact(10**6)
+        assert [each["event"] for each in logged] == ["change_not_undone"]
+        store.compact(10**6)
+        assert verify(store).problems == []
 
 
 def test_an_acknowledged_commit_that_the_log_lost_is_damage_and_says_so(tmp_path: Path) -> None:

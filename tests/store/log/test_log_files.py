@@ -2,6 +2,7 @@
 
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -125,12 +126,33 @@ def test_a_failed_append_leaves_the_log_as_it_was(store: Path, monkeypatch: pyte
             broken.setattr(os, call, full)
             log.append(7, rows(7))
     log.append(7, rows(7))
-    with monkeypatch.context() as broken, pytest.raises(OSError, match="No space"):
-        broken.setattr(os, "fdatasync", full)
-        broken.setattr(os, "ftruncate", full)
+    log.close()
+    assert commits(store) == [4, 5, 6, 7]
+
+
+def test_a_failed_commit_is_removed_from_the_disk_too(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failed fdatasync, the record may be on the disk: it must not come back after a power loss."""
+    log = LogFiles(store, SCHEMAS, 0)
+    calls: list[str] = []
+
+    def called(name: str, error: OSError | None = None) -> Callable[..., None]:
+        really = getattr(os, name)
+
+        def call(*given: object) -> None:
+            calls.append(name)
+            if error is not None:
+                raise error
+            really(*given)
+
+        return call
+
+    log.append(7, rows(7))
+    monkeypatch.setattr(os, "fdatasync", called("fdatasync", OSError(5, "Input/output error")))
+    monkeypatch.setattr(os, "ftruncate", called("ftruncate"))
+    monkeypatch.setattr(os, "fsync", called("fsync"))
+    with pytest.raises(OSError, match="Input/output"):
         log.append(8, rows(8))
-    with pytest.raises(OSError, match="cannot be written since"):  # a record after an unacknowledged one
-        log.append(8, rows(8))
+    assert calls == ["fdatasync", "ftruncate", "fsync"]
 
 
 def test_rows_that_point_outside_their_record_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,12 +165,12 @@ def test_rows_that_point_outside_their_record_are_refused(store: Path, monkeypat
         assert content.count(right) == 1
         return SimpleNamespace(serialize=lambda: pa.py_buffer(content.replace(right, wrong)))
 
-    log = LogFiles(store, SCHEMAS)
+    log = LogFiles(store, SCHEMAS, 0)
     monkeypatch.setattr(log_files, "_batch", forged)
     log.append(7, {"one": pa.table({"number": [1, 2], "text": ["a" * 1000, "b" * 777]}, schema=SCHEMAS["one"])})
     log.close()
     with pytest.raises(pa.ArrowInvalid):
-        LogFiles(store, SCHEMAS)
+        LogFiles(store, SCHEMAS, 0)
 
 
 def test_sealed_files_are_removed_and_no_later_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
