@@ -11,8 +11,15 @@ REFUSALS = {
     errno.EPERM: "give the folder and all in it to the user that hippod runs as: `chown -R USER:GROUP FOLDER`",
     errno.EROFS: "it is read-only here: mount it writable, or name it in ReadWritePaths= of hippod's unit",
     errno.EIO: "the disk cannot be read: the system's log (dmesg) has details",
+    errno.EMFILE: "hippod has too many files open: raise LimitNOFILE= of its unit, or `ulimit -n`",
+    errno.ENFILE: "the system has too many files open: end other programs, or raise fs.file-max",
+    errno.ENOMEM: "the memory is used up: end other programs, or raise MemoryMax= of hippod's unit",
+    errno.ESTALE: "the folder is no longer mounted: mount it again",
 }
 """What to do if the system refuses an operation, which does not damage the store."""
+
+DAMAGE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL}
+"""Errors of the system that a missing or truncated file causes."""
 
 
 def refusal(error: BaseException) -> str | None:
@@ -20,7 +27,11 @@ def refusal(error: BaseException) -> str | None:
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (said := re.search(r"\(os error (\d+)\)", str(error))):  # the format of Lance's own errors
         number = int(said[1])
-    return REFUSALS.get(number or 0)
+    if isinstance(error, MemoryError):
+        number = errno.ENOMEM
+    if not number or number in DAMAGE:
+        return None
+    return REFUSALS.get(number, "the system refuses it, which is no damage: remove the cause, then start hippod again")
 
 
 class StoreError(Exception):
@@ -44,6 +55,20 @@ class StoreFolderLost(StoreError, OSError):
         )
         self.folder, self.why = folder, why
         self.errno = errno.ESTALE
+
+
+class StoreStopped(StoreError, OSError):
+    """Memory and disk may differ since an error, so the store refuses all writes until it is opened again.
+
+    It is an OSError, like StoreFolderLost, so that a commit is kept and retried.
+    """
+
+    def __init__(self, store: Path, why: str) -> None:
+        super().__init__(
+            f"the store {store} takes no more writes: {why}, so memory and disk may differ; restart hippod, which reads the "
+            "store again"
+        )
+        self.errno = errno.EIO
 
 
 class StoreLocked(StoreError):

@@ -19,10 +19,11 @@ from store.change.write_rows import Rows, rows_of
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreDamaged, StoreRefused, refusal
+from store.errors import StoreDamaged, StoreError, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import Pause, load_index, no_pause
+from store.lance.checksums import Checksums
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
 from store.lance.table_writer import TableWriter
@@ -30,6 +31,7 @@ from store.log.commit_facts import REENCODE, SETTLE, rule_facts
 from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import add_costs
 from store.log.log_files import FOLDER as LOG
+from store.log.mark import NAME as MARK
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.maintenance.checkpointing import Checkpointing
@@ -96,16 +98,29 @@ class Store(StoreReader):
             if (folder / "restoring").exists():
                 raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
             check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
-            self._log = CommitLog(folder, encoder, rule, calibration, check, before_migration)
+            self._write_lock = WriteLock(folder, self._lock.check)
+            self._log = CommitLog(folder, self._write_lock, encoder, rule, calibration, check, before_migration)
             self._tables = self._log.tables
             for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
                 self._lock.hold(place)
             self.repaired_tables: Sequence[str] = self._log.repaired
-            """Tables from which opening removed an unfinished change."""
+            """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
             self.found_format = self._log.format
             """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
             self._index, self.opened_from, opened = self._load(encoder.dim, rule)
-        except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
+        except StoreError:
+            self._lock.release()
+            raise
+        except LookupError as error:
+            # Wrong content of a file, or an error in hippod.
+            self._lock.release()
+            log.exception("store_not_opened", store=folder)
+            Checksums(folder, (folder / LOG / MARK).exists()).check_all()
+            raise StoreError(
+                f"the store {folder} cannot be opened because of an error in hippod ({type(error).__name__}: {_short(error)}): "
+                "its tables are as they were written; keep it, and report the error with the log"
+            ) from error
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
             # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
             self._lock.release()
             if (what_to_do := refusal(error)) is not None:
@@ -126,7 +141,6 @@ class Store(StoreReader):
         """Held while a commit is applied to the index, and while changing containers are copied."""
         self.scopes = Scopes(self._apply_lock, lambda: (self._index, self._snapshot))
         self._purge = None
-        self._write_lock = WriteLock(self._lock.check)
         self._compactor = Compactor(self._tables, self._log, self._write_lock)
         self._delta_merger = DeltaMerger(self._write_lock, lambda: self._index, self._publish_folded)
         self._past = PastCommits(self._tables, self._log, self._write_lock, lambda: self._index)
@@ -188,25 +202,24 @@ class Store(StoreReader):
         return self._write_lock.longest_s
 
     def commit(self, batch: Batch) -> CommitResult:
-        """Adds `batch` to the memory: durable and visible when it returns, or not at all."""
+        """Adds `batch` to the memory: durable and visible when it returns.
+
+        After an error, nothing has changed; except after StoreFolderLost or StoreStopped, when the next opening shows whether
+        the commit is durable, and nothing can be written until then.
+        """
         with self._write_lock.hold("commit"):
             delta = plan(self._index, batch, self.rule, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
             before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
             costs = self._with_rowless_costs(batch.supplied_costs)
-            commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
-            self._lock.check_written()
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
             known = len(self._index.passages)
             lived = {row: bool(row < known and self._index.holders[row]) for row in delta.holders}
-            self._applying = True
-            try:
-                with self._apply_lock:
-                    self._apply(delta, commit)
-            finally:
-                self._applying = False
+            commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
+            self._lock.check_written()
+            self._apply(delta, commit)
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
             died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
             self._delta_merger.fold_when_due()
@@ -221,18 +234,36 @@ class Store(StoreReader):
         return add_costs(self._log.last.rowless_costs, more) if more else None
 
     def _apply(self, delta: IndexDelta, commit: Commit) -> None:
-        """Applies a change to the index that the tables already contain."""
+        """Applies a change to the index that the tables already contain. The caller holds the write lock."""
+        with self._changing_index(commit.seq):
+            self._change_index(lambda index: index.apply(delta), commit.seq)
+            touched = {document.uri for document in delta.documents} | set(delta.removed)
+            self._snapshot = Snapshot(self._index, commit.seq, commit.time)
+            self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
+
+    @contextmanager
+    def _changing_index(self, commit: int) -> Iterator[None]:
+        """Makes readers that copy containers of the index wait during the block, which brings the index to a commit of the
+        tables. If the block fails, nothing can be written any more."""
+        with self._write_lock.must_succeed(f"the index in memory could not be brought to commit {commit}"):
+            self._applying = True
+            try:
+                with self._apply_lock:
+                    yield
+            finally:
+                self._applying = False
+
+    def _change_index(self, change: Callable[[LiveIndex], None], commit: int) -> None:
+        """Calls `change` with the index; if that fails, replaces the index by one loaded from the tables."""
         try:
-            self._index.apply(delta)
+            change(self._index)
         except Exception:
             # The commit is durable. A partly updated index would give wrong answers or none from now on.
-            log.exception("index_reloaded", commit=commit.seq)
-            spoiled, self._index = self._index, load_index(self._tables, self._index.dim, self.rule)
-            self._index.keep_numbering_of(spoiled)
+            log.exception("index_reloaded", commit=commit)
+            index = load_index(self._tables, self._index.dim, self.rule)
+            index.keep_numbering_of(self._index)
+            self._index, self._snapshot = index, Snapshot(index, self._snapshot.commit, self._snapshot.time)
             self.scopes.clear()
-        self._snapshot = Snapshot(self._index, commit.seq, commit.time)
-        touched = {document.uri for document in delta.documents} | set(delta.removed)
-        self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
 
     def fold(self) -> None:
         """Folds every matrix's log into its base, however short it is."""
@@ -267,13 +298,29 @@ class Store(StoreReader):
         """
         self._compactor.compact(min_fragments)
 
+    def compact_when_due(self) -> None:
+        """Like `compact`, but rewrites only tables with many fragments and enough rows since their last rewrite: so the cost
+        follows the changes, not the size of the store."""
+        self._compactor.compact_when_due()
+
+    @property
+    def flush_trouble(self) -> str | None:
+        """Why the log cannot be written into the tables, and how long it is; None if the last flush succeeded."""
+        if (error := self._compactor.flush_error) is None:
+            return None
+        size = f"{self._log.pending_bytes / 1e6:,.1f} MB, {len(self._tables.pending):,} commits"
+        return f"the log ({size}) cannot be written into the tables: {_short(error)}"
+
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.
 
         Determines the rows concurrently with commits, which wait for one slice of rows at a time
         (`store.maintenance.retention`).
         """
-        horizon = self._log.commit_at(time.time() - keep.total_seconds())
+        before = time.time() - keep.total_seconds()
+        self.check_folder()
+        self._log.drop_torn(before)
+        horizon = self._log.commit_at(before)
         if horizon is None:
             return 0
         with self._compactor.paused():
@@ -299,18 +346,23 @@ class Store(StoreReader):
             part = purge.without_protected(part)
             if self._index is not purge.index or not len(part):
                 return 0
+            horizon = self._log.horizon
             # first, because concurrent readers of earlier commits check it
-            self._log.horizon = max(self._log.horizon, purge.horizon)
+            self._log.horizon = max(horizon, purge.horizon)
 
             def delete(writer: TableWriter) -> None:
                 for name, ids in part.ids().items():
                     writer.delete(name, ids)
 
             costs = self._with_rowless_costs(part.costs())
-            self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
-            if part.contents is not None:
-                with self._apply_lock:
-                    self._index.forget(part.contents, part.index_rows())
+            try:
+                self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
+            except BaseException:
+                self._log.horizon = horizon
+                raise
+            if (contents := part.contents) is not None:
+                with self._changing_index(self._log.last.seq):
+                    self._change_index(lambda index: index.forget(contents, part.index_rows()), self._log.last.seq)
             return len(part)
 
     def rebuild_index(self, force: bool = False) -> bool:
@@ -333,14 +385,9 @@ class Store(StoreReader):
 
     def _replace_index(self, index: LiveIndex, commit: int, time: float) -> None:
         """Makes `index` the live one. The caller holds the write lock, and clears `_past` afterwards."""
-        self._applying = True
-        try:
-            with self._apply_lock:
-                self._index = index
-                self._snapshot = Snapshot(index, commit, time)
-                self.scopes.clear()
-        finally:
-            self._applying = False
+        with self._changing_index(commit):
+            self._index, self._snapshot = index, Snapshot(index, commit, time)
+            self.scopes.clear()
 
     def switch_encoder(self, new: NewEncoder, announce: Callable[[int], None]) -> int:
         """Replaces all vectors and synonym edges by those of the `new` encoder, in one commit; returns its number.
@@ -371,12 +418,12 @@ class Store(StoreReader):
                 except BaseException:
                     self._log.horizon = horizon
                     raise
-                self._lock.check_written()
-                self._log.use_dim(new.vectors.target.dim)
                 commit = self._log.last
-                self._log.forget_before(commit.seq)
-                announce(commit.seq)
-                self._replace_index(index, commit.seq, commit.time)
+                with self._write_lock.must_succeed(f"commit {commit.seq}, with the new encoder, is not in memory"):
+                    self._log.use_dim(new.vectors.target.dim)
+                    self._log.forget_before(commit.seq)
+                    announce(commit.seq)
+                    self._replace_index(index, commit.seq, commit.time)
             self._compactor.reclaim()
         self._past.clear()
         return commit.seq

@@ -120,9 +120,9 @@ def answering(status: Status) -> Finding:
 
 
 def commits(status: Status) -> Iterator[Finding]:
-    """Why nothing that is new can be committed, where that is so."""
+    """Why nothing that is new can be committed, or written from the log into the tables, where that is so."""
     if status.trouble is not None:
-        hint = "correct the cause named here: new documents wait until then, queries continue; hippod's log has details"
+        hint = "correct the cause named here: new documents may wait until then, queries continue; hippod's log has details"
         yield Finding("commits", "fail", one_line(status.trouble), hint)
 
 

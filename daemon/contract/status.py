@@ -214,7 +214,7 @@ PROGRAM_OF_REASON = {
 class Status(Response):
     """The daemon's state. `pending` and `failed` count documents; `skipped` counts intentionally excluded documents, by reason;
     `left_out` counts, by kind, content of the files that no passage contains. `llm`: the model that answers `ask`, if
-    one is configured. `progress`: of long work. `trouble`: why commits fail (for example, the disk is full).
+    one is configured. `progress`: of long work. `trouble`: why commits fail or the log grows (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
     `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
     encoder. `extractors`, `readers` and `encoders`: what made the stored data. `unapplied`: settings that it does not follow

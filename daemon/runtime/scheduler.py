@@ -27,8 +27,6 @@ from store.upgrade_backup import remove_expired
 JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 """The jobs, named as their keys in `[schedule]`."""
 
-COMPACT_FRAGMENTS = 64
-"""A table with this many files is rewritten completely."""
 PURGES_PER_RETENTION = 24
 """Number of purges, which read whole tables, per period of `[store] keep_versions`."""
 JITTER_SHARE = 0.1
@@ -204,7 +202,7 @@ def add_maintenance_jobs(
         nonlocal purged_at
         store.scopes.drop_idle()  # first, because it needs no disk space
         remove_expired(store.folder)
-        store.compact(COMPACT_FRAGMENTS)
+        store.compact_when_due()
         if time.monotonic() - purged_at >= keep_versions_s / PURGES_PER_RETENTION:
             store.purge(timedelta(seconds=keep_versions_s))
             purged_at = time.monotonic()

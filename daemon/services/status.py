@@ -152,7 +152,7 @@ class StatusService:
                 rss_bytes=self._rss(),
             )
         snapshot = memory.store.snapshot()
-        trouble = await asyncio.to_thread(memory.trouble)
+        trouble = await asyncio.to_thread(memory.trouble) or memory.store.flush_trouble
         counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
         languages = await asyncio.to_thread(self._languages.shares, snapshot)
         extractors, readers = await asyncio.to_thread(

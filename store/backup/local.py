@@ -21,9 +21,12 @@ from store.errors import StoreError
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
 from store.lance.schema import TABLES
-from store.log.commits import HEAD, Commit
+from store.log.commits import Commit
 from store.log.log_files import FOLDER as LOG
+from store.log.log_files import HEAD
+from store.log.log_files import SUFFIX as LOG_SUFFIX
 from store.log.mark import NAME as MARK
+from store.log.mark import Mark, check_mark
 from store.log.store_lock import StoreLock
 from store.sessions import FOLDER as SESSIONS
 from store.store import Store
@@ -86,6 +89,7 @@ def collect(
         shutil.rmtree(waiting, ignore_errors=True)
         try:
             with store.commits_paused(flush=True) as last:
+                check_mark(store.folder, Mark(last.seq, store.table_versions()))
                 sources = {name: inside(store.folder, name) for name in _files(store.folder, checkpoint)}
                 for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
                     for path in sorted((store.folder / folder).glob(pattern)):
@@ -177,12 +181,15 @@ _TOP = re.compile(
 )
 """Folders of a store whose files a backup may contain."""
 
+_LOG_FILE = re.compile(rf"{LOG}/(?:{MARK}|\d{{20}}-[0-9a-f]+{re.escape(LOG_SUFFIX)})")
+
 
 def check_names(names: Iterable[str]) -> None:
     """Raises UnsafeName unless a backup may contain files of these names."""
     for name in names:
         top, *below = components(name)
-        if name != CHECKSUMS and (not below or not _TOP.fullmatch(top)):
+        is_known = _LOG_FILE.fullmatch(name) if top == LOG else below and _TOP.fullmatch(top)
+        if name != CHECKSUMS and not is_known:
             raise UnsafeName(
                 f"its list of files names {name!r}, which is not a file of a store; did hippod make this backup?"
             )

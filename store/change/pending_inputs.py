@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from store.change.passage_documents import holders_after
-from store.change.row_numbers import RowNumbers
 from store.index.effective_triples import needs_extraction, supplied_triples
 from store.index.live_index import LiveIndex
 from store.types import Batch, PassageText, Triple, is_statement
@@ -35,21 +34,27 @@ def unextracted(index: LiveIndex, batch: Batch) -> list[PassageText]:
 
 
 def missing_vectors(index: LiveIndex, batch: Batch) -> MissingVectors:
-    """Returns the texts of the batch without a vector in the store. `batch.extractions` must be complete."""
-    numbers = RowNumbers(index)
-    extracted = {extraction.passage: extraction.triples for extraction in batch.extractions}
+    """Returns the texts of the batch without a vector in the store. `batch.extractions` must be complete.
+
+    May run concurrently with commits: it looks up each text once, and numbers no rows.
+    """
+    stated: dict[Triple, None] = {}
     texts = {passage.id: passage for passage in batch.passages}
     passages: list[PassageText] = []
     for passage, holders in holders_after(index, batch).items():
         if passage not in index.passage_rows and holders:
             passages.append(texts[passage])
-        numbers.rows(supplied_triples(holders) or ())
-    for triples in extracted.values():
-        numbers.rows(triples)
-    text_of = {row: text for text, row in numbers.phrases.items()}
+        stated |= dict.fromkeys(sorted(supplied_triples(holders) or ()))
+    for extraction in batch.extractions:
+        stated |= dict.fromkeys(sorted(extraction.triples))
+    ends = dict.fromkeys(end for subject, _, object_ in stated for end in (subject, object_))
+    rows = {phrase: index.phrase_rows.get(phrase) for phrase in ends}
 
-    def text(row: int) -> str:
-        return text_of[row] if row in text_of else index.phrases[row]
+    def is_known(triple: Triple) -> bool:
+        subject, object_ = rows[triple[0]], rows[triple[2]]
+        return subject is not None and object_ is not None and (subject, triple[1], object_) in index.triple_rows
 
-    new = ((text(s), predicate, text(o)) for s, predicate, o in numbers.triples)
-    return MissingVectors(tuple(passages), tuple(numbers.phrases), tuple(filter(is_statement, new)))
+    phrases = tuple(phrase for phrase, row in rows.items() if row is None)
+    return MissingVectors(
+        tuple(passages), phrases, tuple(triple for triple in stated if is_statement(triple) and not is_known(triple))
+    )

@@ -13,7 +13,7 @@ from store.types import MENTION, Triple
 
 @dataclass(slots=True)
 class RowNumbers:
-    """Row numbers for the phrases and triples of a batch. New rows follow the existing ones."""
+    """Row numbers for the phrases and triples of a batch. New rows follow the existing ones, so the caller prevents commits."""
 
     index: LiveIndex
     phrases: dict[str, int] = field(default_factory=dict)

@@ -206,23 +206,25 @@ class LiveIndex:
 
     def add_phrases(self, phrases: list[str], ids: NDArray[np.int32] | None = None) -> None:
         self._number("phrases", len(phrases), ids)
-        for phrase in phrases:
-            self.phrase_rows[phrase] = len(self.phrases)
-            self.phrases.append(phrase)
+        first = len(self.phrases)
+        self.phrases.extend(phrases)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
         self.crowding.rows.grow(len(self.phrases))
         self.phrase_counts.grow(len(self.phrases))
         if self._present is not None:
             self._present.extend(np.zeros(len(phrases)))
+        for row, phrase in enumerate(phrases, first):  # last, as in `add_passages`
+            self.phrase_rows[phrase] = row
 
     def add_triples(self, triples: list[TripleKey], ids: NDArray[np.int32] | None = None) -> None:
         self._number("triples", len(triples), ids)
-        for key in triples:
-            self.triple_rows[key] = len(self.predicates)
-            self.predicates.append(key[1])
+        first = len(self.predicates)
+        self.predicates.extend(predicate for _, predicate, _ in triples)
         self.triple_ends.extend(np.array([(key[0], key[2]) for key in triples], np.int32).reshape(-1, 2))
         self.statements.extend([predicate != MENTION for _, predicate, _ in triples])
         self.triple_counts.grow(len(self.predicates))
+        for row, key in enumerate(triples, first):  # last, as in `add_passages`
+            self.triple_rows[key] = row
 
     def add_names(self, names: Sequence[str]) -> None:
         """Appends names of documents; no passage has them yet."""

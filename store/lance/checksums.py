@@ -25,13 +25,16 @@ NAME = "checksums"
 SUFFIXES = (".lance", ".arrow", ".bin", ".txn", ".manifest")
 """Suffixes of the files that Lance never changes: rows, deleted rows (two formats), transactions, manifests."""
 
+UNVERIFIED = b"unverified\n"
+"""Content of the file with which an administrator requests that the tables be used without checksums."""
+
 REWRITE_MIN_LINES = 1_000
 """The file is rewritten once at least this many lines, and half of all lines, are about files that are gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChecksum:
-    """Size and checksum of a file. `value` is a CRC-32, or None for a file written by a hippod without checksums."""
+    """Size and checksum of a file. `value` is a CRC-32, or None if the correct content is unknown."""
 
     size: int
     value: int | None
@@ -40,17 +43,22 @@ class FileChecksum:
 class Checksums:
     """Checksums of one store's files, by path relative to the store. Thread-safe."""
 
-    def __init__(self, store: Path) -> None:
-        """Reads the file. Table files without a line get one with the next `sync`: an interrupted change wrote them.
+    def __init__(self, store: Path, marked: bool) -> None:
+        """Reads the file. A new store must have no tables yet. Raises StoreDamaged or OSError.
 
-        If the file is missing, an earlier hippod wrote the store. Its files are recorded without a value, because their
-        correct content is unknown. A new store must have no tables yet.
+        `marked`: whether the store has a mark (`store.log.mark`). Then its file has a line for every table file that the mark
+        needs. A table file without an intact line has no value, because its correct content is unknown: the line is damaged,
+        or an interrupted change wrote the file.
+
+        A store without a mark is new or by an earlier hippod. If it has no checksums, its table files are recorded without
+        a value; otherwise those without a line get one with the next `sync`.
         """
         self._store = store
         self.path = store / NAME
         self._lock = threading.Lock()
         present = self._present(TABLES)
-        content = self.path.read_bytes() if (found := self.path.exists()) else b""
+        content = self.path.read_bytes() if self.path.exists() else b""
+        unverified = content == UNVERIFIED
         if not content.endswith(b"\n"):  # a crash truncated the last line
             content = content[: content.rfind(b"\n") + 1]
             with suppress(FileNotFoundError):
@@ -58,10 +66,20 @@ class Checksums:
         known, self._damaged = _parsed(content)
         self._known = {name: checksum for name, checksum in known.items() if name in present}
         self._lines = content.count(b"\n")
-        if not found:
+        unknown = {name: FileChecksum((store / name).stat().st_size, None) for name in present - self._known.keys()}
+        if known:
+            self._known |= unknown if marked else {}
+        elif marked and not unverified:
+            raise StoreDamaged(
+                f"the file {self.path} is missing or has no intact line, so the tables cannot be verified; restore a backup "
+                f"(`hippod --restore`), or, to use them unverified, run `echo {UNVERIFIED.decode().strip()} > {self.path}`"
+            )
+        else:
             self.path.touch(0o600)
-            with suppress(OSError):  # a full disk: the next opening tries again
-                self._append({name: FileChecksum((store / name).stat().st_size, None) for name in present})
+            self._flush([store / name for name in unknown])
+            with durable_file(self.path) as file:
+                _write(file, unknown)
+            self._known, self._lines, self._damaged = unknown, len(unknown), []
 
     def _present(self, tables: Iterable[str]) -> set[str]:
         found = set()
@@ -85,6 +103,11 @@ class Checksums:
                 "(`hippod --restore`)"
             )
 
+    def check_all(self) -> None:
+        """Raises StoreDamaged if a file differs from its checksum, or OSError. O(bytes)."""
+        for name in list(self._known):
+            self.check(name)
+
     def damaged_lines(self) -> list[int]:
         """Returns the numbers, from 1, of lines whose own checksum is wrong. Raises OSError."""
         with self._lock:
@@ -102,12 +125,21 @@ class Checksums:
         if not new:
             return
         self._record(new)
-        folders = {folder for path in new.values() for folder in (path.parent, path.parent.parent)}
         try:
-            at_once(sync, [*new.values(), *folders, self._store, self.path])
+            self._flush(new.values())
         except BaseException:
             self.forget(new)  # the next call flushes them again
             raise
+
+    def flush_all(self) -> None:
+        """Flushes all files of the tables. Raises OSError."""
+        self._flush(self._store / name for name in self._present(TABLES))
+
+    def _flush(self, files: Iterable[Path]) -> None:
+        """Flushes files of tables, their folders, and the checksums. Raises OSError."""
+        files = list(files)
+        folders = {folder for path in files for folder in (path.parent, path.parent.parent)}
+        at_once(sync, [*files, *folders, self._store, self.path])
 
     def forget(self, names: Iterable[str]) -> None:
         """Forgets files that were removed, or not flushed. A file of the same name gets a new line."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from store.errors import StoreError
 from store.lance.checksums import Checksums
 from store.lance.io_threads import at_once
 from store.lance.layout import DELETIONS, FRAGMENT_BITS, TABLE_SUFFIX, VERSIONS, manifest_name, table_folder
@@ -44,11 +45,16 @@ class TableWriter:
 
     def written(self, name: str) -> Any:
         """Returns the handle of a table that this change writes. Raises StoreDamaged if the table's manifest is damaged: the
-        next version would inherit the damage, with a correct checksum."""
+        next version would inherit the damage, with a correct checksum. Raises StoreError if the table has a newer version: its
+        rows would become part of the change."""
         if name not in self.handles:
             self._checksums.check(f"{name}{TABLE_SUFFIX}/{VERSIONS}/{manifest_name(self.before.versions[name])}")
-            self.handles[name] = self._db.open_table(name)
+            self.handles[name] = open_version(self._db, self.before, name)
         return self.handles[name]
+
+    def take_newest(self, name: str) -> None:
+        """Makes the newest version of a table part of the change. It must have the same rows as before."""
+        self.handles[name] = self._db.open_table(name)
 
     @property
     def versions(self) -> dict[str, int]:
@@ -116,6 +122,17 @@ class TableWriter:
     def sync(self) -> None:
         """Records checksums of the new files, and flushes them. Raises OSError."""
         self._checksums.sync(TABLES)
+
+
+def open_version(db: Any, view: "TableView", name: str) -> Any:
+    """Opens a table, of which Lance opens the newest version. Raises StoreError if that is not the view's."""
+    handle = db.open_table(name)
+    if handle.version != view.versions[name]:
+        raise StoreError(
+            f"the table {name} of the store {view.folder} has version {handle.version}, which belongs to no commit; the last "
+            f"commit has version {view.versions[name]}: restart hippod, which removes the newer one"
+        )
+    return handle
 
 
 def fragments_with_deletions(store: Path, name: str) -> list[int]:

@@ -21,11 +21,11 @@ from store.lance.checksums import Checksums
 from store.lance.import_shim import lancedb
 from store.lance.layout import FRAGMENT_BITS, table_folder
 from store.lance.schema import TABLES, schemas
-from store.lance.table_writer import TableWriter, row_id_between, row_id_in
+from store.lance.table_writer import TableWriter, open_version, row_id_between, row_id_in
 from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
-"""Rows per batch when a table is read in batches."""
+"""RowsByTable per batch when a table is read in batches."""
 
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
@@ -38,8 +38,8 @@ AT_ONCE = timedelta(milliseconds=1)
 UNLIMITED_ROWS = 2**31 - 1
 """A limit above the number of rows of any table, because a search requires a limit."""
 
-Rows = Mapping[str, pa.Table]
-"""Rows by table."""
+RowsByTable = Mapping[str, pa.Table]
+"""RowsByTable by table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class Condition:
 
     @property
     def sql(self) -> str:
-        return f"{self.column} {self.operator} {self.value!r}"
+        literal = str(self.value) if isinstance(self.value, int) else "'" + self.value.replace("'", "''") + "'"
+        return f"{self.column} {self.operator} {literal}"
 
     @property
     def expression(self) -> Any:
@@ -86,7 +87,7 @@ class _State:
 
     handles: Mapping[str, Any]
     versions: Mapping[str, int]
-    pending: tuple[Rows, ...] = ()
+    pending: tuple[RowsByTable, ...] = ()
 
 
 class TableView:
@@ -105,8 +106,11 @@ class TableView:
         return schema
 
     def rows(self, name: str) -> int:
-        state = self._state
-        return int(state.handles[name].count_rows()) + sum(map(len, _pending(state, name)))
+        return self.flushed_rows(name) + sum(map(len, _pending(self._state, name)))
+
+    def flushed_rows(self, name: str) -> int:
+        """Returns the number of rows without those that are only in the log."""
+        return int(self._state.handles[name].count_rows())
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Reads the whole table or some of its columns."""
@@ -184,9 +188,9 @@ def _matching(rows: pa.Table, condition: Condition | RowRange | None) -> pa.Tabl
 class Tables(TableView):
     """The tables of one open store as of the last commit. One thread changes them at a time; reading is thread-safe."""
 
-    def __init__(self, folder: Path, dim: int) -> None:
-        """Creates missing tables."""
-        self.checksums = Checksums(folder)
+    def __init__(self, folder: Path, dim: int, marked: bool) -> None:
+        """Creates missing tables. `marked`: whether the store has a mark (`store.log.mark`)."""
+        self.checksums = Checksums(folder, marked)
         self._db = _connect(folder)
         handles = {}
         for name in TABLES:
@@ -202,12 +206,12 @@ class Tables(TableView):
         """Returns the tables as of the last commit, whatever follows."""
         return TableView(self.folder, self.dim, self._state)
 
-    def add_pending(self, rows: Rows) -> None:
+    def add_pending(self, rows: RowsByTable) -> None:
         """Adds the rows of a commit that is in the log."""
         self._state = replace(self._state, pending=(*self._state.pending, rows))
 
     @property
-    def pending(self) -> Sequence[Rows]:
+    def pending(self) -> Sequence[RowsByTable]:
         """The rows of the commits that are only in the log, by commit, oldest first."""
         return self._state.pending
 
@@ -236,18 +240,22 @@ class Tables(TableView):
         # The old connection may have cached the removed versions.
         self._db = _connect(self.folder)
 
-    def clean(self, name: str) -> None:
+    def clean(self, name: str) -> bool:
         """Deletes all versions of a table except the present one, and all files that this version does not need.
 
         `TableWriter.optimize` must have been the last change of the table: Lance deletes versions only after it has merged
-        fragments, which then does nothing. Does nothing while `pruning_paused`. The caller prevents changes of the tables.
+        fragments, which then does nothing. Returns whether it did merge, into a version that the caller must publish. Does
+        nothing while `pruning_paused`. The caller prevents changes of the tables. Raises StoreError before anything is deleted
+        if the table has a newer version.
         """
         with self._reading:
             if self._readers:
-                return
+                return False
+            table = open_version(self._db, self, name)
             # Nobody else writes, so files that no version needs are left by unfinished changes.
-            self._db.open_table(name).optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
+            table.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
         self.checksums.drop_missing()
+        return bool(table.version != self.versions[name])
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:
@@ -261,17 +269,20 @@ class Tables(TableView):
                 self._readers -= 1
 
 
-def open_for_reading(folder: Path, dim: int, pending: Sequence[Rows] = ()) -> TableView:
+def open_for_reading(folder: Path, dim: int, pending: Sequence[RowsByTable] = ()) -> TableView:
     """Returns the newest versions of the tables, read anew from the disk, with the `pending` rows of later commits."""
     db = _connect(folder)
     handles = {name: db.open_table(name) for name in TABLES}
     return TableView(folder, dim, _State(handles, _versions(handles), tuple(pending)))
 
 
-def read_unopened(store: Path, name: str, columns: Sequence[str]) -> pa.Table:
-    """Reads some columns of a table without opening the store, without rows that are only in the log. Raises OSError,
-    RuntimeError or ValueError."""
-    return _connect(store).open_table(name).search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+def read_unopened(store: Path, name: str, columns: Sequence[str], version: int | None = None) -> pa.Table:
+    """Reads some columns of a table at a version, or at its newest one, without opening the store, without rows that are only
+    in the log. Raises OSError, RuntimeError or ValueError."""
+    table = _connect(store).open_table(name)
+    if version is not None:
+        table.checkout(version)
+    return table.search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
 
 def _connect(folder: Path) -> Any:

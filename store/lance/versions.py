@@ -37,7 +37,7 @@ def drop_newer(store: Path, table: str, version: int) -> list[str]:
             "with `hippod --restore DIR`"
         )
     for path in newer:
-        _set_aside(store, table, path)
+        set_aside(store, table, path)
     return [str(path.relative_to(store)) for path in newer]
 
 
@@ -48,18 +48,19 @@ def newest_readable(store: Path, table: str, read: Callable[[], object]) -> int:
     """
     found = manifests(table_folder(store, table))
     while found and not is_whole(found[0]):
-        _set_aside(store, table, found.pop(0))
+        set_aside(store, table, found.pop(0))
     try:
         read()
     except (OSError, RuntimeError, ValueError):
         if len(found) < 2:
             raise
-        _set_aside(store, table, found.pop(0))
+        set_aside(store, table, found.pop(0))
         read()
     return version_of(found[0]) if found else HIGHEST_VERSION
 
 
-def _set_aside(store: Path, table: str, manifest: Path) -> None:
+def set_aside(store: Path, table: str, manifest: Path) -> None:
+    """Moves a manifest to `torn/`."""
     (store / FOLDER).mkdir(exist_ok=True)
     manifest.rename(store / FOLDER / f"{table}-{manifest.name}")
     (manifest.parent / VERSION_HINT).unlink(missing_ok=True)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import structlog
 
-from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreFolderLost
+from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreStopped
 from store.lance.schema import FORMAT, TABLES, commits, schemas
 from store.lance.schema.commits import LogRow
 from store.lance.table_writer import TableWriter
@@ -34,14 +35,13 @@ from store.log.commit_facts import (
     rule_facts,
 )
 from store.log.extraction_costs import add_costs
-from store.log.log_files import LogFiles
-from store.log.mark import Mark, mark_of_tables, read_mark, write_mark
+from store.log.log_files import HEAD, LogFiles
+from store.log.mark import Mark, current_mark, mark_of_tables, read_mark, write_mark
 from store.log.migrated import Migrated
+from store.log.write_lock import WriteLock
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
-HEAD = "head"
-"""File with the last commit's number, written after the commit. If the log ends before that number, it has lost commits. The
-file is not synced: after a power loss it may name an earlier commit, which is harmless."""
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,13 @@ class Commit:
     rowless_costs: ExtractionCosts = field(default_factory=dict)
 
 
-Locked = Callable[[], AbstractContextManager[None]]
-"""Returns a context in which no commit is made."""
-
-
 class CommitLog:
-    """Opens the tables and the log of a store, and adds commits. One thread at a time; `changing` may run beside commits."""
+    """Opens the tables and the log of a store, and adds commits. One thread at a time, except `changing`."""
 
     def __init__(
         self,
         folder: Path,
+        write_lock: WriteLock,
         encoder: EncoderIdentity,
         rule: SynonymRule | None = None,
         calibration: Calibration | None = None,
@@ -77,22 +74,25 @@ class CommitLog:
         store's path. `before_migration` is called with the format, number and time of the last commit before an older store is
         migrated; an error stops the migration."""
         self._folder = folder
+        self._write_lock = write_lock
         self._check = check
-        kept = read_mark(folder)
-        mark = kept or mark_of_tables(folder)
+        self._mark = current_mark(folder)
+        """The mark on the disk. None until the first opening ends."""
+        mark = self._mark or mark_of_tables(folder)
         self.repaired = [name for name in TABLES if mark is not None and drop_newer(folder, name, mark.versions[name])]
-        """Tables from which opening removed an unfinished change."""
-        self.tables = Tables(folder, encoder.dim)
+        """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
+        self.tables = Tables(folder, encoder.dim, self._mark is not None)
         self._schemas = schemas(encoder.dim)
-        self._files = LogFiles(folder, self._schemas)
+        self._acknowledged = _acknowledged(folder)
+        """A commit that was acknowledged. Later ones may have been, too."""
+        self._files = LogFiles(folder, self._schemas, self._acknowledged, write_lock.must_succeed)
+        self.repaired += self._files.torn
         self.pending_bytes = 0
         """Bytes of the commits that are only in the log."""
         self._visible = threading.Lock()
         """Held while a commit becomes visible, so that the last commit and the tables change together (`now`)."""
         self._unfinished = False
         """Whether a change failed and could not be undone yet."""
-        self._marked = kept is not None
-        """Whether the mark is on the disk."""
         self._replay(mark.commit if mark is not None else 0)
         self._read(encoder, rule, calibration, before_migration)
 
@@ -171,10 +171,11 @@ class CommitLog:
             self.edges_rule = rule or SynonymRule()
             facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(self.edges_rule)
             self.change_tables("create", facts=facts)
-        if not self._marked:
-            tables.checksums.sync(TABLES)  # a process that ended may have left files of the last commit unflushed
-            self._marked = True
-            self._write_mark(self.last.seq, tables.versions)
+        if self._mark is None:
+            tables.checksums.sync(TABLES)
+            tables.checksums.flush_all()  # a process that ended may have left files unflushed whose checksums it recorded
+            self._mark = Mark(self.last.seq, tables.versions)
+            write_mark(self._folder, self._mark)
 
     def _check_identity(self, all_facts: Sequence[Mapping[str, Any]], encoder: EncoderIdentity) -> None:
         if self.format > FORMAT:
@@ -195,13 +196,11 @@ class CommitLog:
             )
 
     def _check_head(self) -> None:
-        head = self._folder / HEAD
-        written = head.read_text() if head.exists() else ""
-        if written.isdigit() and int(written) > self.last.seq:
+        if self._acknowledged > self.last.seq:
             raise StoreDamaged(
-                f"the store {self._folder} made commit {written} and its log ends with {self.last.seq}; "
+                f"the store {self._folder} made commit {self._acknowledged} and its log ends with {self.last.seq}; "
                 "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
-                f"file {head}"
+                f"file {self._folder / HEAD}"
             )
 
     def _read_counts(self, seq: int, facts: Mapping[str, Any]) -> None:
@@ -216,7 +215,7 @@ class CommitLog:
             with self.changing() as writer:
                 done = migrations.STEPS[step](writer) or Migrated()
                 facts: dict[str, Any] = {"format": step + 1}
-                if done.tables_changed:
+                if not done.earlier_commits_readable:
                     # The checkpoint was derived from the old tables and does not match the new ones. This version cannot read
                     # the format of earlier commits, so they cannot be queried.
                     for derived in self._folder.glob("snapshot-*"):
@@ -253,7 +252,8 @@ class CommitLog:
         facts: Mapping[str, Any] | None = None,
         rowless_costs: ExtractionCosts | None = None,
     ) -> Commit:
-        """Commits `rows`, columns by table. When this returns, the commit survives a power loss.
+        """Commits `rows`, columns by table. When this returns, the commit survives a power loss. Raises OSError, after which
+        nothing has changed, or StoreStopped. The caller holds the write lock.
 
         `rowless_costs` are written if the commit changes them or deletes the row that contained them.
         """
@@ -261,11 +261,11 @@ class CommitLog:
         columns = {**rows, "commits": commits.to_columns(row)}
         tables = {name: pa.table(dict(each), schema=self._schemas[name]) for name, each in columns.items()}
         record = self._files.append(row.seq, {name: table for name, table in tables.items() if table.num_rows})
-        with self._visible:
+        with self._write_lock.must_succeed(f"commit {row.seq} is on the disk and not in memory"), self._visible:
             self.tables.add_pending(record.rows)
             self.pending_bytes += record.bytes
             self._note(row)
-            return self.last
+        return self.last
 
     def change_tables(
         self,
@@ -279,8 +279,8 @@ class CommitLog:
 
         Returns the result of `write`.
 
-        When this returns, the change survives a power loss. After an error, nothing has changed. The caller prevents commits
-        and other changes.
+        When this returns, the change survives a power loss. Errors as for `changing`. The caller holds the write lock, and
+        prevents other changes.
         """
         with self.changing() as writer:
             result = write(writer)
@@ -297,7 +297,7 @@ class CommitLog:
         positions: Mapping[str, Any] | None = None,
     ) -> None:
         """Adds the row of a commit to a change."""
-        if not self._marked:
+        if self._mark is None:
             # The row takes the place of the mark: nothing that it names may be missing after a power loss.
             writer.sync()
         writer.row = row = self._next(kind, positions or {}, facts, rowless_costs, writer.versions)
@@ -305,15 +305,16 @@ class CommitLog:
         writer.commit = row.seq
 
     @contextmanager
-    def changing(self, locked: Locked = nullcontext) -> Iterator[TableWriter]:
+    def changing(self, job: str | None = None) -> Iterator[TableWriter]:
         """Flushes the log and changes the tables in the block; one change at a time.
 
-        The change is durable and visible after the block. After an error, nothing has changed. The block may run concurrently
-        with commits; `locked` must then delay them.
+        The change is durable and visible after the block. After an error, nothing has changed; after StoreStopped, the next
+        opening decides. With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only
+        to begin and to publish. Without, the caller holds it.
         """
-        if self._unfinished:
-            self._undo()
-        with locked():
+        with self._held(job):
+            if self._unfinished:
+                self._undo()
             pending, size = self.tables.pending, self.pending_bytes
             sealed, writer = self._files.seal(), self.tables.writer()
             writer.commit = self.last.seq
@@ -324,21 +325,51 @@ class CommitLog:
             self._check()
             if writer.handles:
                 writer.sync()
-                if self._marked:
-                    self._write_mark(writer.commit, writer.versions)
-        except BaseException:
-            # If the store's folder is lost, the next opening undoes the change: another store may be at its path. On another
-            # error, the next change tries again.
-            with suppress(StoreFolderLost, OSError):
-                self._undo()
+                self._write_mark(writer)
+        except StoreStopped:
             raise
-        self._unfinished = False
-        with locked(), self._visible:
+        except BaseException:
+            # If this fails, the next change or opening tries again. A lost folder may be replaced by another store.
+            try:
+                self._undo()
+            except Exception:
+                log.exception("change_not_undone")
+            raise
+        with (
+            self._held(job, writes=False),
+            self._write_lock.must_succeed(f"the change after commit {self.last.seq} is on the disk and not in memory"),
+            self._visible,
+        ):
+            self._unfinished = False
             self.tables.publish(writer, len(pending))
             self.pending_bytes -= size
             if writer.row is not None:
                 self._note(writer.row)
+        self._check()
         self._files.remove(sealed)
+
+    def _held(self, job: str | None, *, writes: bool = True) -> AbstractContextManager[None]:
+        return nullcontext() if job is None else self._write_lock.hold(job, writes=writes)
+
+    def _undo(self) -> None:
+        self._check()
+        self.tables.undo()
+        self._unfinished = False
+
+    def _write_mark(self, writer: TableWriter) -> None:
+        """Makes the change durable. After another error than StoreStopped, the old mark is on the disk."""
+        if self._mark is None:
+            return
+        mark = Mark(writer.commit, writer.versions)
+        try:
+            write_mark(self._folder, mark)
+        except BaseException:
+            # If the last flush of the folder failed, a power loss may leave either mark, so both changes must stay.
+            with self._write_lock.must_succeed("a change of the tables may have taken effect or not"):
+                if read_mark(self._folder) != self._mark:
+                    raise
+            raise
+        self._mark = mark
 
     def now(self) -> tuple[Commit, TableView]:
         """Returns the last commit, and the tables as of that commit. Thread-safe."""
@@ -349,20 +380,6 @@ class CommitLog:
         """Sets the dimension of the vectors of later commits, after a change has replaced all vectors."""
         self.tables.use_dim(dim)
         self._schemas = self._files.schemas = schemas(dim)
-
-    def _undo(self) -> None:
-        self._check()
-        self.tables.undo()
-        self._unfinished = False
-
-    def _write_mark(self, commit: int, versions: Mapping[str, int]) -> None:
-        mark = Mark(commit, versions)
-        try:
-            write_mark(self._folder, mark)
-        except OSError:
-            # If only the last flush of the folder failed, the mark is in place, and what it names must stay.
-            if read_mark(self._folder) != mark:
-                raise
 
     def _next(
         self,
@@ -383,7 +400,22 @@ class CommitLog:
         self.last = commit = Commit(row.seq, row.time, row.facts.get("bygone", self.last.rowless_costs))
         self.times[commit.seq] = commit.time
         self._read_counts(commit.seq, row.facts)
-        change_positions(self.positions, row.positions)
+        positions = self.positions.copy()  # readers may be iterating over the present ones
+        change_positions(positions, row.positions)
+        self.positions = positions
+
+    def drop_torn(self, before: float) -> None:
+        """Deletes the unfinished commits that an opening before a time (Unix seconds) set aside."""
+        self._files.drop_torn(before)
 
     def close(self) -> None:
         self._files.close()
+
+
+def _acknowledged(folder: Path) -> int:
+    """Returns the commit that the file `HEAD` names; 0 if it is missing, empty or damaged."""
+    try:
+        written = (folder / HEAD).read_bytes()
+    except FileNotFoundError:
+        return 0
+    return int(written) if written.isdigit() else 0

@@ -4,37 +4,47 @@ A commit is one record: a head with a checksum, then the commit's rows as Arrow 
 and flushing the file once makes a commit durable. Each file begins with a record of the tables' schemas, so it can be read
 without knowing its format. Once the tables contain all commits of a file (`store.log.mark`), it is deleted.
 
-A power loss can leave the last record incomplete, which was never acknowledged. Opening truncates it and changes nothing else.
+A process or a computer that stops can leave the last record incomplete, which was never acknowledged. Opening moves it to the
+folder `torn` and changes nothing else. Other damage is an error. A last record that was acknowledged is told by `HEAD`. If that
+file is missing or names an earlier commit, as after a power loss, the last record counts as never acknowledged.
 """
 
 import os
+import secrets
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from store.durable_files import sync
+from store.durable_files import durable_file, sync
 from store.errors import StoreDamaged
+from store.lance.tables import RowsByTable
+from store.lance.versions import FOLDER as TORN
+
+HEAD = "head"
+"""File with the last commit's number, written after the commit. If the log ends before that number, it has lost commits. The
+file is not synced: after a power loss it may name an earlier commit, or be empty or missing."""
 
 FOLDER = "log"
 """Folder in the store's folder."""
 
 SUFFIX = ".records"
-"""Suffix of the files. A file's name is the number of its first commit."""
+"""Suffix of the files. A file's name is the number of its first commit, and its salt in hexadecimal digits."""
 
 _RECORD_MARK = b"HPLR"
-_HEAD = struct.Struct("<4sIQQ")
-"""Mark, CRC-32 of the rest of the record, commit (0: the schemas), number of bytes after the head."""
+_SALT_BYTES = 8
+_HEAD = struct.Struct("<12sIQQ")
+"""Mark with the file's salt, CRC-32 of the rest of the record, commit (0: the schemas), number of bytes after the head.
+
+The salt is random, so that a record in a document's text, or in a reused block of the disk, is no record of the file. It is in
+the file's name, where damage of the content cannot change it."""
 _CHECKED = struct.Struct("<QQ")
 _PART = struct.Struct("<HQ")
 """Before each table's name and rows: their numbers of bytes."""
-
-Rows = Mapping[str, pa.Table]
-"""Rows by table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +52,27 @@ class Record:
     """The rows of a commit, and the number of bytes that they have in the log."""
 
     commit: int
-    rows: Rows
+    rows: RowsByTable
     bytes: int
 
 
 class LogFiles:
     """The log of one open store. One thread appends at a time."""
 
-    def __init__(self, store: Path, schemas: Mapping[str, pa.Schema]) -> None:
-        """Reads the records, and truncates an incomplete last one. Raises StoreDamaged or OSError."""
+    def __init__(
+        self,
+        store: Path,
+        schemas: Mapping[str, pa.Schema],
+        acknowledged: int,
+        must_succeed: Callable[[str], AbstractContextManager[None]] = lambda _failure: nullcontext(),
+    ) -> None:
+        """Reads the records, and moves an incomplete one after the commit `acknowledged` to the folder `torn`. Raises
+        StoreDamaged or OSError; the log is then as before.
+
+        `must_succeed`: `WriteLock.must_succeed`.
+        """
+        self._store = store
+        self._must_succeed = must_succeed
         self._folder = store / FOLDER
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self.schemas = schemas
@@ -60,45 +82,69 @@ class LogFiles:
         self._begun = 0
         """Where the file's first record ends, which holds no commit."""
         self._end = 0
-        self._broken: OSError | None = None
         self.records: Sequence[Record] = []
         """The records found at opening."""
+        self.torn: list[str] = []
+        """The file, relative to the store, to which opening moved an incomplete record, if any."""
         paths = _paths(self._folder)
         for path in paths:
             found, end = _read(path)
             if end < path.stat().st_size:
+                commit = found[-1].commit + 1 if found else int(path.name.partition("-")[0])
+                said = f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
                 if path != paths[-1] or _has_record_after(path, end):
+                    raise StoreDamaged(said)
+                if commit <= acknowledged:
                     raise StoreDamaged(
-                        f"the file {path} of the log is damaged at byte {end}; restore a backup (`hippod --restore`)"
+                        f"{said}, or, to go on without commit {commit} and later ones, delete the file {store / HEAD}"
                     )
-                os.truncate(path, end)
-                sync(path)
+                self._move_tail(path, end)
             self.records = [*self.records, *found]
             if not found:
                 path.unlink()
 
-    def append(self, commit: int, rows: Rows) -> Record:
-        """Appends a commit. On return it is on the disk. Raises OSError; the log is then as before."""
-        if self._broken is not None:
-            raise OSError(self._broken.errno, f"the log cannot be written since: {self._broken.strerror}")
-        record = _record(commit, {name: _batch(table).serialize() for name, table in rows.items()})
+    def _move_tail(self, path: Path, at: int) -> None:
+        """Moves the end of a file to the folder `torn`."""
+        folder = self._store / TORN
+        folder.mkdir(mode=0o700, exist_ok=True)
+        kept = folder / f"{path.stem}-{at}{SUFFIX}"
+        with durable_file(kept) as file:
+            file.write(path.read_bytes()[at:])
+        sync(self._store)
+        os.truncate(path, at)
+        sync(path)
+        self.torn.append(str(kept.relative_to(self._store)))
+
+    def drop_torn(self, before: float) -> None:
+        """Deletes the incomplete records that an opening before a time (Unix seconds) moved to the folder `torn`."""
+        for path in _paths(self._store / TORN):
+            with suppress(OSError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
+
+    def append(self, commit: int, rows: RowsByTable) -> Record:
+        """Appends a commit. On return it is on the disk. Raises OSError, after which the log is as before, also after a power
+        loss; or StoreStopped, if the commit could not be removed again."""
         if self._file is None:
             self._begin(commit)
         assert self._file is not None
+        record = _record(_mark(self._path), commit, {name: _batch(table).serialize() for name, table in rows.items()})
         try:
             _write(self._file, record, self._end)
             os.fdatasync(self._file)
         except BaseException:
-            self._truncate()
+            with self._must_succeed(f"commit {commit} failed, and could not be removed from {self._path}"):
+                os.ftruncate(self._file, self._end)
+                os.fsync(self._file)
             raise
         self._end += len(record)
         return Record(commit, rows, len(record))
 
     def _begin(self, commit: int) -> None:
-        path = self._folder / f"{commit:020}{SUFFIX}"
+        path = self._folder / f"{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            head = _record(0, {name: schema.serialize() for name, schema in self.schemas.items()})
+            head = _record(_mark(path), 0, {name: schema.serialize() for name, schema in self.schemas.items()})
             _write(file, head, 0)
             sync(self._folder)
         except BaseException:
@@ -107,14 +153,6 @@ class LogFiles:
                 path.unlink()
             raise
         self._path, self._file, self._begun, self._end = path, file, len(head), len(head)
-
-    def _truncate(self) -> None:
-        """Removes an unacknowledged record. If that fails, the log takes no more records: a later one would lie after it."""
-        assert self._file is not None
-        try:
-            os.ftruncate(self._file, self._end)
-        except OSError as error:
-            self._broken = error
 
     def seal(self) -> list[Path]:
         """Makes the next commit begin a file; returns the files so far."""
@@ -130,17 +168,22 @@ class LogFiles:
                 path.unlink()
 
     def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
 
 def read_records(store: Path) -> list[Record]:
-    """Returns the records of a store that is open in this or another process. Raises OSError."""
-    return [record for path in _paths(store / FOLDER) for record in _read(path)[0]]
+    """Returns the records of a store that is open in this or another process. A flush may delete their files meanwhile. Raises
+    OSError."""
+    found: list[Record] = []
+    for path in _paths(store / FOLDER):
+        with suppress(FileNotFoundError):
+            found += _read(path)[0]
+    return found
 
 
-def read_commits(store: Path, first: int, last: int) -> list[Rows]:
+def read_commits(store: Path, first: int, last: int) -> list[RowsByTable]:
     """Returns the rows of the commits from `first` to `last` as the disk has them. Raises StoreDamaged or OSError."""
     found = {record.commit: record.rows for record in read_records(store)}
     lacking = [commit for commit in range(first, last + 1) if commit not in found]
@@ -160,13 +203,18 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
     return batch
 
 
-def _record(commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
+def _mark(path: Path) -> bytes:
+    """Returns the mark of the records in a file."""
+    return _RECORD_MARK + bytes.fromhex(path.stem.rpartition("-")[2])
+
+
+def _record(mark: bytes, commit: int, parts: Mapping[str, pa.Buffer]) -> bytes:
     content = b"".join(
         part
         for name, body in parts.items()
         for part in (_PART.pack(len(name.encode()), body.size), name.encode(), body)
     )
-    return _HEAD.pack(_RECORD_MARK, _checksum(commit, content), commit, len(content)) + content
+    return _HEAD.pack(mark, _checksum(commit, content), commit, len(content)) + content
 
 
 def _checksum(commit: int, content: bytes | memoryview) -> int:
@@ -182,11 +230,11 @@ def _write(file: int, content: bytes, at: int) -> None:
 
 def _read(path: Path) -> tuple[list[Record], int]:
     """Returns the records of a file up to the first incomplete one, and where they end."""
-    whole = memoryview(path.read_bytes())
+    whole, mark = memoryview(path.read_bytes()), _mark(path)
     schemas: dict[str, pa.Schema] = {}
     found: list[Record] = []
     end = 0
-    while (content := _content(whole, end)) is not None:
+    while (content := _content(whole, mark, end)) is not None:
         commit = _HEAD.unpack_from(whole, end)[2]
         if commit:
             # A copy, because Arrow needs aligned buffers.
@@ -194,6 +242,8 @@ def _read(path: Path) -> tuple[list[Record], int]:
                 name: pa.ipc.read_record_batch(pa.py_buffer(bytes(body)), schemas[name])
                 for name, body in _parts(content)
             }
+            for batch in batches.values():
+                batch.validate(full=True)  # a restored backup may be anybody's
             rows = {name: pa.Table.from_batches([batch]) for name, batch in batches.items()}
             found.append(Record(commit, rows, _HEAD.size + len(content)))
         else:
@@ -202,13 +252,13 @@ def _read(path: Path) -> tuple[list[Record], int]:
     return found, end
 
 
-def _content(whole: memoryview, at: int) -> memoryview | None:
+def _content(whole: memoryview, mark: bytes, at: int) -> memoryview | None:
     """Returns the content of the record at a position, or None if there is no complete one."""
     if len(whole) < at + _HEAD.size:
         return None
-    mark, checksum, commit, size = _HEAD.unpack_from(whole, at)
+    found, checksum, commit, size = _HEAD.unpack_from(whole, at)
     content = whole[at + _HEAD.size : at + _HEAD.size + size]
-    complete = mark == _RECORD_MARK and len(content) == size and _checksum(commit, content) == checksum
+    complete = found == mark and len(content) == size and _checksum(commit, content) == checksum
     return content if complete else None
 
 
@@ -223,8 +273,8 @@ def _parts(content: memoryview) -> Iterator[tuple[str, memoryview]]:
 
 def _has_record_after(path: Path, at: int) -> bool:
     """Whether a complete record follows: then what precedes it was once acknowledged, and is damaged."""
-    whole = path.read_bytes()
-    while (at := whole.find(_RECORD_MARK, at + 1)) >= 0:
-        if _content(memoryview(whole), at) is not None:
+    whole, mark = path.read_bytes(), _mark(path)
+    while (at := whole.find(mark, at + 1)) >= 0:
+        if _content(memoryview(whole), mark, at) is not None:
             return True
     return False

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from store.errors import StoreDamaged
 from store.lance.layout import table_folder
 from store.lance.tables import read_unopened
 from store.log.commit_facts import change_positions, edges_rule, made_by
 from store.log.log_files import read_records
+from store.log.mark import is_stale, read_mark
 from store.log.migrations import format_of
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
@@ -33,13 +35,9 @@ class LogSummary:
 
 
 def summarize_log(folder: Path) -> LogSummary:
-    """Summarises the log of the store in `folder`. Raises OSError, RuntimeError, ValueError or KeyError if the log cannot
-    be read; opening the store gives an error that says what to do."""
-    columns = ("seq", "time", "facts", "positions")
-    rows = read_unopened(folder, "commits", columns).sort_by("seq").to_pylist()
-    for record in read_records(folder):
-        if rows and record.commit > rows[-1]["seq"]:
-            rows += record.rows["commits"].select(columns).to_pylist()
+    """Summarises the log of the store in `folder`. Raises StoreDamaged, OSError, RuntimeError, ValueError or KeyError if the
+    log cannot be read; opening the store gives an error that says what to do."""
+    rows = _rows(folder)
     if not rows:
         raise ValueError(f"the log of {folder} has no commits")
     facts = [json.loads(row["facts"]) for row in rows]
@@ -51,13 +49,33 @@ def summarize_log(folder: Path) -> LogSummary:
     return LogSummary(encoder, format_of(facts), *at, edges_rule(facts), calibration or EARLIER_CALIBRATION, positions)
 
 
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    """Returns the rows of `commits`, by commit. While the mark stays, no file of the log is deleted that has later commits."""
+    columns = ("seq", "time", "facts", "positions")
+    while True:
+        mark = read_mark(folder)
+        try:
+            stale = mark is not None and is_stale(folder, mark)  # the log of a newer hippod, before a downgrade
+            version = None if mark is None or stale else mark.versions["commits"]
+            rows = read_unopened(folder, "commits", columns, version).sort_by("seq").to_pylist()
+            for record in [] if stale else read_records(folder):
+                if rows and record.commit > rows[-1]["seq"]:
+                    rows += record.rows["commits"].select(columns).to_pylist()
+        except (OSError, RuntimeError, ValueError):
+            if read_mark(folder) == mark:
+                raise
+        else:
+            if read_mark(folder) == mark:
+                return rows
+
+
 def summary_of_store(folder: Path) -> LogSummary | None:
     """None where there is no store yet, or one that cannot be read."""
     if not table_folder(folder, "commits").is_dir():
         return None
     try:
         return summarize_log(folder)
-    except (OSError, RuntimeError, ValueError, KeyError):
+    except (StoreDamaged, OSError, RuntimeError, ValueError, KeyError):
         return None
 
 

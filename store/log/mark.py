@@ -6,21 +6,32 @@ then replaces the mark. The mark makes the change of all tables atomic: opening 
 """
 
 import json
+import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from store.durable_files import durable_file
+import pyarrow.compute as pc
+import structlog
+
+from store.durable_files import durable_file, sync
 from store.errors import StoreDamaged
-from store.lance.layout import table_folder
+from store.lance.layout import is_known_name, is_whole, manifests, table_folder, version_of
 from store.lance.schema import commits
 from store.lance.tables import read_unopened
-from store.lance.versions import newest_readable
+from store.lance.versions import newest_readable, set_aside
 from store.log.log_files import FOLDER
+from store.log.migrations import format_of
 
 NAME = "mark"
 """Name of the file in the log's folder."""
+
+FIRST_FORMAT = 5
+"""The first format with a mark."""
+
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,54 @@ def read_mark(store: Path) -> Mark | None:
         return Mark(said["commit"], said["versions"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreDamaged(f"the file {path} is damaged; restore a backup with `hippod --restore DIR`") from error
+
+
+def check_mark(store: Path, expected: Mark) -> None:
+    """Raises StoreDamaged unless the mark on the disk is the `expected` one, or OSError."""
+    if read_mark(store) != expected:
+        raise StoreDamaged(
+            f"the file {store / FOLDER / NAME} does not name the present versions of the tables; restore a backup with "
+            "`hippod --restore DIR`"
+        )
+
+
+def current_mark(store: Path) -> Mark | None:
+    """Returns the mark of a store that nobody has open. If an older hippod has written the tables since, they are restored
+    from a backup of an older format: moves the log to `before-restore-…`, and returns None. Raises StoreDamaged or OSError."""
+    mark = read_mark(store)
+    if mark is None or not is_stale(store, mark, repair=True):
+        return mark
+    aside = store / time.strftime("before-restore-%Y%m%dT%H%M%S", time.gmtime())
+    aside.mkdir(mode=0o700, exist_ok=True)
+    (store / FOLDER).rename(aside / FOLDER)
+    sync(aside)
+    sync(store)
+    log.warning("log_of_newer_format_set_aside", path=aside / FOLDER, commit=mark.commit)
+    return None
+
+
+def is_stale(store: Path, mark: Mark, *, repair: bool = False) -> bool:
+    """Whether an older hippod has written the tables since the mark: the newest complete version of `commits` has a format
+    without a mark. `repair` sets incomplete versions aside; without it, an incomplete newest version says nothing."""
+    while found := [path for path in manifests(table_folder(store, "commits")) if is_known_name(path)]:
+        try:
+            if not is_whole(found[0]):
+                raise ValueError(f"{found[0]} is incomplete")
+            return _format_of_tables(store) < FIRST_FORMAT
+        except (OSError, RuntimeError, ValueError):
+            if not repair or version_of(found[0]) <= mark.versions["commits"]:
+                break  # the opening says what is damaged
+            set_aside(store, "commits", found[0])  # belongs to no commit, whichever hippod wrote it
+    return False
+
+
+def _format_of_tables(store: Path) -> int:
+    rows = read_unopened(store, "commits", commits.SCHEMA.names)
+    stated = pc.match_substring(rows["facts"], '"format"')
+    found = format_of(json.loads(facts) for facts in rows["facts"].filter(stated).to_pylist())
+    if found < FIRST_FORMAT:
+        commits.from_table(rows)  # raises ValueError if the file lacks the content of rows
+    return found
 
 
 def write_mark(store: Path, mark: Mark) -> None:

@@ -92,7 +92,7 @@ def _round_vectors(batch: pa.RecordBatch) -> Mapping[str, object]:
 
 def begin_log(_tables: TableWriter) -> Migrated:
     """Format 4 to 5: later commits are in the log (`store.log.log_files`) before they are in the tables."""
-    return Migrated(tables_changed=False)
+    return Migrated(earlier_commits_readable=True)
 
 
 STEPS: dict[int, Step] = {1: add_failure_columns, 2: round_vectors, 3: separate_record_extractions, 4: begin_log}

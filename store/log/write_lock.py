@@ -1,32 +1,56 @@
-"""The lock that serialises commits and maintenance, and measures how long each job delays commits."""
+"""The lock that serialises commits and maintenance, measures how long each job delays commits, and refuses all writes once
+memory and disk may differ."""
 
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from store.errors import StoreStopped
 
 
 class WriteLock:
     """Only the holder of this lock may change the tables and the live index."""
 
-    def __init__(self, check: Callable[[], None] = lambda: None) -> None:
-        """`check` raises if nothing may be written now."""
+    def __init__(self, store: Path, check: Callable[[], None] = lambda: None) -> None:
+        """`check` raises if nothing may be written now. `store`: the folder that errors name."""
+        self._store = store
         self._check = check
+        self._stopped: str | None = None
+        """Why memory and disk may differ."""
         self._lock = threading.Lock()
         self._longest_s: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def hold(self, job: str, *, writes: bool = True) -> Iterator[None]:
-        """Holds the lock during the block. Raises the error of `check`, unless `writes` is False."""
+        """Holds the lock during the block. Raises StoreStopped or the error of `check`, unless `writes` is False."""
         with self._lock:
             if writes:
+                if self._stopped is not None:
+                    raise StoreStopped(self._store, self._stopped)
                 self._check()
             began = time.perf_counter()
             try:
                 yield
             finally:
                 self._longest_s[job] = max(self._longest_s[job], time.perf_counter() - began)
+
+    @contextmanager
+    def must_succeed(self, failure: str) -> Iterator[None]:
+        """Runs a step without which memory and disk differ. If the block fails, `hold` refuses all later writes.
+
+        `failure` says what has failed then. Raises StoreStopped.
+        """
+        try:
+            yield
+        except StoreStopped:
+            raise
+        except BaseException as error:
+            why = f"{failure} ({type(error).__name__}: {error})"
+            self._stopped = self._stopped or why
+            raise StoreStopped(self._store, why) from error
 
     @property
     def longest_s(self) -> dict[str, float]:

@@ -5,15 +5,16 @@ the change becomes visible.
 """
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 import structlog
 
 from store.lance.layout import DATA, file_names, table_folder
 from store.lance.schema import TABLES
-from store.lance.table_writer import TableWriter, fragments_with_deletions
+from store.lance.table_writer import fragments_with_deletions
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.obsolete_rows import obsolete_rows
@@ -29,7 +30,17 @@ FLUSH_COMMITS = 2_000
 """The same, as a number of commits."""
 
 MANY_FRAGMENTS = 64
-"""Number of a table's fragments after which a flush also rewrites the table. Each fragment costs every flush about 0.1 ms."""
+"""Number of a table's fragments from which a flush may also rewrite the table. Each fragment costs every flush about 0.1 ms."""
+
+REWRITE_SHARE = 0.25
+"""A table with many fragments is rewritten once the rows appended since the last rewrite reach this share of the others. So
+the rewrites of an appended row cost a bounded number of rows, however large the table is."""
+
+MOST_FRAGMENTS = 1024
+"""Number of fragments from which a table is rewritten in any case."""
+
+MAX_RETRY_S = 600.0
+"""Maximum time before a failed flush is tried again. It doubles with each failure, from 2 s."""
 
 
 class Compactor:
@@ -42,6 +53,14 @@ class Compactor:
         self._lock = threading.Lock()
         self._flusher = ThreadPoolExecutor(1, thread_name_prefix="flush")
         self._flushing: Future[None] | None = None
+        self._failures = 0
+        """Number of failed flushes since the last that succeeded."""
+        self._retry_at = 0.0
+        """The time, by the monotonic clock, before which no commit starts a flush."""
+        self.flush_error: Exception | None = None
+        """Why the last flush failed; None if it succeeded."""
+        self._rewritten = {name: tables.flushed_rows(name) for name in TABLES}
+        """Number of each table's rows after its last rewrite, or after opening."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -52,7 +71,7 @@ class Compactor:
     def flush_when_due(self) -> None:
         """Starts writing the log into the tables in the background, concurrently with commits and queries."""
         due = self._log.pending_bytes >= FLUSH_BYTES or len(self._tables.pending) >= FLUSH_COMMITS
-        if due and (self._flushing is None or self._flushing.done()):
+        if due and time.monotonic() >= self._retry_at and (self._flushing is None or self._flushing.done()):
             self._flushing = self._flusher.submit(self._flush_in_background)
 
     def _flush_in_background(self) -> None:
@@ -61,38 +80,60 @@ class Compactor:
             return
         try:
             self._flush()
-            self._compact(MANY_FRAGMENTS)
+            self._rewrite_when_due()
         except Exception:
-            # Nothing reads the result of this job. The next commits try again.
+            # Nothing reads the result of this job. A later commit tries again.
             log.exception("flush_failed")
             raise
         finally:
             self._lock.release()
 
-    def _changing(self, job: str) -> AbstractContextManager[TableWriter]:
-        return self._log.changing(lambda: self._write_lock.hold(job))
-
     def _flush(self) -> None:
         """The caller holds `paused`, also for the methods below."""
-        with self._changing("flush"):
-            pass
+        try:
+            with self._log.changing("flush"):
+                pass
+        except Exception as error:
+            self._failures += 1
+            self._retry_at = time.monotonic() + min(2.0**self._failures, MAX_RETRY_S)
+            self.flush_error = error
+            raise
+        self._failures, self._retry_at, self.flush_error = 0, 0.0, None
 
     def _rewrite(self, names: Sequence[str]) -> None:
         """Merges all fragments of each table, and deletes its old versions."""
         for name in names:
             # One table after another, so that the disk holds only one table twice.
-            with self._changing("compact") as writer:
+            with self._log.changing("compact") as writer:
                 writer.optimize(name)
-            self._tables.clean(name)
+            if self._tables.clean(name):
+                # Lance has rewritten the table once more, and deleted the version that the mark names.
+                with self._log.changing("compact") as writer:
+                    writer.take_newest(name)
+            self._rewritten[name] = self._tables.flushed_rows(name)
+
+    def compact_when_due(self) -> None:
+        """Flushes the log, and rewrites tables with many fragments and enough appended rows."""
+        with self._lock:
+            self._flush()
+            self._rewrite_when_due()
+
+    def _rewrite_when_due(self) -> None:
+        self._rewrite([name for name in TABLES if self._is_due(name)])
+
+    def _is_due(self, name: str) -> bool:
+        fragments = self._tables.fragment_count(name)
+        if fragments < MANY_FRAGMENTS:
+            return False
+        rows = self._tables.flushed_rows(name)
+        others = self._rewritten[name] = min(self._rewritten[name], rows)  # a purge may have deleted some
+        return rows - others >= REWRITE_SHARE * others or fragments >= MOST_FRAGMENTS
 
     def compact(self, min_fragments: int) -> None:
         """Flushes the log, and rewrites tables with `min_fragments` or more."""
         with self._lock:
             self._flush()
-            self._compact(min_fragments)
-
-    def _compact(self, min_fragments: int) -> None:
-        self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= min_fragments])
+            self._rewrite([name for name in TABLES if self._tables.fragment_count(name) >= min_fragments])
 
     def reclaim(self) -> None:
         """Removes the bytes of deleted rows from the disk.
@@ -104,7 +145,7 @@ class Compactor:
         # Lance rewrites a fragment only if a tenth of its rows is deleted.
         left = {name: fragments for name in names if (fragments := fragments_with_deletions(self._tables.folder, name))}
         if left:
-            with self._changing("purge") as writer:
+            with self._log.changing("purge") as writer:
                 for name, fragments in left.items():
                     for fragment in fragments:
                         writer.move_rows_from(name, fragment)
@@ -122,10 +163,10 @@ class Compactor:
         if len(rows) < min_rows:
             return 0
         with self._write_lock.hold("trim"):
-            self._log.forget_before(horizon)
-            facts = {"horizon": self._log.horizon}
+            facts = {"horizon": max(self._log.horizon, horizon)}
             self._log.change_tables("trim", facts=facts, rowless_costs=self._log.last.rowless_costs)
-        with self._changing("trim") as writer:
+            self._log.forget_before(horizon)
+        with self._log.changing("trim") as writer:
             for start in range(0, len(rows), PURGE_SLICE_ROWS):
                 writer.delete("commits", rows[start : start + PURGE_SLICE_ROWS])
         return len(rows)

@@ -14,6 +14,7 @@ from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
 from store.lance.tables import TableView, open_for_reading
 from store.log.log_files import read_commits
+from store.log.mark import Mark, check_mark
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot
 from store.store import Store
@@ -67,8 +68,12 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
             live, contents = store.document_snapshot(), store.stored_contents()
             files = files_of(store.folder, store.table_versions())
             flushed = last.seq - store.commits_in_log()
+            found = VerifyReport(last.seq)
+            try:
+                check_mark(store.folder, Mark(flushed, store.table_versions()))
+            except (StoreDamaged, OSError) as error:
+                found.problems.append(str(error))
         snapshot = live.snapshot
-        found = VerifyReport(snapshot.commit)
         report("reading the files", 0, None)
         by_file = check_tables(store.folder, files, store.checksums, partial(rows_in, store.folder, snapshot.dim))
         found.checked, found.without_checksum = by_file.checked, by_file.without_checksum

@@ -11,15 +11,21 @@ from typing import Any
 import pytest
 
 from store import upgrade_backup
+from store.backup import local
 from store.backup.local import restore
 from store.backup_layout import NOTE
 from store.errors import StoreRefused
 from store.export.json_lines import export_lines
-from store.lance.schema import FORMAT
+from store.lance.layout import manifests, table_folder
+from store.lance.schema import FORMAT, commits
+from store.lance.tables import Tables
 from store.log import migrations
+from store.log.log_files import FOLDER as LOG
 from store.log.log_summary import encoder_of_store, summarize_log
 from store.store import Store
+from store.types import Batch
 from store.upgrade_backup import KEEP_S, remove_expired, upgrade_backups
+from store.verify.verify import verify
 
 RELEASED = Path(__file__).parent / "log" / "released"
 EARLIER = range(1, FORMAT)
@@ -133,3 +139,49 @@ def test_a_backup_is_kept_for_a_month(tmp_path: Path) -> None:
     (backup / NOTE).write_text(json.dumps(note | {"made": note["made"] - KEEP_S - 1}))
     remove_expired(folder)
     assert upgrade_backups(folder) == [unreadable]
+
+
+def commit_with_format_4(folder: Path, count: int) -> int:
+    """Adds commits as a hippod of format 4 does: each as rows and versions of the tables. Returns the last one's number."""
+    identity = encoder_of_store(folder)
+    assert identity is not None
+    for _ in range(count):
+        tables = Tables(folder, identity.dim, marked=False)
+        last = commits.from_table(tables.read("commits"))[-1]
+        others = {name: version for name, version in tables.versions.items() if name != "commits"}
+        row = commits.LogRow(last.seq + 1, last.time + 1, "change", others, {"from": "format 4"}, {})
+        writer = tables.writer()
+        writer.add_columns("commits", commits.to_columns(row))
+        writer.sync()
+    return row.seq
+
+
+@pytest.mark.parametrize("torn", [False, True], ids=["whole", "torn"])
+def test_a_log_of_a_newer_format_does_not_apply_to_a_restored_older_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, torn: bool
+) -> None:
+    """A downgrade restores with a hippod that does not know the log's folder, so the folder stays."""
+    folder = extracted(tmp_path, 4)
+    encoder = encoder_of_store(folder)
+    assert encoder is not None
+    with opened(folder) as store:
+        store.commit(Batch(positions={"from": "format 5"}))
+    [backup] = upgrade_backups(folder)
+    with monkeypatch.context() as older:
+        older.setattr(local, "LOG", "no such folder")
+        restore(backup, folder)
+    assert list((folder / LOG).glob("*.records"))
+    assert summarize_log(folder).format == 4
+    last = commit_with_format_4(folder, 8)
+    if torn:
+        commit_with_format_4(folder, 1)
+        manifest = manifests(table_folder(folder, "commits"))[0]
+        manifest.write_bytes(bytes(manifest.stat().st_size))
+    with Store(folder, encoder) as store:
+        assert store.found_format == 4
+        assert store.positions["from"] == "format 4"
+        assert store.snapshot().commit > last  # the migration and the synonyms
+        assert verify(store).problems == []
+    assert len(list(folder.glob("before-restore-*/log/*.records"))) == 1
+    [backup] = upgrade_backups(folder)
+    assert not (backup / LOG).exists()

@@ -94,7 +94,7 @@ def commits(count: str) -> dict[str, Any]:
             store.write_checkpoint()
             at_once.append(megabytes(folder))
             # Ten minutes later, as the schedule has it: `daemon.runtime.scheduler`.
-            store.compact(64)
+            store.compact_when_due()
             sizes.append(megabytes(folder))
             stores.append(store)
         took: list[list[float]] = [[], []]

@@ -25,7 +25,6 @@ from bench.support.synthetic_documents import World, document
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.runtime.allocator import configure_malloc, scale_mmap_threshold, trim_heap
 from daemon.runtime.gc import frozen_objects, shorten_switch_interval
-from daemon.runtime.scheduler import COMPACT_FRAGMENTS
 from memory.retrieval.modes import DEFAULT_MODE, MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -79,7 +78,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
         compacting = time.perf_counter()
-        store.compact(COMPACT_FRAGMENTS)
+        store.compact_when_due()
         compactions.append(round(time.perf_counter() - compacting, 1))
         store.fold()
         writing = time.perf_counter()

@@ -1,8 +1,8 @@
 """The table `commits`, the log. Its columns never change, because it is read before a store is migrated.
 
 `versions` maps every other table to its version, in rows that were written into the tables without the log: those of format 4
-and earlier, of the first commit, and of purges and migrations. `positions` holds the positions of sources that the commit
-changed; None removes a position. Additions of later formats go into `facts`.
+and earlier, of the first commit, and of purges, trims, migrations and new encoders. `positions` holds the positions of
+sources that the commit changed; None removes a position. Additions of later formats go into `facts`.
 """
 
 import json

@@ -254,6 +254,9 @@ def test_a_backup_that_fails_leaves_nothing(store, tmp_path, monkeypatch):
         "inbox/../lock",
         "inbox/",
         "x.lance/a",
+        "log",
+        "log/other",
+        "log/1.records",
         "",
     ],
 )

@@ -1,17 +1,18 @@
 """Copies of a store as a process leaves it that ends at some step of a change of the tables."""
 
+import os
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from store.lance.layout import is_known_name, manifests, table_folder, version_of
-from store.lance.schema import TABLES, commits
-from store.lance.tables import read_unopened
-from store.log.mark import read_mark
+from store.lance.checksums import NAME as CHECKSUMS
+from store.lance.checksums import SUFFIXES
+from store.lance.layout import DATA, TRANSACTIONS, VERSIONS, file_names, table_folder
+from store.lance.schema import TABLES
 
 SAMPLE = 6
 """Number of copies that a test opens, which takes about a second each. None for all of them."""
@@ -46,18 +47,28 @@ def copied_at_every_step(store: Path, place: Path, steps: Sequence[tuple[Any, st
 def sampled(copies: Sequence[Path], seed: str) -> Iterator[Path]:
     """Yields some copies, which differ between the seeds. Every second copy is as after a power loss."""
     count = len(copies) if SAMPLE is None else min(SAMPLE, len(copies))
-    for number in sorted(random.Random(seed).sample(range(len(copies)), count)):
+    chosen = random.Random(seed)
+    for number in sorted(chosen.sample(range(len(copies)), count)):
         if number % 2:
-            tear(copies[number])
+            tear(copies[number], chosen.randrange(3 * len(TEARS)))
         yield copies[number]
 
 
-def tear(store: Path) -> None:
-    """Leaves what a power loss may leave of versions that belong to no commit, whose files nobody flushed."""
-    mark = read_mark(store)
-    rows = commits.from_table(read_unopened(store, "commits", commits.SCHEMA.names)) if mark is None else []
-    versions = mark.versions if mark is not None else rows[-1].versions
+TEARS: Sequence[Callable[[Path], object]] = (
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    lambda path: os.truncate(path, path.stat().st_size // 2),
+    lambda path: path.unlink(),
+)
+"""What a power loss may leave of a file that nobody flushed: nothing, zeros, a part, no file."""
+
+
+def tear(store: Path, kind: int) -> None:
+    """Tears the files of one folder (manifests, rows or transactions) that nobody flushed: their checksums are not recorded."""
+    folder, change = (VERSIONS, DATA, TRANSACTIONS)[kind % 3], TEARS[kind // 3]
+    recorded = (store / CHECKSUMS).read_text()
     for name in TABLES:
-        for manifest in manifests(table_folder(store, name)):
-            if name in versions and is_known_name(manifest) and version_of(manifest) > versions[name]:
-                manifest.write_bytes(bytes(manifest.stat().st_size))
+        place = table_folder(store, name)
+        for file in sorted(file_names(place)[folder]):
+            if file.endswith(SUFFIXES) and f" {place.name}/{folder}/{file} " not in recorded:
+                change(place / folder / file)

@@ -7,16 +7,20 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from structlog.testing import capture_logs
 
+from store.backup.local import backup
 from store.errors import StoreDamaged
-from store.lance.checksums import Checksums
+from store.lance.checksums import SUFFIXES, Checksums
 from store.lance.table_writer import TableWriter
+from store.lance.tables import Tables
 from store.log import commits
 from store.log.log_files import FOLDER, LogFiles
 from store.log.mark import NAME as MARK
+from store.log.mark import Mark, read_mark, write_mark
 from store.store import Store
 from store.verify.verify import verify
-from tests.store.log.interruptions import copied_at_every_step, sampled
+from tests.store.log.interruptions import copied_at_every_step, sampled, tear
 from tests.store.small_store import complete, exported, numbered_documents, open_store
 
 OPERATIONS: dict[str, Callable[[Store], object]] = {
@@ -72,6 +76,63 @@ def test_a_process_that_ends_at_any_step_of_a_change_leaves_a_whole_store(tmp_pa
             assert exported(store) == after
 
 
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_mark_names_flushed_files(tmp_path: Path, operation: str) -> None:
+    flushed: set[Path] = set()
+    marks: list[set[Path]] = []
+    fsync, write_mark = os.fsync, commits.write_mark
+
+    def table_files() -> set[Path]:
+        return {path for path in tmp_path.glob("*.lance/*/*") if path.suffix in SUFFIXES}
+
+    def note(file: int) -> None:
+        fsync(file)
+        flushed.add(Path(os.readlink(f"/proc/self/fd/{file}")))
+
+    def check(store: Path, mark: Mark) -> None:
+        new = table_files() - before
+        marks.append(new)
+        needed = new.union(*({path.parent, path.parent.parent} for path in new)) | {tmp_path / "checksums"}
+        assert needed <= flushed
+        write_mark(store, mark)
+
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 6), []))
+        store.compact()
+        store.commit(complete(store, numbered_documents(4, 9), ["d1", "d2"]))
+        before = table_files()
+        with mock.patch.object(os, "fsync", note), mock.patch.object(commits, "write_mark", check):
+            OPERATIONS[operation](store)
+    assert any(marks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", range(12))
+def test_the_first_opening_after_a_power_loss_in_a_step_completes_the_store(tmp_path: Path, kind: int) -> None:
+    steps = ((TableWriter, "add_columns"), (Checksums, "sync"))
+    with copied_at_every_step(tmp_path / "store", tmp_path, steps) as copies:
+        open_store(tmp_path / "store").close()
+    copy = copies[3 + kind % 2]  # before or after the row of the first commit; the files before it are flushed
+    tear(copy, kind)
+    with open_store(copy) as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        assert verify(store).problems == []
+
+
+def test_verify_and_backup_check_the_mark(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        old = read_mark(store.folder)
+        assert old is not None
+        store.compact()
+        write_mark(store.folder, old)
+        assert any("log/mark" in problem for problem in verify(store).problems)
+        with pytest.raises(StoreDamaged, match="log/mark"):
+            backup(store, tmp_path / "backup")
+        (store.folder / FOLDER / MARK).write_text("{}")
+        assert any("log/mark" in problem for problem in verify(store).problems)
+
+
 def test_commits_beside_a_flush_are_in_the_next(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 3), []))
@@ -108,13 +169,49 @@ def test_a_change_that_fails_is_undone_and_made_later(tmp_path: Path) -> None:
         assert exported(store) == expected
 
 
+def test_the_error_of_a_change_is_raised_if_its_undoing_fails(tmp_path: Path) -> None:
+    no_space = OSError(28, "No space left on device")
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+        with (
+            mock.patch.object(TableWriter, "add_commits", side_effect=no_space),
+            mock.patch.object(Tables, "undo", side_effect=StoreDamaged("lacks data")),
+            capture_logs() as logged,
+            pytest.raises(OSError, match="No space"),
+        ):
+            store.compact(10**6)
+        assert [each["event"] for each in logged] == ["change_not_undone"]
+        store.compact(10**6)
+        assert verify(store).problems == []
+
+
 def test_an_acknowledged_commit_that_the_log_lost_is_damage_and_says_so(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         store.commit(complete(store, numbered_documents(0, 3), []))
         store.commit(complete(store, numbered_documents(3, 4), []))
     [path] = (tmp_path / FOLDER).glob("*.records")
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(StoreDamaged, match="backup"):
+    damaged = path.read_bytes()[:-1]
+    path.write_bytes(damaged)
+    with pytest.raises(StoreDamaged, match=r"restore a backup.*without commit 3.*delete the file .*/head"):
+        open_store(tmp_path)
+    assert path.read_bytes() == damaged
+    (tmp_path / "head").unlink()
+    with open_store(tmp_path) as store:
+        [moved] = store.repaired_tables
+        assert damaged == path.read_bytes() + (tmp_path / moved).read_bytes()
+        assert len(store.documents()) == 3
+        store.purge(timedelta(days=1))
+        assert (tmp_path / moved).exists()
+        store.purge(timedelta(0))
+        assert not (tmp_path / moved).exists()
+
+
+def test_a_log_that_ends_before_an_acknowledged_commit_is_damage(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 3), []))
+    [path] = (tmp_path / FOLDER).glob("*.records")
+    path.unlink()
+    with pytest.raises(StoreDamaged, match="made commit 2 and its log ends with 1"):
         open_store(tmp_path)
 
 

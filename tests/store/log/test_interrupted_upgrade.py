@@ -1,19 +1,21 @@
 """An upgrade from any earlier format, by a process that ends at any step of it, is completed by the next start."""
 
 import json
+import os
 import tarfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from store import store as opening
-from store.lance.checksums import Checksums
+from store.lance.checksums import SUFFIXES, Checksums
 from store.lance.schema import FORMAT
 from store.lance.table_writer import TableWriter
 from store.lance.tables import Tables
 from store.log import commits
 from store.log.log_summary import encoder_of_store
-from store.log.mark import read_mark
+from store.log.mark import Mark, read_mark
 from store.store import Store
 from store.verify.verify import verify
 from tests.store.log.interruptions import copied_at_every_step, sampled
@@ -34,6 +36,29 @@ def opened(folder: Path) -> Store:
     identity = encoder_of_store(folder)
     assert identity is not None
     return Store(folder, identity)
+
+
+def test_the_first_mark_names_flushed_files_after_a_killed_process(tmp_path: Path) -> None:
+    """The process ends after it has recorded checksums, perhaps before it has flushed the files."""
+    with tarfile.open(RELEASED / "format-4.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder, flushed, marks = tmp_path / "store", set(), []
+    with mock.patch.object(commits, "write_mark", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        opened(folder)
+    fsync, write_mark = os.fsync, commits.write_mark
+
+    def note(file: int) -> None:
+        fsync(file)
+        flushed.add(Path(os.readlink(f"/proc/self/fd/{file}")))
+
+    def check(store: Path, mark: Mark) -> None:
+        marks.append(mark)
+        assert {path for path in folder.glob("*.lance/*/*") if path.suffix in SUFFIXES} <= flushed
+        write_mark(store, mark)
+
+    with mock.patch.object(os, "fsync", note), mock.patch.object(commits, "write_mark", check):
+        opened(folder).close()
+    assert marks
 
 
 @pytest.mark.slow

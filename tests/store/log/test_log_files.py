@@ -1,12 +1,16 @@
-"""The log loses no acknowledged commit: opening truncates an incomplete last record, and nothing else."""
+"""The log loses no acknowledged commit: opening moves an incomplete last record elsewhere, and nothing else."""
 
 import os
+import struct
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 from store.errors import StoreDamaged
+from store.log import log_files
 from store.log.log_files import FOLDER, LogFiles
 
 SCHEMAS = {"one": pa.schema([("number", pa.int64()), ("text", pa.string())]), "two": pa.schema([("x", pa.float32())])}
@@ -19,14 +23,14 @@ def rows(commit: int) -> dict[str, pa.Table]:
 
 def commits(store: Path) -> list[int]:
     """Opens the log; returns its commits, of which it checks the rows."""
-    found = LogFiles(store, SCHEMAS).records
+    found = LogFiles(store, SCHEMAS, 0).records
     assert all(record.rows == rows(record.commit) for record in found)
     return [record.commit for record in found]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    log = LogFiles(tmp_path, SCHEMAS)
+    log = LogFiles(tmp_path, SCHEMAS, 0)
     for commit in (4, 5, 6):
         log.append(commit, rows(commit))
     log.close()
@@ -40,13 +44,14 @@ def the_file(store: Path) -> Path:
 
 def test_what_was_appended_is_found(store: Path) -> None:
     assert commits(store) == [4, 5, 6]
-    again = LogFiles(store, SCHEMAS)
+    again = LogFiles(store, SCHEMAS, 0)
     again.append(7, rows(7))
     again.close()
     assert commits(store) == [4, 5, 6, 7]
 
 
-def test_a_torn_record_is_truncated(store: Path) -> None:
+def test_a_torn_record_is_moved_elsewhere(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _file: None)  # hundreds of them take long
     path = the_file(store)
     whole = path.read_bytes()
     end = whole.rindex(b"HPLR")
@@ -59,6 +64,24 @@ def test_a_torn_record_is_truncated(store: Path) -> None:
             if path.read_bytes() != whole:  # the last bytes are zeros
                 assert commits(store) == [4, 5], cut
                 assert path.read_bytes() == whole[:end]
+                moved = store / "torn" / f"{path.stem}-{end}.records"
+                assert cut + len(more) == end or moved.read_bytes() == whole[end:cut] + more
+
+
+def test_a_record_in_a_text_is_none_of_the_file(store: Path) -> None:
+    """A torn commit contains the records of another log, as a document may, and as a reused block of the disk does."""
+    path = the_file(store)
+    others = path.read_bytes()
+    path.unlink()
+    log = LogFiles(store, SCHEMAS, 0)
+    log.append(4, rows(4))
+    end = the_file(store).stat().st_size
+    log.append(5, {"one": pa.table({"number": [1], "text": [others.decode("latin1")]}, schema=SCHEMAS["one"])})
+    log.close()
+    whole = the_file(store).read_bytes()
+    for torn in (whole[:end] + others, whole[:end] + b"\0" + others, whole[:-1]):
+        the_file(store).write_bytes(torn)
+        assert commits(store) == [4]
 
 
 def test_a_flipped_bit_before_the_last_record_is_damage(store: Path) -> None:
@@ -70,9 +93,22 @@ def test_a_flipped_bit_before_the_last_record_is_damage(store: Path) -> None:
             commits(store)
 
 
+def test_a_damaged_record_that_was_acknowledged_stays(store: Path) -> None:
+    path = the_file(store)
+    whole = path.read_bytes()
+    end = whole.rindex(b"HPLR")
+    for at in range(end, len(whole), 7):
+        damaged = whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :]
+        path.write_bytes(damaged)
+        with pytest.raises(StoreDamaged, match=f"is damaged at byte {end}; restore a backup"):
+            LogFiles(store, SCHEMAS, 6)
+        assert path.read_bytes() == damaged
+    assert LogFiles(store, SCHEMAS, 5).torn == [f"torn/{path.stem}-{end}.records"]
+
+
 def test_only_the_last_file_can_end_with_a_torn_record(store: Path) -> None:
     path = the_file(store)
-    log = LogFiles(store, SCHEMAS)
+    log = LogFiles(store, SCHEMAS, 0)
     log.append(7, rows(7))
     log.close()
     path.write_bytes(path.read_bytes()[:-1])
@@ -84,23 +120,62 @@ def test_a_failed_append_leaves_the_log_as_it_was(store: Path, monkeypatch: pyte
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    log = LogFiles(store, SCHEMAS)
+    log = LogFiles(store, SCHEMAS, 0)
     for call in ("pwrite", "fdatasync"):
         with monkeypatch.context() as broken, pytest.raises(OSError, match="No space"):
             broken.setattr(os, call, full)
             log.append(7, rows(7))
     log.append(7, rows(7))
-    with monkeypatch.context() as broken, pytest.raises(OSError, match="No space"):
-        broken.setattr(os, "fdatasync", full)
-        broken.setattr(os, "ftruncate", full)
+    log.close()
+    assert commits(store) == [4, 5, 6, 7]
+
+
+def test_a_failed_commit_is_removed_from_the_disk_too(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failed fdatasync, the record may be on the disk: it must not come back after a power loss."""
+    log = LogFiles(store, SCHEMAS, 0)
+    calls: list[str] = []
+
+    def called(name: str, error: OSError | None = None) -> Callable[..., None]:
+        really = getattr(os, name)
+
+        def call(*given: object) -> None:
+            calls.append(name)
+            if error is not None:
+                raise error
+            really(*given)
+
+        return call
+
+    log.append(7, rows(7))
+    monkeypatch.setattr(os, "fdatasync", called("fdatasync", OSError(5, "Input/output error")))
+    monkeypatch.setattr(os, "ftruncate", called("ftruncate"))
+    monkeypatch.setattr(os, "fsync", called("fsync"))
+    with pytest.raises(OSError, match="Input/output"):
         log.append(8, rows(8))
-    with pytest.raises(OSError, match="cannot be written since"):  # a record after an unacknowledged one
-        log.append(8, rows(8))
+    assert calls == ["fdatasync", "ftruncate", "fsync"]
+
+
+def test_rows_that_point_outside_their_record_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup's author can give such a record a correct checksum."""
+    batch_of = log_files._batch
+
+    def forged(table: pa.Table) -> SimpleNamespace:
+        right, wrong = struct.pack("<3i", 0, 1000, 1777), struct.pack("<3i", 0, 1000, 1 << 30)
+        content = bytes(batch_of(table).serialize())
+        assert content.count(right) == 1
+        return SimpleNamespace(serialize=lambda: pa.py_buffer(content.replace(right, wrong)))
+
+    log = LogFiles(store, SCHEMAS, 0)
+    monkeypatch.setattr(log_files, "_batch", forged)
+    log.append(7, {"one": pa.table({"number": [1, 2], "text": ["a" * 1000, "b" * 777]}, schema=SCHEMAS["one"])})
+    log.close()
+    with pytest.raises(pa.ArrowInvalid):
+        LogFiles(store, SCHEMAS, 0)
 
 
 def test_sealed_files_are_removed_and_no_later_one(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed append has begun a file of the same name as the next one."""
-    log = LogFiles(store, SCHEMAS)
+    log = LogFiles(store, SCHEMAS, 0)
 
     def fails(_file: int) -> None:
         raise OSError(5, "Input/output error")

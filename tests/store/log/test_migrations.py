@@ -1,6 +1,7 @@
 """Upgrades: a store of every released format opens with its content; one of an unknown format is left unchanged."""
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -92,17 +93,19 @@ def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None
 
 @pytest.mark.slow
 def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, later: Any) -> None:
-    before = a_store(tmp_path)
+    before, killed = a_store(tmp_path / "store"), tmp_path / "killed"
 
     def cut_short(tables: TableWriter) -> None:
         add_a_column(tables)
+        shutil.copytree(tmp_path / "store", killed, ignore=shutil.ignore_patterns("lock"))
         raise KeyboardInterrupt
 
     later(cut_short)
     with pytest.raises(KeyboardInterrupt):
-        open_store(tmp_path)
+        open_store(tmp_path / "store")
     later(add_a_column)
-    with open_store(tmp_path) as store:
+    with open_store(killed) as store:
+        assert "documents" in store.repaired_tables
         assert list(export_lines(store.snapshot())) == before
         assert store._tables.read("documents").column_names.count("language") == 1
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from store.errors import StoreLocked, StoreRefused, refusal
+from store.errors import StoreDamaged, StoreError, StoreLocked, StoreRefused, refusal
+from store.lance.layout import DATA, table_folder
 from store.log.store_lock import StoreLock
+from tests.store.small_store import complete, numbered_documents, open_store
 
 
 @pytest.mark.parametrize(
@@ -17,6 +19,13 @@ from store.log.store_lock import StoreLock
         (OSError(errno.ENOSPC, "No space left on device"), "make room"),
         (OSError("LanceError(IO): Generic LocalFileSystem error: Permission denied (os error 13)"), "chown -R"),
         (RuntimeError("lance error: Read-only file system (os error 30), object_store.rs"), "ReadWritePaths="),
+        (OSError(errno.EMFILE, "Too many open files"), "LimitNOFILE="),
+        (OSError("lance error: Too many open files in system (os error 23)"), "fs.file-max"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "MemoryMax="),
+        (MemoryError(), "MemoryMax="),
+        (OSError(errno.ESTALE, "Stale file handle"), "mount it again"),
+        (OSError(errno.ETIMEDOUT, "Connection timed out"), "no damage"),
+        (OSError(errno.ENOENT, "No such file or directory"), None),
         (OSError("Object at location /x/manifest not found"), None),
         (ValueError("Not a Lance dataset"), None),
     ],
@@ -56,3 +65,33 @@ def test_a_store_that_nobody_has_and_that_cannot_be_written_says_so(
     (tmp_path / "lock").unlink()
     with pytest.raises(StoreRefused, match="Read-only file system"):
         StoreLock(tmp_path)
+
+
+def test_an_opening_that_fails_says_whether_the_store_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 2), []))
+        store.compact()
+
+    def error_of(cause: Exception) -> StoreError:
+        def fails(*_: object) -> None:
+            raise cause
+
+        monkeypatch.setattr("store.store.recover_index", fails)
+        with pytest.raises(StoreError) as caught:
+            open_store(tmp_path)
+        assert "backup" in str(caught.value) or not isinstance(caught.value, StoreDamaged)
+        return caught.value
+
+    for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.EIO):
+        refused = error_of(OSError(number, os.strerror(number)))
+        assert isinstance(refused, StoreRefused) and "backup" not in str(refused)
+    assert isinstance(error_of(MemoryError()), StoreRefused)
+    for fault in (KeyError("x"), IndexError("x")):
+        assert "an error in hippod" in str(error_of(fault)) and type(error_of(fault)) is StoreError
+    assert isinstance(error_of(ValueError("wrong content")), StoreDamaged)
+    file = next((table_folder(tmp_path, "phrases") / DATA).iterdir())
+    content = file.read_bytes()
+    file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    assert isinstance(error_of(KeyError("x")), StoreDamaged)

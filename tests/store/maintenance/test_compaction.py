@@ -1,15 +1,18 @@
 """The log is written into the tables as commits arrive, and the tables stay small."""
 
+import re
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 import store.maintenance.compaction as compaction
 from store.export.json_lines import export_lines
 from store.lance.layout import DATA, file_names, manifests, table_folder
+from store.lance.table_writer import TableWriter
 from store.log.log_files import FOLDER, read_records
 from tests.store import oracle
-from tests.store.small_store import complete, extract, open_store
+from tests.store.small_store import complete, extract, numbered_documents, open_store
 
 
 def test_the_log_is_flushed_and_the_tables_are_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,3 +36,57 @@ def test_the_log_is_flushed_and_the_tables_are_rewritten(tmp_path: Path, monkeyp
         assert len(manifests(place)) == len(file_names(place)[DATA]) == 1
         assert not list((folder / FOLDER).glob("*.records"))
         assert oracle.same(export_lines(memory.snapshot()), oracle.export(documents, extract)) is None
+
+
+def rewrites_of_documents(folder: Path, rows: int, flushes: int) -> tuple[int, int]:
+    """Flushes one document at a time into a rewritten table of `rows` documents; returns the number of rewrites, and of
+    fragments."""
+    with open_store(folder) as memory:
+        memory.commit(complete(memory, numbered_documents(0, rows), []))
+        memory.compact(0)
+        with mock.patch.object(TableWriter, "optimize", autospec=True, side_effect=TableWriter.optimize) as optimize:
+            for number in range(rows, rows + flushes):
+                memory.commit(complete(memory, numbered_documents(number, number + 1), []))
+                memory.compact_when_due()
+        rewritten = [call.args[1] for call in optimize.call_args_list]
+        return rewritten.count("documents"), memory._tables.fragment_count("documents")
+
+
+def test_few_new_rows_do_not_rewrite_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "MANY_FRAGMENTS", 3)
+    assert rewrites_of_documents(tmp_path / "share", 20, 4) == (0, 5)  # 4 of 20 rows are less than a quarter
+    assert rewrites_of_documents(tmp_path / "due", 20, 5) == (1, 1)
+    monkeypatch.setattr(compaction, "MOST_FRAGMENTS", 4)
+    assert rewrites_of_documents(tmp_path / "most", 20, 4) == (1, 2)
+
+
+def test_a_failing_flush_is_reported_and_tried_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(compaction, "FLUSH_COMMITS", 1)
+    monkeypatch.setattr(compaction.time, "monotonic", lambda: now)
+    with open_store(tmp_path) as memory:
+
+        def commit(number: int) -> None:
+            memory.commit(complete(memory, numbered_documents(number, number + 1), []))
+            if (flushing := memory._compactor._flushing) is not None:
+                flushing.exception(60)
+
+        tries = []
+        no_space = OSError(28, "No space left on device")
+        with mock.patch.object(TableWriter, "add_commits", side_effect=no_space) as write:
+            for number in range(16):
+                commit(number)
+                tries.append(write.call_count)
+                now += 1
+        assert tries == [1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4]
+        assert re.fullmatch(
+            r"the log \(\d\.\d MB, 16 commits\) cannot be written into the tables: .*No space left on device",
+            memory.flush_trouble or "",
+        )
+        assert len(list((tmp_path / FOLDER).glob("*.records"))) <= 5  # not one for each commit
+        now += compaction.MAX_RETRY_S
+        commit(16)
+        assert memory.flush_trouble is None
+        assert not memory._tables.pending

@@ -152,10 +152,18 @@ def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp
         assert rows["id"][0].as_py() in problem
 
 
-def test_an_older_stores_files_are_counted_until_they_are_written_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [None, b"", b"12 0a"])
+def test_a_store_without_checksums_is_refused_until_requested_and_its_files_stay_unverified(
+    tmp_path: Path, left: bytes | None
+) -> None:
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(0, 8), []))
     (tmp_path / "store" / NAME).unlink()
+    if left is not None:
+        (tmp_path / "store" / NAME).write_bytes(left)
+    with pytest.raises(StoreDamaged, match=r"cannot be verified; restore a backup.*echo unverified > "):
+        open_store(tmp_path / "store")
+    (tmp_path / "store" / NAME).write_text("unverified\n")
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(8, 12), []))
         opened.compact(MANY)
@@ -165,6 +173,18 @@ def test_an_older_stores_files_are_counted_until_they_are_written_anew(tmp_path:
         opened.compact()
         opened.commit(complete(opened, numbered_documents(12, 13), []))
         assert verify(opened).without_checksum < found.without_checksum
+
+
+def test_a_file_whose_line_is_damaged_is_not_recorded_as_correct(tmp_path: Path) -> None:
+    with open_store(tmp_path) as opened:
+        opened.commit(complete(opened, numbered_documents(0, 2), []))
+        opened.compact(MANY)
+    with flipped(tmp_path / NAME, 4):
+        for first in (2, 3):
+            with open_store(tmp_path) as opened:
+                opened.commit(complete(opened, numbered_documents(first, first + 1), []))
+                opened.compact(MANY)
+                assert sum(each.value is None for each in opened.checksums._known.values()) == 1
 
 
 def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +214,7 @@ def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monke
         opened.compact()
         assert verify(opened).problems == []
         lines = (folder / NAME).read_bytes().count(b"\n")
-        assert lines == len(Checksums(folder)._known)
+        assert lines == len(Checksums(folder, True)._known)
 
 
 def test_verify_names_a_damaged_log(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""A summary of a log shows what an opening would, also after an interrupted change and during a flush."""
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from store.errors import StoreDamaged
+from store.log import log_summary
+from store.log.log_files import FOLDER
+from store.log.log_summary import summarize_log, summary_of_store
+from store.log.mark import NAME as MARK
+from tests.store.small_store import complete, numbered_documents, open_store
+
+
+def test_a_change_that_ended_before_the_mark_is_not_in_the_summary(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 2), []))
+        other = {"encoder": "other", "dim": 8}
+        with (
+            mock.patch("store.log.commits.write_mark", side_effect=KeyboardInterrupt),
+            mock.patch.object(store._log, "_undo"),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            store._log.change_tables("reencode", facts=other)
+    found = summarize_log(tmp_path)
+    assert (found.encoder.name, found.commit) == ("oracle", 2)
+
+
+def test_a_flush_during_the_summary_loses_no_commit(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 2), []))
+        read = log_summary.read_unopened
+
+        def flushed_after(*given: object) -> object:
+            rows = read(*given)  # type: ignore[arg-type]
+            with mock.patch.object(log_summary, "read_unopened", read):
+                if store.commits_in_log():
+                    store.compact(10**6)
+            return rows
+
+        with mock.patch.object(log_summary, "read_unopened", flushed_after):
+            assert summarize_log(tmp_path).commit == 2
+
+
+def test_a_damaged_mark_has_no_summary(tmp_path: Path) -> None:
+    open_store(tmp_path).close()
+    (tmp_path / FOLDER / MARK).write_text("{}")
+    with pytest.raises(StoreDamaged):
+        summarize_log(tmp_path)
+    assert summary_of_store(tmp_path) is None
