@@ -56,7 +56,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         mark = read_mark(folder)
         try:
             version = None if mark is None else mark.versions["commits"]
-            rows = read_unopened(folder, "commits", columns, version).sort_by("seq").to_pylist()
+            rows: list[dict[str, Any]] = read_unopened(folder, "commits", columns, version).sort_by("seq").to_pylist()
             for record in read_records(folder):
                 if rows and record.commit > rows[-1]["seq"]:
                     rows += record.rows["commits"].select(columns).to_pylist()
