@@ -137,7 +137,10 @@ TRUSTED = {
             "store / f'{table}{TABLE_SUFFIX}'",
             "table / folder",
         ],
-        "store/log/log_files.py": ["self._folder / f'{commit:020}{SUFFIX}'"],
+        "store/log/log_files.py": [
+            "self._folder / f'{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}'",
+            "folder / f'{path.stem}-{at}{SUFFIX}'",
+        ],
         "store/maintenance/checkpointing.py": ["self._folder / f'{PREFIX}{commit.seq}'"],
         "daemon/backfill/shard_reader.py": ["Path(place, name)"],
         "cli/client/http.py": ["folder / f'{template}.service'"],
