@@ -57,7 +57,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         try:
             stale = mark is not None and is_stale(folder, mark)  # the log of a newer hippod, before a downgrade
             version = None if mark is None or stale else mark.versions["commits"]
-            rows = read_unopened(folder, "commits", columns, version).sort_by("seq").to_pylist()
+            rows: list[dict[str, Any]] = read_unopened(folder, "commits", columns, version).sort_by("seq").to_pylist()
             for record in [] if stale else read_records(folder):
                 if rows and record.commit > rows[-1]["seq"]:
                     rows += record.rows["commits"].select(columns).to_pylist()

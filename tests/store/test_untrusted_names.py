@@ -117,6 +117,9 @@ TRUSTED = {
             "parent / name",
             "store.folder / folder",
         ],
+        "store/log/mark.py": [
+            "store / time.strftime('before-restore-%Y%m%dT%H%M%S', time.gmtime())",
+        ],
         "store/checkpoint/reader.py": [
             "place / f'bands-{number:02d}-{name}.npy'",
             "place / f'{name}-codes-{number:05d}.npy'",
@@ -137,7 +140,10 @@ TRUSTED = {
             "store / f'{table}{TABLE_SUFFIX}'",
             "table / folder",
         ],
-        "store/log/log_files.py": ["self._folder / f'{commit:020}{SUFFIX}'"],
+        "store/log/log_files.py": [
+            "self._folder / f'{commit:020}-{secrets.token_hex(_SALT_BYTES)}{SUFFIX}'",
+            "folder / f'{path.stem}-{at}{SUFFIX}'",
+        ],
         "store/maintenance/checkpointing.py": ["self._folder / f'{PREFIX}{commit.seq}'"],
         "daemon/backfill/shard_reader.py": ["Path(place, name)"],
         "cli/client/http.py": ["folder / f'{template}.service'"],
