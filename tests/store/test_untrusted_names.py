@@ -117,6 +117,9 @@ TRUSTED = {
             "parent / name",
             "store.folder / folder",
         ],
+        "store/log/mark.py": [
+            "store / time.strftime('before-restore-%Y%m%dT%H%M%S', time.gmtime())",
+        ],
         "store/checkpoint/reader.py": [
             "place / f'bands-{number:02d}-{name}.npy'",
             "place / f'{name}-codes-{number:05d}.npy'",
