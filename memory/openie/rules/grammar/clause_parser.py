@@ -8,6 +8,7 @@ from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, 
 from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
 from memory.openie.rules.grammar.direct_speech import DirectSpeech, without_dateline
+from memory.openie.rules.grammar.direct_statements import read_direct
 from memory.openie.rules.grammar.embedded_clauses import (
     begin_free_clause,
     begin_relative_clause,
@@ -47,11 +48,13 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
             continue
         before = len(found.triples)
         chunks = without_cleft(chunk_sentence(words, tags, found.coref.title_words))
-        clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
-        if words[-1] == "?" or asks(words) or supposed(words):
+        clause = ClauseState(found, mark_clauses(chunks, words), "respectively" in words)
+        if words[-1] == "?" or asks(words) or supposed(words) or (words[0].islower() and tagger().is_common(words[0])):
             _mention_names(clause)
         else:
-            _read(clause)
+            if not found.direct_only:
+                _read(clause)
+            read_direct(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
 
@@ -147,29 +150,12 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.verb, clause.tail = f"{clause.verb} {text}", ""
     else:
         clause.verb, clause.tail = text, ""
-    clause.near = _beside_subject(clause, c, i)
     _begin(clause, c)
-
-
-def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
-    """Whether the verb's subject stands right before it: a noun phrase, a relative pronoun, or a verb that shares it."""
-    before = next((b for b in reversed(clause.chunks[:i]) if b.kind != ADVERB), None)
-    if before is None or not clause.subjects or clause.verb != " ".join(c.words):
-        return False
-    if before.kind == NOUN:
-        place = clause.chunks.index(before)
-        if place and clause.chunks[place - 1].kind == VERB:
-            # "Setting the flag is privileged": what is so is not the flag.
-            return False
-        return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
-    if before.kind == COMMA and clause.left is not None and clause.left.name:
-        return clause.left_phrase == clause.subjects[-1]
-    return before.kind in (WHICH, CLOSE) or (before.kind == AND and clause.near)
 
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = [""] if _hides_subject(clause, c) else [clause.coref.resolve_pronoun()]
+        clause.subjects = [""] if _hides_subject(clause, c) or _is_fragment(c) else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.
@@ -179,8 +165,13 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
     clause.objects = 0
     clause.appositive = None
     for prep, phrase in clause.adverbials:
-        clause.say(f"{clause.predicate()} {prep}", phrase, near=False)
+        clause.say(f"{clause.predicate()} {prep}", phrase)
     clause.adverbials = []
+
+
+def _is_fragment(c: Chunk) -> bool:
+    """Whether a verb in the present opens the sentence: "Matches any file". What its subject is, only the layout tells."""
+    return not c.start and tagger().lexicon.get(c.words[0]) in ("VB", "VBP", "VBZ")
 
 
 def _hides_subject(clause: ClauseState, c: Chunk) -> bool:
