@@ -3,7 +3,6 @@
 from memory.openie.rules.coreference import Coreference
 from memory.openie.rules.triple_filter import (
     is_malformed,
-    is_number,
     is_of_another_clause,
     is_preposition,
     is_relation,
@@ -26,30 +25,31 @@ class TripleCollector:
     """The triples and names of one passage; `triples` and `names` grow in reading order."""
 
     def __init__(self, coref: Coreference, technical: bool = False, direct_only: bool = False) -> None:
-        self.coref, self.technical, self.direct_only = coref, technical, direct_only or coref.strict
+        self.coref, self.technical = coref, technical
+        self.direct_only = direct_only or coref.strict or bool(coref.document_title)
         self.triples: dict[Triple, None] = {}
         self.names: dict[str, None] = {}
-        self._direct: set[Triple] = set()
+        self._near: dict[Triple, bool | None] = {}
 
     def add_triple(
-        self, subject: str, predicate: str, object_: str, direct: bool = False, is_column: bool = False
+        self, subject: str, predicate: str, object_: str, near: bool | None = None, is_column: bool = False
     ) -> None:
         """Adds a statement; a mention if neither a verb nor a column's name (`is_column`) relates its parts.
 
-        `direct`: whether subject, verb and object are next to each other.
+        `near`: whether the verb relates parts that are next to each other; None without a verb.
         """
         if predicate := normalise_phrase(predicate):
             if is_preposition(predicate) and not is_column:
                 # "The Bank of Norway in Oslo" is no statement, because a statement has a verb.
                 self.add_mention(subject, object_)
             else:
-                self._add(subject, predicate, object_, direct)
+                self._add(subject, predicate, object_, near)
 
     def add_mention(self, subject: str, object_: str) -> None:
         """Adds a mention: two names that occur together without a known relation."""
-        self._add(subject, MENTION, object_)
+        self._add(subject, MENTION, object_, None)
 
-    def _add(self, subject: str, predicate: str, object_: str, direct: bool = False) -> None:
+    def _add(self, subject: str, predicate: str, object_: str, near: bool | None) -> None:
         if not subject or not object_ or subject == object_:
             return
         title = self.coref.title
@@ -61,8 +61,8 @@ class TripleCollector:
         if len(words) > _MAX_PREDICATE:
             predicate = " ".join(words[: _MAX_PREDICATE // 2] + words[-_MAX_PREDICATE // 2 :])
         self.triples.setdefault((subject, predicate, object_))
-        if direct:
-            self._direct.add((subject, predicate, object_))
+        if not self._near.get((subject, predicate, object_)):
+            self._near[subject, predicate, object_] = near
 
     def add_name(self, name: str) -> None:
         """Records a name that will be connected with the title."""
@@ -110,24 +110,25 @@ class TripleCollector:
         """Returns whether the statement is specific enough to recur: about a name, or between phrases next to each other."""
         subject, predicate, object_ = triple
         unnamed = [end for end in (subject, object_) if end != self.coref.title and end not in self.names]
+        near = self._near.get(triple)
         if predicate in _BE and is_tautology(subject, object_):
             return False
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
         if self.direct_only:
-            return self._is_outright(triple)
+            return self._is_outright(triple, near)
         if is_of_another_clause(subject, predicate):
             return False
-        if triple not in self._direct and any(not is_number(end) for end in unnamed):
-            return False
-        return is_relation(predicate, of_names=len(unnamed) < 2) and not any(map(is_malformed, unnamed))
+        if len(unnamed) < 2:
+            return is_relation(predicate, of_names=True) and not any(map(is_malformed, unnamed))
+        return is_relation(predicate, of_names=near is None) and not any(map(is_malformed, unnamed))
 
-    def _is_outright(self, triple: Triple) -> bool:
+    def _is_outright(self, triple: Triple, near: bool | None) -> bool:
         """Returns whether a technical sentence states the triple directly, about something with a name of its own."""
         subject, predicate, object_ = triple
         if predicate == "also known as":
             return is_short_for(object_, subject) or is_short_for(subject, object_)
-        if triple not in self._direct or not is_relation(predicate) or not states_outright(subject, predicate):
+        if not near or not is_relation(predicate) or not states_outright(subject, predicate):
             return False
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 

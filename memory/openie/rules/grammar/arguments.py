@@ -85,6 +85,8 @@ def _subject(clause: ClauseState, c: Chunk, phrase: str) -> None:
     clause.whose = ""
     if owner:
         clause.subjects, clause.lead = [owner], c.text
+    elif clause.coref.strict:
+        return
     elif c.det == "the" and not c.name and not c.date and clause.coref.title and phrase != clause.coref.title:
         clause.subjects, clause.lead = [clause.coref.resolve_pronoun()], c.text
 
@@ -135,14 +137,19 @@ def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
     owner = clause.owner(c)
     predicate = clause.predicate(tail=False)
     if c.tag not in ("JJ", "JJR", "JJS") or c.name:
-        clause.say(predicate, phrase)
+        clause.say(predicate, phrase, near=clause.is_direct() and not _loose(clause, c))
     if owner:
-        clause.say(f"{predicate} {c.text} of", owner)
+        clause.say(f"{predicate} {c.text} of", owner, near=False)
     clause.last_predicate, clause.by_prep = predicate, False
     clause.objects += 1
     clause.tail = short(c)
     if clause.copula and not c.name and clause.subjects[:1] == [clause.coref.title]:
         clause.coref.note_kind(c.words)
+
+
+def _loose(clause: ClauseState, c: Chunk) -> bool:
+    """Whether "is" and a bare noun leave open what is said: "is server side", "are file system dependent"."""
+    return clause.copula and clause.coref.strict and not c.det and not c.name and c.tag != "NNS"
 
 
 def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
@@ -163,9 +170,10 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
             predicate = f"{clause.last_predicate} {left.text} {prep}"
         else:
             predicate = f"{clause.predicate()} {prep}"
-        clause.say(predicate, phrase)
+        # Of several prepositions only the first belongs to the verb for sure.
+        clause.say(predicate, phrase, near=clause.since[-1:] == [PREP] and not clause.by_prep and clause.objects < 2)
         if owner:
-            clause.say(f"{predicate} {c.text} of", owner)
+            clause.say(f"{predicate} {c.text} of", owner, near=False)
         clause.last_predicate, clause.by_prep = predicate, True
         clause.objects += 1
         if (
@@ -207,7 +215,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         return
     elif AND not in clause.since and _contains(clause, c, i):
         clause.found.add_triple(clause.left_phrase, "is in", phrase)
-        clause.say(clause.last_predicate, phrase)
+        clause.say(clause.last_predicate, phrase, near=False)
     elif clause.copula and c.tag in ("JJ", "JJR", "JJS") and not c.name:
         # "larger than Bonn but smaller than Rome": the second adjective is about what follows it.
         clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
@@ -216,7 +224,7 @@ def _coordinated(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
         if clause.copula and clause.by_prep and c.det in ("a", "an"):
             # "a prince of Hesse and a Prussian general": the article begins again at the verb.
             clause.last_predicate, clause.by_prep = clause.predicate(tail=False), False
-        clause.say(clause.last_predicate or clause.predicate(tail=False), phrase)
+        clause.say(clause.last_predicate or clause.predicate(tail=False), phrase, near=False)
         if not clause.by_prep:
             clause.tail = short(c)
 

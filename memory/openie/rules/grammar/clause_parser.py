@@ -48,12 +48,14 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
             continue
         before = len(found.triples)
         chunks = without_cleft(chunk_sentence(words, tags, found.coref.title_words))
-        clause = ClauseState(found, mark_clauses(chunks, words), "respectively" in words)
-        if words[-1] == "?" or asks(words) or supposed(words) or (words[0].islower() and tagger().is_common(words[0])):
+        clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
+        if words[-1] == "?" or asks(words) or supposed(words):
             _mention_names(clause)
+        elif found.technical or not found.direct_only:
+            _read(clause)
+        elif sentence[0].islower() and tagger().is_common(sentence[0]):
+            _mention_names(clause)  # the rest of a sentence whose beginning is elsewhere
         else:
-            if not found.direct_only:
-                _read(clause)
             read_direct(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
@@ -150,7 +152,24 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
         clause.verb, clause.tail = f"{clause.verb} {text}", ""
     else:
         clause.verb, clause.tail = text, ""
+    clause.near = _beside_subject(clause, c, i)
     _begin(clause, c)
+
+
+def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether the verb's subject stands right before it: a noun phrase, a relative pronoun, or a verb that shares it."""
+    before = next((b for b in reversed(clause.chunks[:i]) if b.kind != ADVERB), None)
+    if before is None or not clause.subjects or clause.verb != " ".join(c.words):
+        return False
+    if before.kind == NOUN:
+        place = clause.chunks.index(before)
+        if place and clause.chunks[place - 1].kind == VERB:
+            # "Setting the flag is privileged": what is so is not the flag.
+            return False
+        return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
+    if before.kind == COMMA and clause.left is not None and clause.left.name:
+        return clause.left_phrase == clause.subjects[-1]
+    return before.kind in (WHICH, CLOSE) or (before.kind == AND and clause.near)
 
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
@@ -165,7 +184,7 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
     clause.objects = 0
     clause.appositive = None
     for prep, phrase in clause.adverbials:
-        clause.say(f"{clause.predicate()} {prep}", phrase)
+        clause.say(f"{clause.predicate()} {prep}", phrase, near=False)
     clause.adverbials = []
 
 

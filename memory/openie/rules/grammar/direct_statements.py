@@ -12,6 +12,7 @@ from memory.openie.rules.grammar.clause_state import FINITE, POSSESSIVE, ClauseS
 from memory.openie.rules.grammar.modality import NEGATIVE
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import word_set
+from memory.openie.rules.triple_filter import is_short_for
 
 _ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
 _CONDITIONS = word_set("when whenever once until till unless except while whether")
@@ -32,16 +33,17 @@ _NO_COMPLEMENT = _CLAUSE_OPENERS | word_set("between among without per via")
 def read_direct(clause: ClauseState) -> None:
     """Adds the direct statements of a sentence to the triples of its passage, and notes its names and subjects."""
     for c, mark, inner in zip_longest(clause.chunks, clause.chunks[1:], clause.chunks[2:]):
-        if (
-            c.kind == NOUN
-            and (phrase := clause.mention(c))
-            and mark
-            and mark.kind == OPEN
-            and inner
-            and inner.kind == NOUN
-        ):
-            # "a terminal user interface (TUI)": only an abbreviation is kept.
-            clause.found.add_triple(phrase, "also known as", clause.mention(inner))
+        if c.kind == NOUN and c.name:
+            clause.mention(c)
+        if mark and mark.kind == OPEN and inner and inner.kind == NOUN and c.kind == NOUN:
+            phrase, short_form = clause.mention(c), clause.mention(inner)
+            if phrase and short_form and is_short_for(short_form, phrase):
+                clause.found.add_triple(phrase, "also known as", short_form)
+    for i, (name, comma, who) in enumerate(zip(clause.chunks, clause.chunks[1:], clause.chunks[2:-1], strict=False), 3):
+        is_relative = name.name and (name.kind, comma.kind, who.kind) == (NOUN, COMMA, WHICH) and who.tag == "WP"
+        if is_relative and _is_finite(clause.chunks, i):
+            clause.subjects = [clause.mention(name)]  # "Ann Lee, who lives in Oslo"
+            _read_predicate(clause, i)
     for begin in _clause_begins(clause.chunks):
         _read_clause(clause, begin)
 
@@ -51,7 +53,8 @@ def _clause_begins(chunks: list[Chunk]) -> Iterator[int]:
     for i in range(len(chunks)):
         before = chunks[max(i - 2, 0) : i]
         kinds = [c.kind for c in before]
-        opens = not i or before[-1].words == [";"] or (kinds == [COMMA, AND] and before[-1].words != ["or"])
+        joined = kinds == [COMMA, AND] and before[-1].words != ["or"]
+        opens = not i or before[-1].words == [";"] or joined or _ends_adverbial(chunks, i)
         if not opens:
             continue
         k = i + 3 * (_words(chunks[i : i + 3]) == ["by", "default", ","])
@@ -61,6 +64,17 @@ def _clause_begins(chunks: list[Chunk]) -> Iterator[int]:
             k += 1
         if k < len(chunks) and chunks[k].kind == NOUN:
             yield k
+
+
+def _ends_adverbial(chunks: list[Chunk], i: int) -> bool:
+    """Returns whether an adverbial that opens the sentence ends before `i`, and a name's verb in the past follows.
+
+    "After the war, Ann Lee led Redbird" is a fact. "On a phone, the button is hidden" holds under that condition only.
+    """
+    if chunks[0].kind != PREP or [c.kind for c in chunks[: i - 1]] != [PREP, NOUN] or chunks[i - 1].kind != COMMA:
+        return False
+    verb = chunks[i + 1] if i + 1 < len(chunks) else None
+    return chunks[i].name and verb is not None and tagger().lexicon.get(verb.words[0]) in ("VBD", "VBN")
 
 
 def _words(chunks: list[Chunk]) -> list[str]:
@@ -76,23 +90,27 @@ def _read_clause(clause: ClauseState, i: int) -> None:
     if c.det == "this" and not c.pronoun and clause.mention(c) == clause.coref.title:
         subject = clause.coref.title  # "this module"
     i = _behind_bracket(chunks, i + 1)
+    subjects = [subject]
+    if [other.kind for other in chunks[i : i + 2]] == [AND, NOUN] and c.name and chunks[i + 1].name:
+        subjects.append(clause.mention(chunks[i + 1]))
+        i += 2
     verb = _next(chunks, i)
-    if (
-        not subject
-        or verb < 0
-        or chunks[verb].kind != VERB
-        or chunks[verb].tag not in FINITE
-        or _is_conditional(chunks, i)
-    ):
+    if not all(subjects) or verb < 0 or not _is_finite(chunks, verb) or _is_conditional(chunks, i):
         return
     if not clause.main[0]:
         clause.coref.note_subject(subject, subject in clause.found.names)
-    clause.subjects = [subject]
+    clause.subjects = subjects
     while verb >= 0:
         after = _read_predicate(clause, verb)
         shared = 0 <= after < len(chunks) - 1 and chunks[after].kind == AND and chunks[after].words == ["and"]
         follows = shared and chunks[after + 1].kind == VERB and chunks[after + 1].tag in FINITE
         verb = after + 1 if follows else -1
+
+
+def _is_finite(chunks: list[Chunk], i: int) -> bool:
+    """Returns whether a finite verb is at `i`; a participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
+    c = chunks[i]
+    return c.kind == VERB and (c.tag in FINITE or (c.tag == "VBN" and sum(other.kind == VERB for other in chunks) == 1))
 
 
 def _may_be_verb(c: Chunk) -> bool:
@@ -131,7 +149,8 @@ def _read_predicate(clause: ClauseState, verb: int) -> int:
     whole = not 0 <= i < len(chunks) or chunks[i].kind in (COMMA, BREAK, AND, OPEN)
     for said, object_ in found[-1:] if denied else found:
         if whole or not denied:
-            clause.found.add_triple(clause.subjects[0], said, object_, direct=True)
+            for subject in clause.subjects:
+                clause.found.add_triple(subject, said, object_, near=True)
     return i
 
 
