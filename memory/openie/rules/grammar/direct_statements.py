@@ -57,6 +57,7 @@ def _clause_begins(chunks: list[Chunk]) -> Iterator[int]:
         opens = not i or before[-1].words == [";"] or joined or _ends_adverbial(chunks, i)
         if not opens:
             continue
+        i = _behind_bracket(chunks, i)  # "[x] Ann Lee moved to Bergen"
         k = i + 3 * (_words(chunks[i : i + 3]) == ["by", "default", ","])
         while k < len(chunks) and chunks[k].kind == ADVERB and chunks[k].words[0].lower() not in _RESTRICTING:
             k += 1
