@@ -4,7 +4,7 @@ A sentence whose meaning depends on more than these (a condition, a restriction 
 not read, because a lost statement costs less than a wrong one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
@@ -48,7 +48,7 @@ def read_direct(clause: ClauseState) -> None:
         _read_clause(clause, begin)
 
 
-def _clause_begins(chunks: list[Chunk]) -> Iterator[int]:
+def _clause_begins(chunks: Sequence[Chunk]) -> Iterator[int]:
     """Yields the position of each clause's first chunk: after an adverb, a semicolon or ", and"."""
     for i in range(len(chunks)):
         before = chunks[max(i - 2, 0) : i]
@@ -67,7 +67,7 @@ def _clause_begins(chunks: list[Chunk]) -> Iterator[int]:
             yield k
 
 
-def _ends_adverbial(chunks: list[Chunk], i: int) -> bool:
+def _ends_adverbial(chunks: Sequence[Chunk], i: int) -> bool:
     """Returns whether an adverbial that opens the sentence ends before `i`, and a name's verb in the past follows.
 
     "After the war, Ann Lee led Redbird" is a fact. "On a phone, the button is hidden" holds under that condition only.
@@ -78,7 +78,7 @@ def _ends_adverbial(chunks: list[Chunk], i: int) -> bool:
     return chunks[i].name and verb is not None and tagger().lexicon.get(verb.words[0]) in ("VBD", "VBN")
 
 
-def _words(chunks: list[Chunk]) -> list[str]:
+def _words(chunks: Sequence[Chunk]) -> list[str]:
     return [word.lower() for c in chunks for word in c.words]
 
 
@@ -108,7 +108,7 @@ def _read_clause(clause: ClauseState, i: int) -> None:
         verb = after + 1 if follows else -1
 
 
-def _is_finite(chunks: list[Chunk], i: int) -> bool:
+def _is_finite(chunks: Sequence[Chunk], i: int) -> bool:
     """Returns whether a finite verb is at `i`; a participle counts if the sentence has no other verb: "Ann moved to Oslo"."""
     c = chunks[i]
     return c.kind == VERB and (c.tag in FINITE or (c.tag == "VBN" and sum(other.kind == VERB for other in chunks) == 1))
@@ -168,7 +168,7 @@ def _is_loose(c: Chunk) -> bool:
     return not c.det and not c.name and c.tag != "NNS"
 
 
-def _ends(chunks: list[Chunk], i: int, verb: list[str]) -> bool:
+def _ends(chunks: Sequence[Chunk], i: int, verb: list[str]) -> bool:
     """Returns whether the complement at `i` is complete: nothing behind it changes what it is or does."""
     if i + 1 == len(chunks):
         return True
@@ -188,7 +188,7 @@ def _causes(verb: list[str]) -> bool:
     return any(word.removesuffix(ending) in _CAUSING for word in verb for ending in _ENDINGS)
 
 
-def _next(chunks: list[Chunk], i: int) -> int:
+def _next(chunks: Sequence[Chunk], i: int) -> int:
     """Returns the position of the first chunk from `i` on that is no adverb; -1 if an adverb restricts what is said."""
     while i < len(chunks) and chunks[i].kind == ADVERB:
         if chunks[i].words[0].lower() in _RESTRICTING:
@@ -197,13 +197,13 @@ def _next(chunks: list[Chunk], i: int) -> int:
     return i if i < len(chunks) else -1
 
 
-def _behind_bracket(chunks: list[Chunk], i: int) -> int:
+def _behind_bracket(chunks: Sequence[Chunk], i: int) -> int:
     if i < len(chunks) and chunks[i].kind == OPEN:
         return next((k + 1 for k in range(i, len(chunks)) if chunks[k].kind == CLOSE), i)
     return i
 
 
-def _is_conditional(chunks: list[Chunk], i: int) -> bool:
+def _is_conditional(chunks: Sequence[Chunk], i: int) -> bool:
     """Returns whether a condition follows in this clause, outside what a relative clause says of a noun."""
     for c in chunks[i:]:
         word = c.words[-1].lower()
