@@ -66,7 +66,7 @@ def read_json_lines(lines: BinaryIO | Iterable[bytes], where: str, id_prefix: st
             yield _parsed(line, f"{where}:{number}", id_prefix)
 
 
-def encode_document(document: Any, where: str, id_prefix: str = "") -> DocumentResult:
+def encode_document(document: object, where: str, id_prefix: str = "") -> DocumentResult:
     """Converts a value to a document, or to a rejection."""
     if isinstance(document, dict) and id_prefix:
         document = _prefixed(document, id_prefix)
@@ -153,7 +153,7 @@ def _missing_reason(path: Path) -> str:
     return "is not a regular file" if path.exists() else "does not exist"
 
 
-def _json_type(value: Any) -> str:
+def _json_type(value: object) -> str:
     names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
     return names.get(type(value), "number")
 

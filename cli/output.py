@@ -5,11 +5,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from cli.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from cli.render.styled_text import Text
 
 WRITE_BYTES = 65_536
@@ -20,7 +22,7 @@ DUMB_WIDTH = 80
 """Width of a terminal that does not report its own."""
 
 
-def print_json(document: Any, one_line: bool = False) -> None:
+def print_json(document: object, one_line: bool = False) -> None:
     """Prints one JSON document in ASCII, so that its content cannot control a terminal and any locale can print it."""
     indent = 2 if sys.stdout.isatty() and not one_line else None
     text = json.dumps(document, indent=indent, ensure_ascii=True) + "\n"
@@ -69,22 +71,21 @@ def print_lines(lines: "Iterable[Text]", *, wrap: bool = True) -> None:
 class ProgressBar:
     """Progress of long work. Shows nothing if stderr is not a terminal."""
 
-    def __init__(self, bars: Any = None, task: Any = None) -> None:
-        """`bars`: rich's `Progress`."""
+    def __init__(self, bars: "Progress | None" = None, task: "TaskID | None" = None) -> None:
         self._bars = bars
         self._task = task
 
     def advance(self, by: float = 1) -> None:
-        if self._bars is not None:
+        if self._bars is not None and self._task is not None:
             self._bars.advance(self._task, by)
 
     def describe(self, text: str) -> None:
-        if self._bars is not None:
+        if self._bars is not None and self._task is not None:
             self._bars.update(self._task, description=one_line(text))
 
     def update(self, text: str, done: float, total: float | None) -> None:
         """Sets the total progress, for work that is counted elsewhere."""
-        if self._bars is not None:
+        if self._bars is not None and self._task is not None:
             self._bars.update(self._task, description=one_line(text), completed=done, total=total)
 
 
@@ -101,6 +102,7 @@ def progress(label: str, total: float | None = None, *, counted: bool = False) -
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
+        ProgressColumn,
         SpinnerColumn,
         TextColumn,
         TimeElapsedColumn,
@@ -126,7 +128,7 @@ def progress(label: str, total: float | None = None, *, counted: bool = False) -
         emoji=False,
         legacy_windows=False,
     )
-    columns: list[Any] = [SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False)]
+    columns: list[ProgressColumn] = [SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False)]
     if counted:
         columns += [MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True)]
     with Bars(*columns, TimeElapsedColumn(), console=bars_console, transient=True) as bars:

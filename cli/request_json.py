@@ -5,7 +5,6 @@ An argument's bytes that are not UTF-8 appear as surrogates, which JSON parsers 
 
 import json
 import re
-from typing import Any
 
 from cli.document_names import as_text
 
@@ -13,7 +12,7 @@ _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte, from an escape such as "\\ud83d" in a file of questions."""
 
 
-def request_json(value: Any) -> str:
+def request_json(value: object) -> str:
     """Returns `value` as JSON. Replacement characters stand for surrogates, so that the rest of the request is still
     processed."""
     return as_text(_HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False)))

@@ -17,6 +17,7 @@ from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
 from daemon.pipeline.extraction.extractors import DeferredExtractor, PassageExtractor, PooledExtractor
 from daemon.pipeline.extraction.journal import ExtractionJournal
+from daemon.pipeline.extraction.model_outage import ModelOutage
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.workers.pool import WorkerPool
@@ -76,7 +77,8 @@ class Models:
         self.budget = DailyBudget(self.ledger, lambda: budget(present()))
         self.backend = OPENIE_BACKENDS[config.openie.backend]
         replace_prompts(read_prompt_files(config.llm.prompts) if config.llm.prompts is not None else {})
-        self._listening: list[ExtractionQueue | ServerExtractor] = []
+        self._outages: list[ModelOutage] = []
+        """Those that learn of the outcome of each call for extraction."""
         settings = model_settings(config)
         self.client = ModelClient(settings, self._count_call, self._count_tokens) if settings is not None else None
         judging = judge_settings(config)
@@ -93,8 +95,8 @@ class Models:
     def _count_call(self, purpose: str, outcome: str) -> None:
         CALLS.labels(purpose, outcome).inc()
         if purpose in ("entities", "triples"):
-            for listener in self._listening:
-                listener.note_call(outcome, good=outcome in USABLE_OUTCOMES)
+            for outage in self._outages:
+                outage.note_call(outcome, good=outcome in USABLE_OUTCOMES)
 
     def _count_tokens(self, purpose: str, prompt: int, completion: int) -> None:
         TOKENS.labels(purpose, "prompt").inc(prompt)
@@ -155,7 +157,7 @@ class Models:
                     budget=self.budget,
                     estimate=self.estimator.estimate,
                 )
-                self._listening.append(queue)
+                self._outages.append(queue.model)
                 return queue
 
     def worker_extractor(self, pool: WorkerPool) -> PooledExtractor | None:
@@ -165,15 +167,12 @@ class Models:
         worker = worker or WORKER_BACKENDS.get(self._config.openie.fallback)
         return None if worker is None else PooledExtractor(pool, worker)
 
-    def commit_extractor(self, worker: PassageExtractor | None, queue: ExtractionQueue) -> PassageExtractor:
-        """Returns the extractor that runs before a commit.
-
-        For a backend that runs after the commit, this is the fallback; the passages are announced to `queue`.
-        """
+    def commit_extractor(self, worker: PassageExtractor | None) -> PassageExtractor:
+        """Returns the extractor that runs before a commit: for a backend that runs after it, the fallback."""
         if isinstance(self.backend, WorkerBackend):
             assert worker is not None
             return worker
-        return DeferredExtractor(self.extractor_name, worker, queue.announce)
+        return DeferredExtractor(self.extractor_name, worker)
 
     def reading_extractor(self, pool: WorkerPool) -> PooledExtractor | ServerExtractor:
         """Returns the extractor for processes that commit nothing: the configured backend, without a fallback."""
@@ -185,7 +184,7 @@ class Models:
                 assert self.client is not None
                 reader = backend.make(self.client, self.limiter, count_dropped)
                 extractor = ServerExtractor(self.extractor_name, reader, self.client.probe, self.budget)
-                self._listening.append(extractor)
+                self._outages.append(extractor.model)
                 return extractor
             case BulkBackend():
                 raise ValueError(f'openie.backend = "{backend.name}" reads in bulk only')

@@ -6,7 +6,6 @@ of every script. For plain ASCII, the two differ only in runs of spaces.
 
 import re
 import unicodedata
-from typing import Any
 
 from store.types import MENTION, Triple
 
@@ -46,7 +45,7 @@ def _words(text: str) -> str:
     return " ".join("".join(kept).replace("œ", "oe").split())
 
 
-def normalise_triple(raw: Any, *, mentions: bool = False) -> Triple | None:
+def normalise_triple(raw: object, *, mentions: bool = False) -> Triple | None:
     """Returns the triple with normalised parts; `None` unless `raw` is three strings that are not empty after normalisation.
 
     With `mentions`, a triple whose predicate is empty in `raw` is a mention edge (`store.types.MENTION`).

@@ -128,7 +128,7 @@ class PastCommits:
             purged_rows, past = index.purged_rows, index.without_documents()
         try:
             with self._tables.pruning_paused():
-                past = load_past_index(past, self._tables, commit, rest)
+                past = load_past_index(past, self._tables.view(), commit, rest)
         except (KeyError, IndexError, ValueError):
             # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the present
             # index, which has just removed some.

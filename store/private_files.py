@@ -13,7 +13,7 @@ _OPEN = 0o077
 """Permissions of the group and others."""
 
 _OWN = re.compile(
-    r"lock|head|checksums|positions\.key|restoring|reencode|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|costs\..+|backup\..+|before-restore-.+|"
+    r"lock|log|head|checksums|positions\.key|restoring|reencode|inbox|inbox\.backup|sessions|torn|snapshot[-.].+|[a-z]+\.lance|openie\..+|costs\..+|backup\..+|before-restore-.+|"
     r"restored\.new|stacks-of-abort\.txt|scratch-.+"
 )
 """Names of hippod's own files in the store's folder. Other files belong to somebody else and stay unchanged."""

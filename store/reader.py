@@ -18,7 +18,7 @@ from store.index.live_index import LiveIndex
 from store.index.stored_contents import StoredContents
 from store.lance.checksums import Checksums
 from store.lance.schema import documents
-from store.lance.tables import Tables
+from store.lance.tables import Condition, Tables
 from store.log.commits import CommitLog
 from store.log.extraction_costs import COSTS, TIMES, add_costs, costs_of, times_of
 from store.maintenance.retention import Purge
@@ -115,7 +115,7 @@ class StoreReader:
         that did not record source and labels give an empty source.
         """
         with self._tables.pruning_paused():
-            rows = self._tables.read_where("documents", None, f"state = '{State.REMOVED.value}'")
+            rows = self._tables.read_where("documents", None, Condition("state", "=", State.REMOVED.value))
         return {row["uri"]: documents.from_row(row) for row in rows.sort_by("commit").to_pylist()}
 
     def states(self) -> dict[State, int]:
@@ -194,7 +194,7 @@ class StoreReader:
     def extraction_times(self) -> dict[str, tuple[int, float]]:
         """Returns, by extractor, the number of stored extractions and the sum of their durations in ms."""
         with self._tables.pruning_paused():
-            table = self._tables.read("extractions", TIMES, self._log.last.versions["extractions"])
+            table = self._tables.read("extractions", TIMES)
         return times_of(table)
 
     def passage(self, id: str) -> PassageText | None:
@@ -203,22 +203,25 @@ class StoreReader:
         row = index.passage_rows.get(id)
         return index.passages[row] if row is not None else None
 
+    def commits_in_log(self) -> int:
+        """Returns the number of commits that the tables lack. The caller has paused commits."""
+        return len(self._tables.pending)
+
     def table_versions(self) -> dict[str, int]:
-        """Returns the version of every table, including the log, as of the last commit. The caller has paused commits."""
-        return {**self._log.last.versions, "commits": self._tables.version("commits")}
+        """Returns the version of every table. The caller has paused commits."""
+        return dict(self._tables.versions)
 
     @property
     def checksums(self) -> Checksums:
         """Returns the checksums of the tables' files."""
-        assert self._tables.checksums is not None
         return self._tables.checksums
 
     def extraction_costs(self) -> ExtractionCosts:
         """Returns the costs of all extractions in the life of the store, as of the last commit."""
         with self._tables.pruning_paused():
-            last = self._log.last
-            # As of that commit: while fragments are merged, the newest version briefly has their rows twice.
-            table = self._tables.read("extractions", COSTS, last.versions["extractions"])
+            last, tables = self._log.now()
+            table = tables.read("extractions", COSTS)
+        # A purge moves costs from rows to the commit.
         return add_costs(last.rowless_costs, costs_of(table))
 
     def unextracted(self, batch: Batch) -> list[PassageText]:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -13,28 +13,29 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
-from store.change.plan import plan_statements
+from store.change.plan import plan
 from store.change.settle_synonyms import settle_synonyms
-from store.change.synonym_change import plan_synonyms
-from store.change.write_rows import statement_rows, synonym_rows, write_rows
+from store.change.write_rows import Rows, rows_of
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreDamaged, StoreFolderLost, StoreRefused, refusal
+from store.errors import StoreDamaged, StoreRefused, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import Rest, load_index, no_rest
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
-from store.lance.tables import Tables
-from store.log.commits import REENCODE, SETTLE, Commit, CommitLog, rule_facts
+from store.lance.table_writer import TableWriter
+from store.log.commit_facts import REENCODE, SETTLE, rule_facts
+from store.log.commits import Commit, CommitLog
 from store.log.extraction_costs import add_costs
+from store.log.log_files import FOLDER as LOG
 from store.log.store_lock import StoreLock
 from store.log.write_lock import WriteLock
 from store.maintenance.checkpointing import Checkpointing
-from store.maintenance.compaction import PRUNE_MIN_AGE, Compactor
+from store.maintenance.compaction import Compactor
 from store.maintenance.merge_deltas import Folding
-from store.maintenance.rebuild import catch_up, load_fresh, needs_rebuild
+from store.maintenance.rebuild import catch_up, needs_rebuild
 from store.maintenance.retention import Purge, PurgeSlice
 from store.maintenance.synonym_recall import RecallMeasurement, measure_recall
 from store.reader import StoreReader
@@ -94,14 +95,13 @@ class Store(StoreReader):
         try:
             if (folder / "restoring").exists():
                 raise StoreDamaged(f"a restore of the store {folder} was interrupted; run `hippod --restore` again")
-            self._tables = Tables(folder, encoder.dim)
-            for name in TABLES:
-                self._lock.hold(table_folder(folder, name))
-            before_migration = partial(make_upgrade_backup, folder)
-            self._log = CommitLog(self._tables, encoder, rule, calibration, before_migration)
-            self._tables.assume_synced()
-            self.repaired_tables: Sequence[str] = sorted({*self._tables.torn, *self._log.rolled_back})
-            """Tables from which opening removed rows of unfinished commits."""
+            check, before_migration = self._lock.check_written, partial(make_upgrade_backup, folder)
+            self._log = CommitLog(folder, encoder, rule, calibration, check, before_migration)
+            self._tables = self._log.tables
+            for place in (folder / LOG, *(table_folder(folder, name) for name in TABLES)):
+                self._lock.hold(place)
+            self.repaired_tables: Sequence[str] = self._log.repaired
+            """Tables from which opening removed an unfinished change."""
             self.found_format = self._log.format
             """The store's format before opening, which migrated it to `store.lance.schema.FORMAT`."""
             self._index, self.opened_from, opened = self._load(encoder.dim, rule)
@@ -170,12 +170,7 @@ class Store(StoreReader):
         )
         delta = settle_synonyms(self._index, self.rule)
         with self._write_lock.hold("commit"):
-            try:
-                write_rows(self._tables, self._index, delta, self._log.last.seq + 1)
-                commit = self._log.append(SETTLE, {}, rule_facts(self.rule))
-            except BaseException:
-                self._undo()
-                raise
+            commit = self._log.append(SETTLE, self._rows(delta), {}, rule_facts(self.rule))
             self._lock.check_written()
             self._apply(delta, commit)
         log.info("synonyms_settled", edges=len(delta.synonyms.a))
@@ -195,22 +190,12 @@ class Store(StoreReader):
     def commit(self, batch: Batch) -> CommitResult:
         """Adds `batch` to the memory: durable and visible when it returns, or not at all."""
         with self._write_lock.hold("commit"):
-            delta, numbers = plan_statements(self._index, batch, time.time())
+            delta = plan(self._index, batch, self.rule, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
-            seq = self._log.last.seq + 1
-            try:
-                # Lance works and waits for the disk in its own threads.
-                with self._tables.appending(statement_rows(self._index, delta, seq)):
-                    plan_synonyms(self._index, delta, numbers, self.rule)
-                    self._tables.append_to(synonym_rows(self._index, delta, seq))
-                before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
-                commit = self._log.append(
-                    "change", batch.positions, {"before": before}, self._with_rowless_costs(batch.supplied_costs)
-                )
-            except BaseException:
-                self._undo()
-                raise
+            before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
+            costs = self._with_rowless_costs(batch.supplied_costs)
+            commit = self._log.append("change", self._rows(delta), batch.positions, {"before": before}, costs)
             self._lock.check_written()
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}
@@ -225,8 +210,11 @@ class Store(StoreReader):
             born = sum(1 for row, holders in delta.holders.items() if holders and not lived[row])
             died = sum(1 for row, holders in delta.holders.items() if not holders and lived[row])
             self._folding.fold_when_due()
-            self._compactor.merge_when_due()
+            self._compactor.flush_when_due()
             return CommitResult(commit.seq, commit.time, born, died, replaced)
+
+    def _rows(self, delta: IndexDelta) -> Rows:
+        return rows_of(self._index, delta, self._log.last.seq + 1)
 
     def _with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
         """Returns the log's sum with `more` added; None if that adds nothing."""
@@ -245,20 +233,6 @@ class Store(StoreReader):
         self._snapshot = Snapshot(self._index, commit.seq, commit.time)
         touched = {document.uri for document in delta.documents} | set(delta.removed)
         self.scopes.note(commit.seq, Changes(touched, {extraction.passage for extraction in delta.extractions}))
-
-    def _undo(self) -> None:
-        """Rolls back the tables that a failed commit had already changed, for example on a full disk.
-
-        If the store's folder is lost, the next opening rolls them back: another store may be at its path.
-        """
-        with suppress(StoreFolderLost):
-            self._lock.check_written()
-            self._roll_back()
-
-    def _roll_back(self) -> None:
-        for name, version in self._log.last.versions.items():
-            if self._tables.version(name) != version:
-                self._tables.roll_back(name, version, self._log.last.seq, self._index.next_id.get(name))
 
     def fold(self) -> None:
         """Folds every matrix's log into its base, however short it is."""
@@ -286,12 +260,12 @@ class Store(StoreReader):
         self.rebuild_index(force=True)
         return False
 
-    def compact(self, least: int = 2, min_age: timedelta = PRUNE_MIN_AGE) -> None:
-        """Merges fragments, rewrites tables that still have `least` or more, and drops versions older than `min_age`.
+    def compact(self, least: int = 2) -> None:
+        """Writes the log into the tables, rewrites tables that have `least` fragments or more, and drops their old versions.
 
         Runs concurrently with commits and queries. `snapshot_at` needs no old version, because rows record their commits.
         """
-        self._compactor.compact(least, min_age)
+        self._compactor.compact(least)
 
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.
@@ -304,7 +278,7 @@ class Store(StoreReader):
             return 0
         with self._compactor.paused():
             count = self._sweep(horizon)
-            self._compactor.reclaim(count > 0)
+            self._compactor.reclaim()
             self._compactor.trim_log(horizon, 1 if count else TRIM_MIN_ROWS)
         if count:
             self._checkpointing.renew()
@@ -312,6 +286,7 @@ class Store(StoreReader):
 
     def _sweep(self, horizon: int) -> int:
         with self._write_lock.hold("purge"):
+            self._log.change_tables()
             purge = self._purge = Purge(self._index, horizon, self._log.last.seq)
         try:
             return sum(self._delete(purge, part) for part in purge.mark(self._tables))
@@ -326,13 +301,13 @@ class Store(StoreReader):
                 return 0
             # first, because concurrent readers of earlier commits check it
             self._log.horizon = max(self._log.horizon, purge.horizon)
-            try:
+
+            def delete(writer: TableWriter) -> None:
                 for name, ids in part.ids().items():
-                    self._tables.delete(name, ids)
-                self._log.append("purge", {}, {"horizon": purge.horizon}, self._with_rowless_costs(part.costs()))
-            except BaseException:
-                self._undo()
-                raise
+                    writer.delete(name, ids)
+
+            costs = self._with_rowless_costs(part.costs())
+            self._log.change_tables("purge", delete, {"horizon": purge.horizon}, costs)
             if part.contents is not None:
                 with self._apply_lock:
                     self._index.forget(part.contents, part.index_rows())
@@ -348,9 +323,8 @@ class Store(StoreReader):
             return False
         with self._folding.lock, self._compactor.paused():
             with self._write_lock.hold("rebuild"):
-                commit = self._log.last
-                tables = Tables(self.folder, self._index.dim, repair=False)
-            index = load_fresh(tables, self._index.dim, self.rule)
+                commit, tables = self._log.last, self._tables.view()
+            index = load_index(tables, self._index.dim, self.rule)
             with self._write_lock.hold("rebuild"):
                 catch_up(index, self._index, self._tables, commit.seq)
                 self._replace_index(index, self._snapshot.commit, self._snapshot.time)
@@ -377,28 +351,33 @@ class Store(StoreReader):
         """
         with self.maintenance_paused():
             with self._write_lock.hold("reencode"):
-                old, horizon = self._index, self._log.horizon
+                old, horizon, seq = self._index, self._log.horizon, self._log.last.seq + 1
                 # The tables of earlier commits are not valid while they are rewritten.
                 self._log.horizon = self._log.last.seq
-                try:
-                    rewrite_tables(self._tables, old, new.vectors)
-                    index = load_index(self._tables, new.vectors.target.dim, new.rule)
+
+                def switch(writer: TableWriter) -> LiveIndex:
+                    rewrite_tables(writer, old, new.vectors)
+                    index = load_index(self._tables.after(writer), new.vectors.target.dim, new.rule)
                     index.keep_numbering_of(old)
                     edges = settle_synonyms(index, new.rule)
-                    self._tables.append_to(synonym_rows(index, edges, self._log.last.seq + 1))
+                    for name, columns in rows_of(index, edges, seq).items():
+                        writer.add_columns(name, columns)
                     index.apply(edges)
                     self._checkpointing.discard()
-                    commit = self._log.append(REENCODE, new.positions, new.facts(self._log.last.seq + 1))
+                    return index
+
+                try:
+                    index = self._log.change_tables(REENCODE, switch, new.facts(seq), positions=new.positions)
                 except BaseException:
                     self._log.horizon = horizon
-                    self._undo()
                     raise
                 self._lock.check_written()
-                self._tables.use_dim(new.vectors.target.dim)
+                self._log.use_dim(new.vectors.target.dim)
+                commit = self._log.last
                 self._log.forget_before(commit.seq)
                 announce(commit.seq)
                 self._replace_index(index, commit.seq, commit.time)
-            self._compactor.prune(timedelta(0))
+            self._compactor.reclaim()
         self._past.clear()
         return commit.seq
 
@@ -423,9 +402,14 @@ class Store(StoreReader):
             yield
 
     @contextmanager
-    def commits_paused(self) -> Iterator[Commit]:
-        """Makes commits wait inside the `with` block; yields the last commit."""
+    def commits_paused(self, *, flush: bool = False) -> Iterator[Commit]:
+        """Makes commits wait inside the `with` block; yields the last commit.
+
+        With `flush`, the tables contain all commits. The caller has paused maintenance.
+        """
         with self._write_lock.hold("backup"):
+            if flush:
+                self._log.change_tables()
             yield self._log.last
 
     def snapshot_at(self, moment: float | int) -> Snapshot:
@@ -469,6 +453,7 @@ class Store(StoreReader):
         if self._folding.lock.acquire(blocking=False):
             if self._compactor.is_idle():
                 with self._write_lock.hold("close", writes=False):
+                    self._log.close()
                     self._lock.release()
             self._folding.lock.release()
 

@@ -22,6 +22,7 @@ from store.errors import StoreRefused
 from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
+from store.log.log_files import FOLDER as LOG
 from store.sessions import FOLDER as SESSIONS
 from store.untrusted_names import inside
 
@@ -115,6 +116,7 @@ def _files(folder: Path) -> Iterator[Path]:
     """Yields the files of tables, waiting documents and sessions. The checkpoint is derived from the tables."""
     for name in TABLES:
         yield from (path for path in table_folder(folder, name).rglob("*") if path.is_file())
+    yield from (folder / LOG).glob("*")
     yield from (folder / INBOX).glob("*.jsonl")
     yield from (folder / SESSIONS).glob("[!.]*.json")
 

@@ -3,6 +3,7 @@
 Some processes take whole modules, so the longest must not begin last.
 """
 
+import gc
 import signal
 from collections import Counter
 from collections.abc import Generator
@@ -17,22 +18,34 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = (
-    "store/test_order_independence.py",
-    "store/test_histories.py",
-    "consumers/kafka/test_faults.py",
+    "memory/llm/failures/test_server_failures.py",
+    "e2e/test_crash.py",
     "consumers/kafka/test_feed.py",
-    "memory/llm/test_client.py",
-    "e2e/test_start_and_reload.py",
-    "crash/test_crash_store.py",
-    "memory/encoder/test_minilm.py",
-    "e2e/test_commands.py",
-    "e2e/drives/test_followed_folder.py",
+    "store/maintenance/test_retention.py",
     "systemd/test_watchdog.py",
-    "fuzz/test_fuzz.py",
+    "store/scope/test_scoped_memory.py",
+    "consumers/kafka/test_faults.py",
     "daemon/api/conformance/test_conformance.py",
+    "e2e/test_start_and_reload.py",
+    "store/test_order_independence.py",
+    "fuzz/test_fuzz.py",
+    "e2e/test_scopes.py",
+    "daemon/workers/test_pool.py",
+    "e2e/test_documents.py",
+    "daemon/mcp/test_clients.py",
+    "store/index/synonyms/test_crowding.py",
+    "consumers/kafka/test_worker.py",
+    "e2e/security/test_poisoning.py",
+    "e2e/security/test_ownership.py",
+    "store/test_histories.py",
+    "memory/llm/test_client.py",
+    "e2e/test_reencode.py",
+    "e2e/security/test_files.py",
+    "memory/retrieval/test_reference.py",
+    "e2e/drives/test_followed_folder.py",
+    "daemon/page/test_browser.py",
 )
-"""Modules that take twenty seconds and more, in the order in which they begin."""
-
+"""Modules that take longest, in the order in which they begin: those that wait alternate with those that compute."""
 
 RERUNS = 2
 
@@ -69,6 +82,12 @@ def skip_reasons(config: pytest.Config) -> Counter[str]:
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def pytest_collection_finish() -> None:
+    """Leaves the seven thousand tests and their modules out of garbage collections, which would visit them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

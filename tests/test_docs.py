@@ -1,7 +1,7 @@
 """The documents name the code as it is: every file, module, class and function of ours that they name exists, every link leads
 somewhere, and the code names documents that exist.
 
-A name in backticks counts as ours when it begins with one of the rooms (`consumers.folder`, `store/lance/vacuum.py`). A class
+A name in backticks counts as ours when it begins with one of the rooms (`consumers.folder`, `store/lance/layout.py`). A class
 alone (`FolderWatcher`) is not checked: it may be a library's. A path with a placeholder is one of data.
 """
 
@@ -25,7 +25,7 @@ DOTTED = re.compile(rf"(?:{'|'.join(ROOMS)})(?:\.[A-Za-z_]\w*)+")
 
 
 def test_a_name_that_is_gone_would_be_found() -> None:
-    assert missing("`store/lance/vacuum.py` and `consumers.folder.FolderWatcher`") == []
+    assert missing("`store/lance/layout.py` and `consumers.folder.FolderWatcher`") == []
     gone = "`store/lance/no_such_file.py`, `consumers.folder.no_such_module`, `store.store.Store.no_such_method`"
     assert missing(gone) == gone.replace("`", "").split(", ")
 

@@ -15,7 +15,7 @@ from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
 
 
-def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]:
+def stream_answer(client: Client, body: object, timeout_s: float) -> dict[str, Any]:
     """Print the steps and the answer as they arrive, and return the JSON of the complete answer."""
     shown = ""
     with client.stream(Route.ASK, accept=EVENT_STREAM, timeout_s=timeout_s, body=body) as response:
@@ -36,7 +36,7 @@ def stream_answer(client: Client, body: Any, timeout_s: float) -> dict[str, Any]
     raise CommandError("the answer broke off.")
 
 
-def _print_step(data: Any) -> None:
+def _print_step(data: object) -> None:
     from cli.render.answers.steps import step_event_lines
     from daemon.contract.answering.steps import parse_step_event
 

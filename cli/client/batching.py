@@ -33,13 +33,13 @@ def batches(
         yield batch
 
 
-def send(batch: list[ReadyDocument], key: str, post: Send) -> Iterator[dict[str, Any] | RejectedDocument]:
-    """Post `{key: batch}`, and yield the answers and the rejected documents.
+def send(batch: list[ReadyDocument], post: Send) -> Iterator[dict[str, Any] | RejectedDocument]:
+    """Post `{"documents": batch}`, and yield the answers and the rejected documents.
 
     Rejected documents are left out of the next request. If the daemon does not name them, the batch is halved until only they
     remain.
     """
-    body = b'{"%s":[%s]}' % (key.encode(), b",".join(piece.body for piece in batch))
+    body = b'{"documents":[%s]}' % b",".join(piece.body for piece in batch)
     try:
         yield post(body)
     except RequestRefused as refused:
@@ -55,7 +55,7 @@ def send(batch: list[ReadyDocument], key: str, post: Send) -> Iterator[dict[str,
         parts = [rest] if wrong else [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
         for part in parts:
             if part:
-                yield from send(part, key, post)
+                yield from send(part, post)
 
 
 def _refused_documents(refused: RequestRefused, length: int) -> dict[int, str]:

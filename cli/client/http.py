@@ -92,7 +92,7 @@ class Client:
                 time.sleep(pause_s)
 
     @contextmanager
-    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: Any = None) -> Iterator[Response]:
+    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: object = None) -> Iterator[Response]:
         """Yield a response whose body is read piece by piece inside the `with`. Raises the errors of `call`."""
         headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
         content = None if body is None else request_json(body).encode()
@@ -176,7 +176,8 @@ def no_daemon(address: Address, reason: str) -> CommandError:
         message = f"this user may not connect to hippod on {address.path}: permission denied."
         return CommandError(message, Exit.NO_DAEMON, f"{hint[0].upper()}{hint[1:]}.")
     hint = (
-        f"Start it with `{start_command(address)}`, or name another socket with --socket (this one: {address.origin})."
+        f"Start it with `{start_command(address)}`, or name another socket with --socket "
+        f"(this path is from {address.origin})."
     )
     why = "" if "No such file" in reason else "  (the socket exists, but no process listens on it)"
     why = why if "refused" in reason or not why else f" ({reason})"

@@ -64,7 +64,7 @@ def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace
         refuse = None if replace else CorpusCheck(client, id_prefix).refuse
         for batch in batches(_ready_documents(files, id_prefix, refuse, rejected, shown)):
             post = lambda body: client.call("POST", Route.DOCUMENTS, body, timeout_s=ADD_TIMEOUT_S)  # noqa: E731
-            for answer in send(batch, "documents", post):
+            for answer in send(batch, post):
                 if isinstance(answer, RejectedDocument):
                     _reject(rejected, answer)
                     continue

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -79,7 +78,7 @@ def read_saved(path: Path, question_file: str) -> list[EvalResponse]:
     """Returns the rows of a file written by `--save` or `--json`. Of several question files, it takes the one with this
     name."""
     try:
-        content: Any = json.loads(path.read_text("utf-8"))
+        content: object = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:

@@ -69,9 +69,9 @@ def containing_documents(gold: GoldPassage, candidates: Sequence[FoundPassage]) 
             for uri in uris_of(passage):
                 contained.setdefault(uri, set()).update(shared)
     whole = len(_runs(gold.text))
-    for contained, least in ((titled, 0.0), (others, WHOLE_MIN * whole)):
+    for contained, required in ((titled, 0.0), (others, WHOLE_MIN * whole)):
         best = max(map(len, contained.values()), default=0)
-        if best and best >= least:
+        if best and best >= required:
             return frozenset(uri for uri, runs in contained.items() if len(runs) >= NEARLY_AS_MUCH * best)
     return frozenset()
 

@@ -143,7 +143,7 @@ def answers_of(entry: dict[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in found if text.strip()))
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: object) -> object:
     """Returns the list in a text: PopQA writes its lists as JSON or as Python does, `'["actor", "stage actor"]'`,
     `"['actor']"`."""
     if isinstance(value, str) and value.lstrip().startswith("["):
@@ -155,7 +155,7 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-def _strings(value: Any, key: str) -> list[str]:
+def _strings(value: object, key: str) -> list[str]:
     """Returns one answer or a list of answers; each is a text, or an object with `text`."""
     found = []
     for each in value if isinstance(value, list) else [value]:

@@ -126,7 +126,7 @@ def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
     return questions
 
 
-def _read_table(path: Path) -> list[Any]:
+def _read_table(path: Path) -> list[object]:
     """Returns the rows of a Parquet or CSV file."""
     try:
         if path.suffix.lower() == ".parquet":
@@ -134,7 +134,7 @@ def _read_table(path: Path) -> list[Any]:
             from pyarrow.parquet import read_table
 
             try:
-                rows: list[Any] = read_table(path).to_pylist()
+                rows: list[object] = read_table(path).to_pylist()
             except ArrowException as error:
                 raise CommandError(f"{path} is not a Parquet file: {error}.") from None
             return rows
@@ -146,7 +146,7 @@ def _read_table(path: Path) -> list[Any]:
         raise CommandError(f"{path} is not a CSV file in UTF-8: {error}.") from None
 
 
-def _read_json(path: Path) -> list[Any]:
+def _read_json(path: Path) -> list[object]:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
@@ -156,7 +156,7 @@ def _read_json(path: Path) -> list[Any]:
     return _entries(text, path) if text.strip() else []
 
 
-def _entries(text: str, path: Path) -> list[Any]:
+def _entries(text: str, path: Path) -> list[object]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -171,14 +171,14 @@ def _entries(text: str, path: Path) -> list[Any]:
     return whole if isinstance(whole, list) else []
 
 
-def _line(line: str, number: int, path: Path) -> Any:
+def _line(line: str, number: int, path: Path) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}[{number}] is not JSON: {error}.") from None
 
 
-def _questions(entry: Any, number: int, path: Path, judged: bool) -> list[EvalQuestion]:
+def _questions(entry: object, number: int, path: Path, judged: bool) -> list[EvalQuestion]:
     """Returns one question, or the two claims of a pair."""
     try:
         if not isinstance(entry, dict):

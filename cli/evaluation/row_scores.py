@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from cli.errors import CommandError
+from cli.evaluation.gold import FoundPassage
 from cli.evaluation.judging import Judge, JudgeTally
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.rows import Row
@@ -63,7 +64,7 @@ class RowScores:
     ) -> None:
         """Scores one question. `query` is None if the row is not queried; `answer` is None if none was asked for."""
         score: dict[str, Any] = {"id": question.id, "question": question.text, "absent": list(question.absent)}
-        found: Sequence[Any] | None = None
+        found: Sequence[FoundPassage] | None = None
         if query is not None:
             self._add_query(query)
             calls, prompt, completion = self.query_costs[-1]

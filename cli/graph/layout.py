@@ -39,15 +39,15 @@ def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
 
 
 def _scaled(values: Sequence[float]) -> list[float]:
-    least, most = min(values), max(values)
-    return [(value - least) / (most - least) if most > least else 0.5 for value in values]
+    lowest, highest = min(values), max(values)
+    return [(value - lowest) / (highest - lowest) if highest > lowest else 0.5 for value in values]
 
 
 def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
     """Return a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
     weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
-    most = max(weights, default=0.0) or 1.0
-    return [smallest + (largest - smallest) * math.sqrt(weight / most) for weight in weights]
+    highest = max(weights, default=0.0) or 1.0
+    return [smallest + (largest - smallest) * math.sqrt(weight / highest) for weight in weights]
 
 
 def labelled_nodes(neighbourhood: GraphResponse) -> dict[int, str]:

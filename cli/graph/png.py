@@ -27,7 +27,7 @@ def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
     radii = node_sizes(neighbourhood, 3.0, 22.0)
     for node, radius in zip(neighbourhood.nodes, radii, strict=True):
         (x, y), r = at[node.id], radius * SUPERSAMPLING
-        shape: Any = draw.rectangle if node.kind == "passage" else draw.ellipse
+        shape = draw.rectangle if node.kind == "passage" else draw.ellipse
         shape((x - r, y - r, x + r, y + r), fill=NODE_COLOURS[node.kind], outline=HALO, width=SUPERSAMPLING)
     names = labelled_nodes(neighbourhood)
     font = _font(15)

@@ -13,9 +13,9 @@ class Duration(click.ParamType["float"]):
 
     name = "duration"
 
-    def __init__(self, most: float, *, zero: bool = True) -> None:
-        """`most`: the longest, in seconds. `zero`: whether no time at all is allowed."""
-        self._most = most
+    def __init__(self, longest_s: float, *, zero: bool = True) -> None:
+        """`longest_s`: the longest allowed time. `zero`: whether no time at all is allowed."""
+        self._longest_s = longest_s
         self._zero = zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -27,8 +27,10 @@ class Duration(click.ParamType["float"]):
             except ValueError:
                 self.fail(f"{value!r} is not {ALLOWED}", param, ctx)
         # "nan" is not between any two numbers.
-        if not 0 <= seconds <= self._most or (seconds == 0 and not self._zero):
+        if not 0 <= seconds <= self._longest_s or (seconds == 0 and not self._zero):
             self.fail(
-                f"{value!r} is not between {0 if self._zero else 'more than 0'} and {duration(self._most)}", param, ctx
+                f"{value!r} is not between {0 if self._zero else 'more than 0'} and {duration(self._longest_s)}",
+                param,
+                ctx,
             )
         return seconds

@@ -46,12 +46,12 @@ class Invocation:
 
         return Client(self.address(), on_wait)
 
-    def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """Send one request and return the daemon's JSON object."""
         with self.client() as client:
             return client.call(method, path, body)
 
-    def emit(self, document: Any, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
+    def emit(self, document: object, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
         """Print the answer: `document` with --json, otherwise the `lines`."""
         if self.json:
             print_json(document)

@@ -61,12 +61,13 @@ def status_lines(answer: "Status") -> list[Text]:
         rows.append([text(("extraction", DIM)), text(counts, (why, "yellow"))])
         if (left := reading.estimate) is not None:
             rows.append([text(("to spend", DIM)), text(estimate_words(left))])
-    return [head, *align(rows, indent=2), *_sources(answer.sources)]
+    return [head, *align(rows, indent=2), *_sources(answer)]
 
 
-def _sources(sources: "list[SourceStatus]") -> list[Text]:
-    if not sources:
-        return [text("  ", ("no sources are followed", DIM))]
+def _sources(answer: "Status") -> list[Text]:
+    if not answer.sources:
+        # While hippod starts, it has not opened its sources yet.
+        return [] if answer.state == "starting" else [text("  ", ("no sources are followed", DIM))]
     rows = [
         [
             text(("source", DIM)),
@@ -76,10 +77,10 @@ def _sources(sources: "list[SourceStatus]") -> list[Text]:
             text("lag unknown" if source.lag is None else "up to date" if source.lag == 0 else f"lag {source.lag:,}"),
             text((_reason(source), "red")),
         ]
-        for source in sources
+        for source in answer.sources
     ]
     lines = align(rows, indent=2)
-    for source in sources:
+    for source in answer.sources:
         if excluded := (source.model_extra or {}).get("excluded"):
             lines.append(
                 text(("    excluded", DIM), f" {reason_counts(excluded)}", (f" in {one_line(source.name)}", DIM))

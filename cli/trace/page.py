@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -30,6 +30,9 @@ from cli.trace.graph import (
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.answering.steps import DeepStep, Inquiry, IterativeStep, MemoryPoint, PointChange, PointMemory
 from daemon.contract.choices import Answerer
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
 
 CONTENT_SECURITY_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 NODE_STYLES = {
@@ -213,7 +216,7 @@ def _drawing(graphs: Sequence[StepGraph]) -> tuple[str, str, str]:
     return Resources(mode="inline", components=["bokeh"]).render_js(), str(script), str(place)
 
 
-def _figure(graph: StepGraph, positions: Mapping[tuple[str, str], tuple[float, float]]) -> Any:
+def _figure(graph: StepGraph, positions: Mapping[tuple[str, str], tuple[float, float]]) -> "figure":
     from bokeh.models import (
         ColumnDataSource,
         HoverTool,

@@ -22,9 +22,8 @@ class FolderSettings:
     `polling` compares the tree every `poll_interval_s` seconds, or less often if a walk takes long; network drives need it
     because they report no changes. `follow_symlinks` follows links, also out of the folder; a directory is followed under
     one name. `settle_ms` is how long a file must be unchanged before it is read, unless an event says that it is complete.
-    Of a file larger than `max_bytes` only the beginning is read. `name` is the `source` of the events; if it is empty, the
-    path is. With `confirm_loss`, documents are kept until `FolderWatcher.confirm` if a scan would remove more than half of
-    them.
+    Of a file larger than `max_bytes` only the beginning is read. With `confirm_loss`, documents are kept until
+    `FolderWatcher.confirm` if a scan would remove more than half of them.
     """
 
     path: Path
@@ -35,7 +34,6 @@ class FolderSettings:
     poll_interval_s: float = 2.0
     follow_symlinks: bool = False
     max_bytes: int = 64 * 1024 * 1024
-    name: str = ""
     confirm_loss: bool = True
 
     @property
@@ -44,7 +42,8 @@ class FolderSettings:
 
     @property
     def source(self) -> str:
-        return self.name or os.fspath(self.path)
+        """The `source` of the events."""
+        return os.fspath(self.path)
 
 
 StateName = Literal["starting", "scanning", "watching", "polling", "missing", "error", "stopped"]

@@ -35,11 +35,11 @@ class ConnectionLog(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._consumer: Any = None
+        self._consumer: KafkaConsumer | None = None
         self._failure = ("", 0.0)
         self._refusal = ("", 0.0)
 
-    def listen(self, consumer: Any) -> None:
+    def listen(self, consumer: KafkaConsumer) -> None:
         """Starts to listen to this consumer, which may still be under construction."""
         self._consumer = consumer
         if self not in _connections.handlers:
@@ -77,7 +77,7 @@ _connections.setLevel(logging.WARNING)
 _connections.addHandler(logging.NullHandler())  # without a handler, Python would write the lines to stderr
 
 
-def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> Any:
+def open_consumer(config: Mapping[str, Any], connection_log: ConnectionLog | None = None) -> KafkaConsumer:
     """Opens a consumer; `connection_log` listens to it. If its construction fails, ends the thread that kafka-python leaves
     running."""
     consumer: Any = KafkaConsumer.__new__(KafkaConsumer)

@@ -3,10 +3,10 @@
 import contextlib
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
 import structlog
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import (
     AuthorizationError,
     InvalidTopicError,
@@ -15,6 +15,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     RecordListTooLargeError,
 )
+from kafka.producer.future import FutureRecordMetadata
 
 from consumers.kafka.connect import open_consumer
 from consumers.kafka.message import KafkaMessage
@@ -48,7 +49,7 @@ class DeadLetters:
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._settings = settings
         self._topic = topic
-        self._producer: Any = None
+        self._producer: KafkaProducer | None = None
         self._delivered: set[_Identity] | None = None
 
     def send(self, letters: Sequence[tuple[KafkaMessage, str]]) -> list[str | None]:
@@ -69,7 +70,7 @@ class DeadLetters:
     def _send(self, letters: Sequence[tuple[KafkaMessage, str]], delivered: set[_Identity]) -> list[str | None]:
         if self._producer is None:
             self._producer = KafkaProducer(**producer_config(self._settings, KafkaProducer.DEFAULT_CONFIG))
-        sent: list[Any] = []
+        sent: list[FutureRecordMetadata | Exception | None] = []
         for message, error in letters:
             if _identity(message) in delivered:
                 sent.append(None)
@@ -153,7 +154,7 @@ def _identity(message: KafkaMessage) -> _Identity:
     return (*message.coordinates, _digest(message.key, message.value, message.headers))
 
 
-def _identity_in_letter(record: Any) -> _Identity | None:
+def _identity_in_letter(record: ConsumerRecord) -> _Identity | None:
     headers = dict(record.headers or ())
     try:
         coordinates = (headers[TOPIC].decode(), int(headers[PARTITION]), int(headers[OFFSET]))

@@ -3,7 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafka.consumer.fetcher import ConsumerRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class KafkaMessage:
         return len(self.key or b"") + len(self.value or b"")
 
     @classmethod
-    def from_record(cls, record: Any) -> "KafkaMessage":
+    def from_record(cls, record: "ConsumerRecord") -> "KafkaMessage":
         """Converts a record of kafka-python's consumer."""
         headers = tuple((str(name), value) for name, value in record.headers or ())
         timestamp = -1 if record.timestamp is None else int(record.timestamp)

@@ -1,32 +1,23 @@
 """Handles rebalances. An assigned partition gets a position before anything is fetched from it."""
 
 from threading import Lock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
-from consumers.kafka.events import Partition
-
-
-class AssignedPositions(Protocol):
-    """Source of fetch positions. kafka-python's thread calls it; the methods must not block."""
-
-    def assigned(self, partition: Partition) -> int | None:
-        """Returns the offset at which to continue; `None` if a broker must be asked."""
-        ...
-
-    def revoked(self, partition: Partition) -> None: ...
+if TYPE_CHECKING:
+    from consumers.kafka.offsets.fetch_positions import FetchPositions
 
 
 class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Listener that kafka-python calls on its own thread while `poll` waits. It must not block, so it sends no request to
     brokers.
 
-    `positions` supplies the offsets at which to continue.
+    `positions` supplies the offsets at which to continue; its methods must not block.
     """
 
-    def __init__(self, consumer: Any, positions: "AssignedPositions") -> None:
+    def __init__(self, consumer: KafkaConsumer, positions: "FetchPositions") -> None:
         self._consumer = consumer
         self._positions = positions
         self._lock = Lock()

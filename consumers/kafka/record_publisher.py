@@ -2,12 +2,12 @@
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
 
 import structlog
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.partitioner.default import murmur2
+from kafka.producer.future import FutureRecordMetadata
 
 from consumers.kafka.dead_letters import REFUSED_FOR_GOOD
 from consumers.kafka.settings import KafkaSettings, producer_config
@@ -24,7 +24,7 @@ class RecordPublisher:
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._settings = settings
         self._topic = topic
-        self._producer: Any = None
+        self._producer: KafkaProducer | None = None
 
     def publish(self, records: Sequence[Sequence[RecordMessage]]) -> list[str | None]:
         """Sends each record's messages. Returns for each record None once all replicas have acknowledged it, or the reason
@@ -45,10 +45,12 @@ class RecordPublisher:
         partitions = sorted(self._producer.partitions_for(self._topic) or ())
         if not partitions:
             raise KafkaError(f"the brokers have no topic {self._topic}")
-        sent = [self._send(messages, partitions) for messages in records]
+        sent = [self._send(self._producer, messages, partitions) for messages in records]
         return [each if isinstance(each, str) else self._outcome(each) for each in sent]
 
-    def _send(self, messages: Sequence[RecordMessage], partitions: list[int]) -> list[Any] | str:
+    def _send(
+        self, producer: KafkaProducer, messages: Sequence[RecordMessage], partitions: list[int]
+    ) -> list[FutureRecordMetadata] | str:
         futures = []
         for message in messages:
             # The partition that kafka-python would choose with the URI as key. Parts have other keys but must go to their
@@ -57,7 +59,7 @@ class RecordPublisher:
             headers = list(message.headers)
             try:
                 futures.append(
-                    self._producer.send(
+                    producer.send(
                         self._topic, key=message.key, value=message.value, headers=headers, partition=partition
                     )
                 )
@@ -65,7 +67,7 @@ class RecordPublisher:
                 return f"{type(error).__name__}: {error}"
         return futures
 
-    def _outcome(self, futures: Sequence[Any]) -> str | None:
+    def _outcome(self, futures: Sequence[FutureRecordMetadata]) -> str | None:
         try:
             for future in futures:
                 future.get(timeout=SEND_TIMEOUT_S)

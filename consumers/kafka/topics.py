@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from threading import Event
-from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
@@ -25,7 +24,7 @@ def missing_topics(settings: KafkaSettings, topics: Sequence[str]) -> list[str]:
     return [topic for topic in topics if topic not in known]
 
 
-def await_partitions(consumer: Any, topics: Sequence[str], stop: Event, timeout_s: float) -> None:
+def await_partitions(consumer: KafkaConsumer, topics: Sequence[str], stop: Event, timeout_s: float) -> None:
     """Waits until `consumer`, which is subscribed to `topics`, knows their partitions; ends early on `stop` or after
     `timeout_s`.
 

@@ -1,8 +1,14 @@
-"""Removes base64 data, such as pictures and files, from a text."""
+"""Removes base64 data, such as pictures and files, from a text, or decodes it."""
 
+import base64
+import binascii
 import re
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import unquote_to_bytes
 
 from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.ocr.errors import PictureError
 
 _DATA = re.compile(r"data:([\w.+-]{1,40}/[\w.+-]{1,80})?(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_%-]*")
 _LINES = re.compile(
@@ -10,6 +16,25 @@ _LINES = re.compile(
     re.MULTILINE,
 )
 _MIXED = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9+/]"))
+
+
+_PICTURE = re.compile(r"\s*data:image/[\w.+-]{1,80}(?:;[\w=.-]{1,80}){0,4}?(;base64)?,", re.IGNORECASE)
+
+
+def embedded_picture(address: str) -> Callable[[], bytes] | None:
+    """Return a function that decodes the picture in a `data:` address (RFC 2397), or None for other addresses."""
+    begin = _PICTURE.match(address)
+    if begin is None:
+        return None
+    return partial(decoded_base64 if begin[1] else unquote_to_bytes, address[begin.end() :])
+
+
+def decoded_base64(text: str) -> bytes:
+    """Return the bytes of a picture. Raises PictureError."""
+    try:
+        return base64.b64decode(unquote_to_bytes(text))
+    except binascii.Error as error:
+        raise PictureError(f"it is damaged ({error})") from error
 
 
 def is_base64(text: str) -> bool:

@@ -63,16 +63,16 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped_format(data, expected)
     if data.startswith(_OLE):
-        streams = _ole_streams(data)
+        parts = _ole_parts(data)
         for each in FORMATS:
-            if not streams.isdisjoint(each.ole_streams):
+            if any(part.lower() in parts for part in each.ole_parts):
                 return each
         raise NotADocument(
             "an Office file protected by a password, or of an unknown kind; save it as .docx, .pptx or .xlsx "
             "without a password",
             FailureCode.PROTECTED,
         )
-    if expected is not None and expected.ole_streams:
+    if expected is not None and expected.ole_parts:
         expected = TEXT  # some programs use this ending for text files
     if expected is not None and expected.text_sign is not None and not expected.text_sign.match(data[:_SIGN_WITHIN]):
         expected = TEXT
@@ -90,13 +90,14 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     return expected or TEXT
 
 
-def _ole_streams(data: bytes) -> set[str]:
-    """Return the names of the streams at the top of an OLE file. Raises Unreadable if its directory is damaged."""
+def _ole_parts(data: bytes) -> set[str]:
+    """Return the names of the streams and storages at the top of an OLE file in lower case, since case does not distinguish
+    them ([MS-CFB] 2.6.4). Raises Unreadable if its directory is damaged."""
     import olefile
 
     try:
         with olefile.OleFileIO(BytesIO(data)) as file:
-            return {entry[0] for entry in file.listdir() if len(entry) == 1}
+            return {entry[0].lower() for entry in file.listdir()}
     except Exception as error:  # olefile raises many kinds of errors for damaged files
         raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 

@@ -3,6 +3,8 @@
 import re
 import zipfile
 from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
 
 from lxml import etree
 
@@ -13,9 +15,14 @@ _CORE_PART, _PROGRAM_PART, _CUSTOM_PART = (f"docProps/{name}.xml" for name in ("
 _KEPT = ("creator", "subject", "description", "keywords", "created", "modified", "language")
 _UNUSED = frozenset(("revision", "lastPrinted", "version", "identifier"))
 _PROGRAM_KEPT = frozenset(("Manager", "Company", "HyperlinkBase"))
+_OLE_KEPT = ("subject", "author", "keywords", "comments", "manager", "company")
+_OLE_DATES = {"created": "create_time", "modified": "last_saved_time"}
+_FIRST_YEAR = 1980
+"""Earlier dates are those of empty fields."""
 # Titles that programs write by default.
 _NO_TITLE = re.compile(
-    r"untitled.*|(microsoft |word |powerpoint |excel )+.*|powerpoint presentation|presentation\d*|document\d*|slide \d+|"
+    r"untitled.*|(microsoft |word |powerpoint |excel )+.*|(\w+ (de |do )?)?powerpoint([ -]\w+)?|presentation\d*|document\d*|"
+    r"slide \d+|"
     r"book\d*|.*\.(docx?|pptx?|xlsx?|pdf|tex|dvi|indd|odt|rtf|txt)",
     re.IGNORECASE,
 )
@@ -36,6 +43,29 @@ def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
     found |= {name.lower(): text for name, text in _values(package, _PROGRAM_PART) if name in _PROGRAM_KEPT}
     for name, text in _values(package, _CUSTOM_PART):
         found.setdefault(name, text)
+    believed = sensible_title(title)
+    return ({"stated_title": title} if title and not believed else {}) | found, believed
+
+
+def ole_properties(file: Any) -> tuple[dict[str, str], str]:
+    """Return the properties and the title in the summary of an OLE file ([MS-OLEPS]), as `document_properties` does."""
+    stated = file.get_metadata()
+    encoding = f"cp{stated.codepage}" if isinstance(stated.codepage, int) and stated.codepage > 0 else "utf-8"
+
+    def value(name: str) -> str:
+        found = getattr(stated, name, None)
+        try:
+            text = found.decode(encoding, "replace") if isinstance(found, bytes) else ""
+        except LookupError:
+            text = found.decode("cp1252", "replace") if isinstance(found, bytes) else ""
+        return " ".join(clean_text(text.rstrip("\0")).split())[:1000]
+
+    found = {name: text for name in _OLE_KEPT if (text := value(name))}
+    for name, attribute in _OLE_DATES.items():
+        date = getattr(stated, attribute, None)
+        if isinstance(date, datetime) and date.year >= _FIRST_YEAR:
+            found[name] = f"{date.isoformat(timespec='seconds')}Z"
+    title = value("title")
     believed = sensible_title(title)
     return ({"stated_title": title} if title and not believed else {}) | found, believed
 

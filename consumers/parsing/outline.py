@@ -1,10 +1,10 @@
 """Collects the blocks of a document under their headings, for every format."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.splitting import Picture, PlacedLink, TextBlock
+from consumers.splitting import ParsedText, Picture, PlacedLink, TextBlock
 from consumers.types import Link
 
 _LONGEST_HEADING = 300
@@ -87,20 +87,29 @@ class Outline:
         )
 
     def picture(
-        self, image: Callable[[], bytes], name: str, *, described: bool = False, page: int | None = None
+        self,
+        image: Callable[[], bytes],
+        name: str,
+        *,
+        described: bool = False,
+        page: int | None = None,
+        sheet: str | None = None,
     ) -> None:
         """Add a picture, which OCR may read. If it does not, the picture is reported unless it is `described` in the text."""
         unread = None if described else OmissionKind.PICTURE
-        self.pictures.append(Picture(image, len(self.blocks), self.headings, page, unread=unread, name=name))
+        before = len(self.blocks)
+        self.pictures.append(Picture(image, before, self.headings, page, unread=unread, name=name, sheet=sheet))
 
-    def pictures_at_end(self, blocks: Sequence[TextBlock]) -> tuple[Picture, ...]:
-        """Return the pictures for a document that consists of these blocks, in which the positions are others."""
-        return tuple(replace(picture, before=len(blocks)) for picture in self.pictures)
+    def pictures_after(self, count: int) -> Iterator[Picture]:
+        """Yield the pictures for a document in which `count` other blocks come before those of this outline."""
+        return (replace(picture, before=picture.before + count) for picture in self.pictures)
 
-    def include(self, blocks: Iterable[TextBlock], level: int) -> None:
-        """Add the blocks of another document; its top headings get the level `level`."""
+    def include(self, document: ParsedText, level: int) -> None:
+        """Add the blocks and pictures of another document; its top headings get the level `level`."""
         above: tuple[str, ...] = ()
-        for block in blocks:
+        pictures = list(reversed(document.pictures))
+        for number, block in enumerate(document.blocks):
+            self._add_pictures(pictures, number)
             self._close(level + len(block.headings))
             for depth, heading in enumerate(block.headings):
                 if above[: depth + 1] != block.headings[: depth + 1]:
@@ -111,10 +120,16 @@ class Outline:
             self.text(
                 block.text, block.joint, page=block.page, line=block.line, sheet=block.sheet, row=block.row, links=links
             )
+        self._add_pictures(pictures, len(document.blocks))
 
     def done(self) -> tuple[TextBlock, ...]:
         self._keep_bare(0)
         return tuple(self.blocks)
+
+    def _add_pictures(self, pictures: list[Picture], before: int) -> None:
+        """Move the pictures in front of the block `before` of another document from the end of `pictures` to this outline."""
+        while pictures and pictures[-1].before <= before:
+            self.pictures.append(replace(pictures.pop(), before=len(self.blocks), headings=self.headings))
 
     def _close(self, level: int) -> None:
         """Close the open headings of this level and of deeper levels."""

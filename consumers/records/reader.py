@@ -63,7 +63,7 @@ def read_file(path: Path) -> Iterator[Record | RecordError]:
             yield from _each(batch)
 
 
-def _each(batch: Any) -> Iterator[Record | RecordError]:
+def _each(batch: pa.RecordBatch) -> Iterator[Record | RecordError]:
     columns = _columns(batch)
     for row in range(batch.num_rows):
         try:
@@ -72,7 +72,7 @@ def _each(batch: Any) -> Iterator[Record | RecordError]:
             yield error
 
 
-def records_of(batch: Any) -> Iterator[Record]:
+def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
     """Yields the records of a RecordBatch. Raises RecordError at the first invalid row."""
     columns = _columns(batch)
     for row in range(batch.num_rows):
@@ -87,7 +87,7 @@ def _unreadable(error: Exception, what: str) -> RecordError:
     return error if isinstance(error, RecordError) else RecordError(f"{what}: {' '.join(str(error).split())[:300]}")
 
 
-def _check_version(schema: Any) -> None:
+def _check_version(schema: pa.Schema) -> None:
     version = (schema.metadata or {}).get(VERSION_KEY.encode(), b"").decode("ascii", "replace")
     if not version.isdigit():
         raise RecordError(f'its schema has no "{VERSION_KEY}" in the metadata, so it contains no records')
@@ -98,9 +98,9 @@ def _check_version(schema: Any) -> None:
             raise RecordError(f'it has no column "{name}"')
 
 
-def _columns(batch: Any) -> dict[str, Any]:
+def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
     """Returns the columns of our schema, cast to its types. Missing columns are filled with nulls."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array] = {}
     try:
         batch.validate(full=True)
         for field in SCHEMA:
@@ -114,7 +114,7 @@ def _columns(batch: Any) -> dict[str, Any]:
     return columns
 
 
-def _record(columns: Mapping[str, Any], row: int) -> Record:
+def _record(columns: Mapping[str, pa.Array], row: int) -> Record:
     value = {name: column[row].as_py() for name, column in columns.items() if name != "vectors"}
     uri, state = value["uri"], value["state"]
     if not uri or len(uri) > MAX_URI_CHARS or not uri.isprintable():
@@ -212,7 +212,7 @@ def _extraction(value: Mapping[str, Any]) -> PassageExtraction:
     )
 
 
-def _vectors(value: Any, passages: int) -> RecordVectors:
+def _vectors(value: pa.StructScalar, passages: int) -> RecordVectors:
     encoder, dim = value["encoder"].as_py(), value["dim"].as_py()
     if not encoder or not dim or dim < 0:
         raise RecordError('"vectors" must name their encoder and its dimension')
@@ -230,7 +230,7 @@ def _vectors(value: Any, passages: int) -> RecordVectors:
     )
 
 
-def _matrix(value: Any, dim: int, rows: int, what: str, may_be_absent: bool = False) -> NDArray[np.float32]:
+def _matrix(value: pa.ListScalar, dim: int, rows: int, what: str, may_be_absent: bool = False) -> NDArray[np.float32]:
     """Returns vectors of shape (rows, dim) with rows of length one or zero. Rows in float16 are normalised again, because
     rounding changes their length."""
     flat = value.values.to_numpy(zero_copy_only=False) if value.is_valid else np.empty(0, np.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from consumers.records.record import Record, RecordVectors
 from consumers.records.schema import (
@@ -50,7 +50,7 @@ def write_file(path: Path, records: Iterable[Record]) -> int:
     return count
 
 
-def to_batch(records: Sequence[Record]) -> Any:
+def to_batch(records: Sequence[Record]) -> pa.RecordBatch:
     """Returns a RecordBatch with one row per record."""
     rows = [_row(record) for record in records]
     columns = {
@@ -116,7 +116,7 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _vectors(rows: Sequence[RecordVectors | None]) -> Any:
+def _vectors(rows: Sequence[RecordVectors | None]) -> pa.StructArray:
     """Builds the column of vectors from numpy arrays, without creating a Python object per number."""
     held = [row or RecordVectors("", 0) for row in rows]
     triples = [[list(triple) for triple in row.triples] for row in held]
@@ -134,7 +134,7 @@ def _vectors(rows: Sequence[RecordVectors | None]) -> Any:
     )
 
 
-def _numbers(arrays: Sequence[NDArray[np.float32]], dtype: Any, kind: Any) -> Any:
+def _numbers(arrays: Sequence[NDArray[np.float32]], dtype: DTypeLike, kind: pa.DataType) -> pa.ListArray:
     ends = np.cumsum([0, *(array.size for array in arrays)])
     flat = np.concatenate([array.reshape(-1).astype(dtype) for array in arrays])
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(flat), type=kind)

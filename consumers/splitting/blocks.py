@@ -87,6 +87,7 @@ class Picture:
     unread: OmissionKind | None = OmissionKind.PICTURE
     name: str = ""
     total: int | None = None
+    sheet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """The HTTP API with JSON, served over a Unix socket and, if configured, over TCP.
 
-`server.ApiServer` serves it. `service_protocols` declares the ports that the other packages of the daemon implement.
+`server.ApiServer` serves it. `ports` names the services that the routes call.
 `event_hub.EventHub` distributes events to clients.
 """

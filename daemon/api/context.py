@@ -12,8 +12,8 @@ from daemon.api.access.identity import identity_of
 from daemon.api.access.rights import client_of
 from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.rate_limit import RateLimiter
+from daemon.api.ports import MemoryPorts, StartupPorts
 from daemon.api.request_body import BodyMemory, BodyReservation
-from daemon.api.service_protocols import MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import STARTUP_WAIT_S, StartupGate
 from daemon.contract.graph import GraphRequest

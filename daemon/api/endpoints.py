@@ -20,8 +20,8 @@ from daemon.api import responses
 from daemon.api.access.rights import Need, needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems, query_parameters
+from daemon.api.ports import MemoryPorts
 from daemon.api.request_body import BodyReservation
-from daemon.api.service_protocols import MemoryPorts
 from daemon.api.validation import read_model, read_query_string
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[BaseModel | Response]])

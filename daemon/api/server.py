@@ -19,7 +19,7 @@ from daemon.api.middleware.concurrency import ConcurrencyLimit
 from daemon.api.middleware.connection import HttpServerConfig
 from daemon.api.middleware.request_boundary import RequestBoundary
 from daemon.api.middleware.tcp_auth import TcpAuthMiddleware
-from daemon.api.service_protocols import StartupPorts
+from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiSettings
 from daemon.api.startup_gate import StartupGate
 from daemon.config_types.path_validators import read_token

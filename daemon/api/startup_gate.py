@@ -2,7 +2,7 @@
 
 import asyncio
 
-from daemon.api.service_protocols import MemoryPorts
+from daemon.api.ports import MemoryPorts
 from daemon.errors import NotReady
 
 STARTUP_WAIT_S = 100.0

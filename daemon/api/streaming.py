@@ -9,8 +9,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from daemon.api.access.identity import identity_of
+from daemon.api.event_hub import EventHub
 from daemon.api.middleware.concurrency import ConcurrencyLimit
-from daemon.api.service_protocols import Events
 from daemon.contract.status import Event
 
 FIRST_COMMENT = b": hippod\n\n"
@@ -47,7 +47,7 @@ async def _fairly(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGener
         yield chunk
 
 
-async def event_messages(events: Events, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+async def event_messages(events: EventHub, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
     """Yields server-sent events until the hub closes, and a comment whenever nothing happened for `heartbeat_s`.
 
     The subscription exists before the first chunk is sent, so a client misses no event after it has received the headers.

@@ -78,7 +78,7 @@ async def _plan(config: Config, folder: Path, extracted: set[str]) -> tuple[list
         await asyncio.gather(*(source.delivered() for source in memory.sources))
         await memory.pipeline.drained()
         waiting = memory.extraction_queue.unfinished()
-        plan = await memory.extractions.plan([id for id in waiting if id not in extracted])
+        plan = await memory.ports.extractions.plan([id for id in waiting if id not in extracted])
         _keep(config, memory)
     return waiting, plan
 

@@ -3,53 +3,27 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from daemon.costs.ledger import CostLedger
+from daemon.app.open_memory import Memory
 from daemon.observe import metrics
-from daemon.pipeline.extraction.queue import ExtractionQueue
-from daemon.pipeline.pipeline import Pipeline
 from daemon.runtime.disk_use import bytes_below
-from daemon.runtime.scheduler import Scheduler
 from store.checkpoint.files import PREFIX, newest
 from store.lance.layout import TABLE_SUFFIX
-from store.store import Store
-
-if TYPE_CHECKING:
-    from daemon.sources.base import Source
+from store.log.log_files import FOLDER as LOG
 
 SIZE_INTERVAL_S = 30.0
 """Seconds for which measured disk sizes are reused: a large store has thousands of files."""
 
-STORE_PARTS = {
-    "inbox": "inbox",
-    "openie.jsonl": "paid answers",
-    "costs.jsonl": "costs",
-    "lock": "other",
-    "head": "other",
-}
+STORE_PARTS = {LOG: "log", "inbox": "inbox", "openie.jsonl": "paid answers", "costs.jsonl": "costs"}
 
 
 class Gauges:
     """Updates the gauges. Called at each scrape, in any thread."""
 
-    def __init__(
-        self,
-        store: Store,
-        pipeline: Pipeline,
-        extraction_queue: ExtractionQueue,
-        scheduler: Scheduler,
-        sources: "Sequence[Source]",
-        costs: CostLedger,
-    ) -> None:
-        self._costs = costs
-        self._store = store
-        self._pipeline = pipeline
-        self._extraction_queue = extraction_queue
-        self._scheduler = scheduler
-        self._sources = sources
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._store = memory.store
         self._sized_at = -SIZE_INTERVAL_S
         self._sizing = threading.Lock()
 
@@ -64,48 +38,46 @@ class Gauges:
                 self._sized_at = time.monotonic()
 
     def _queues(self) -> None:
-        inbox, room = self._pipeline.inbox.capacity, self._pipeline.committer.queue.room.values()
+        pipeline, waiting = self._memory.pipeline, self._memory.extraction_queue
+        inbox, room = pipeline.inbox.capacity, pipeline.committer.queue.room.values()
         ready = sum(lane.items for lane in room), sum(lane.bytes for lane in room)
         most = sum(lane.most[0] for lane in room), sum(lane.most[1] for lane in room)
         queues = {"inbox": ((inbox.items, inbox.bytes), inbox.most), "ready": (ready, most)}
-        for source in self._sources:
+        for source in self._memory.sources:
             if (usage := source.usage()) is not None:
-                queues[f"{source.kind} {source.name}"] = (
-                    (usage.items, usage.bytes),
-                    (usage.max_items, usage.max_bytes),
-                )
+                queues[f"{source.kind} {source.name}"] = usage
         for name, (used, most) in queues.items():
             metrics.QUEUE.labels(name).set(used[0])
             metrics.QUEUE_BYTES.labels(name).set(used[1])
             metrics.QUEUE_MOST.labels(name).set(most[0])
             metrics.QUEUE_MOST_BYTES.labels(name).set(most[1])
-        metrics.QUEUE.labels("intake").set(len(self._pipeline.intake))
-        metrics.QUEUE.labels("extraction").set(len(self._extraction_queue))
-        metrics.WAITING.set(len(self._extraction_queue))
+        metrics.QUEUE.labels("intake").set(len(pipeline.intake))
+        metrics.QUEUE.labels("extraction").set(len(waiting))
+        metrics.WAITING.set(len(waiting))
         # An outage with an empty queue is over, or concerned a single passage.
-        metrics.MODEL_DOWN.set(self._extraction_queue.outage is not None and len(self._extraction_queue) > 0)
+        metrics.MODEL_DOWN.set(waiting.model.current is not None and len(waiting) > 0)
         metrics.SCOPES.set(self._store.scopes.count)
         metrics.SCOPE_BYTES.set(self._store.scopes.bytes)
         metrics.PAST_COMMITS.set(self._store.past_count)
         metrics.PAST_BYTES.set(self._store.past_bytes)
-        trouble = self._pipeline.committer.trouble
+        trouble = pipeline.committer.trouble
         metrics.COMMIT_TROUBLE.set(trouble is not None and not trouble.encoder_away)
 
     def _jobs(self) -> None:
-        for job in self._scheduler.status():
+        for job in self._memory.scheduler.status():
             if job.last_end is not None and job.last_error is None:
                 metrics.JOB_DONE.labels(job.name).set(job.last_end)
 
     def _model_costs(self) -> None:
         for gauge in (metrics.CALLS_TODAY, metrics.TOKENS_TODAY, metrics.MONEY_TODAY):
             gauge.clear()
-        for key, spent in self._costs.entries(since=self._costs.day):
+        for key, spent in self._memory.costs.entries(since=self._memory.costs.day):
             labels = key.source or "", key.purpose
             metrics.CALLS_TODAY.labels(*labels).set(spent.calls)
             metrics.MONEY_TODAY.labels(*labels).set(spent.money)
             metrics.TOKENS_TODAY.labels(*labels, "prompt").set(spent.prompt)
             metrics.TOKENS_TODAY.labels(*labels, "completion").set(spent.completion)
-        metrics.BUDGET_USED_UP.set(self._extraction_queue.waits_for_budget() is not None)
+        metrics.BUDGET_USED_UP.set(self._memory.extraction_queue.waits_for_budget() is not None)
 
     def _checkpoint(self) -> None:
         place = newest(self._store.folder)
@@ -118,7 +90,7 @@ class Gauges:
         metrics.CHECKPOINT_COMMIT.set(int(place.name[len(PREFIX) :]))
 
     def _sizes(self) -> None:
-        sizes = dict.fromkeys(("inbox", "checkpoint", "paid answers", "costs", "other"), 0)
+        sizes = dict.fromkeys((*STORE_PARTS.values(), "checkpoint", "other"), 0)
         try:
             entries = list(os.scandir(self._store.folder))
         except OSError:

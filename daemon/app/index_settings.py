@@ -11,7 +11,7 @@ import structlog
 
 from consumers.splitting import SplitSettings
 from daemon.config.store_encoder import PREFIX_KEY
-from memory.types import Encoder, passage_prefix
+from memory.types import Encoder
 from store.store import Store
 from store.types import Batch
 
@@ -45,5 +45,5 @@ def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any])
 
 def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
     """Keeps the prefix of the texts in a store without one, for `daemon.config.store_encoder`."""
-    if (prefix := passage_prefix(encoder)) is not None and store.positions.get(PREFIX_KEY) is None:
+    if (prefix := encoder.passage_prefix) is not None and store.positions.get(PREFIX_KEY) is None:
         store.commit(Batch(positions={PREFIX_KEY: prefix}))

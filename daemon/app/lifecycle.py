@@ -17,8 +17,8 @@ import structlog
 
 from daemon.api.event_hub import EventHub
 from daemon.api.listen import inherited_socket
+from daemon.api.ports import StartupPorts
 from daemon.api.server import ApiServer
-from daemon.api.service_protocols import StartupPorts
 from daemon.api.startup_gate import StartupGate
 from daemon.app.gauges import Gauges
 from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
@@ -41,7 +41,6 @@ from daemon.runtime.watchdog import ProbeCheck, ThreadCheck, check_interval_s, w
 from daemon.services.documents.document_labels import sees
 from daemon.services.query import QueryService
 from daemon.services.status import StatusService
-from memory.types import is_remote
 from store.log.store_lock import StoreLock
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             memory.extraction_queue.start(memory.pipeline.commit_extractions)
             front.gate.open(memory.ports)
             notifier.status("starting: the first query")
-            await first_query(front.send, is_remote(memory.queries.encoder), stop)
+            await first_query(front.send, memory.ports.queries.encoder.remote, stop)
             _begin_following(memory)
             if memory.idle_reextraction is not None:
                 _run_beside(stack, memory.idle_reextraction.run())
@@ -85,19 +84,10 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             if reencode:
                 _run_beside(stack, memory.reencoding.begin())
             front.progress.ready(memory, lambda: memory.pool.pids)
-            metrics.at_scrape(
-                Gauges(
-                    memory.store,
-                    memory.pipeline,
-                    memory.extraction_queue,
-                    memory.scheduler,
-                    memory.sources,
-                    memory.costs,
-                )
-            )
+            metrics.at_scrape(Gauges(memory))
             _run_beside(stack, memory.memory_watch.run())
             _run_beside(stack, memory.scheduler.follow_clock())
-            probes = _probes(memory.queries, front.send, check_interval_s(notifier))
+            probes = _probes(memory.ports.queries, front.send, check_interval_s(notifier))
             for probe in probes:
                 _run_beside(stack, probe.run())
             status = partial(status_line, memory)
@@ -203,7 +193,7 @@ def _probes(queries: QueryService, send: Send, pause_s: float) -> list[ProbeChec
     """Returns probes of the socket and the query threads. Threads that wait for an embedding server cannot be probed."""
 
     async def queries_move() -> None:
-        if not is_remote(queries.encoder):
+        if not queries.encoder.remote:
             await queries.moves()
 
     return [
@@ -215,4 +205,4 @@ def _probes(queries: QueryService, send: Send, pause_s: float) -> list[ProbeChec
 def _commit_step(committer: Committer) -> object | None:
     """Returns the commit thread's step; None while it is idle or waits for a server, which has its own time limit."""
     step = committer.step
-    return None if step is not None and step[0] == "encode" and is_remote(committer.encoder) else step
+    return None if step is not None and step[0] == "encode" and committer.encoder.remote else step

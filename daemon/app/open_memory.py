@@ -13,7 +13,7 @@ import structlog
 
 from consumers.splitting import SplitSettings
 from daemon.api.event_hub import EventHub
-from daemon.api.service_protocols import MemoryPorts
+from daemon.api.ports import MemoryPorts
 from daemon.app.index_settings import cut_files_anew, keep_passage_prefix
 from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
 from daemon.app.program_watch import ProgramWatch
@@ -81,12 +81,10 @@ class Memory(RunningParts):
     """The memory and all parts that use it. Nothing runs yet."""
 
     pool: WorkerPool
-    queries: QueryService
     scheduler: Scheduler
     ports: MemoryPorts
     memory_watch: MemoryWatch
     costs: CostLedger
-    extractions: ExtractionService
     idle_reextraction: IdleReextraction | None
     """None if `[openie] reextract` is off."""
 
@@ -170,14 +168,13 @@ async def open_memory(
         entities=models.entities,
         scopes=scopes,
         unread=lambda scope: unread.note(scope),
-        fresh=lambda request: freshness.wait(request),
         weak_below=weak_below,
     )
     stack.callback(queries.close)
 
     worker = models.worker_extractor(pool)
     extraction_queue = models.extraction_queue(store, worker)
-    extractor = models.commit_extractor(worker, extraction_queue)
+    extractor = models.commit_extractor(worker)
 
     def committed(passages: Sequence[str] = ()) -> None:
         extraction_queue.committed(passages)
@@ -212,7 +209,6 @@ async def open_memory(
     sources = [kind.make(table, parts) for kind in SOURCE_KINDS for table in config.tables(kind)]
     progress = ProgressBoard(pipeline.intake, extraction_queue)
     positions = ClientPositions(store.folder)
-    freshness = Freshness(store, pipeline, scopes, positions, sources)
     unread = UnreadDocuments(store, pipeline, extraction_queue, sources, scopes)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)
@@ -279,8 +275,11 @@ async def open_memory(
 
     ports = MemoryPorts(
         queries=queries,
+        freshness=Freshness(store, pipeline, scopes, positions, sources),
         documents=documents,
-        transfer=TransferService(store, pipeline, scopes, progress, FreshBuild(store, reader, worker)),
+        transfer=TransferService(
+            store, pipeline, scopes, progress, FreshBuild(store, reader, worker), pool.check_record_file
+        ),
         extractions=extractions,
         reencoding=reencoding,
         graphs=GraphService(queries),
@@ -305,12 +304,10 @@ async def open_memory(
         memory_use=lambda: memory_watch.use,
         provenance=provenance,
         pool=pool,
-        queries=queries,
         scheduler=scheduler,
         ports=ports,
         memory_watch=memory_watch,
         costs=models.ledger,
-        extractions=extractions,
         idle_reextraction=idle_reextraction,
     )
 

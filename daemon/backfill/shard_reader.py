@@ -26,6 +26,7 @@ from daemon.model_factory import Models, load_encoder
 from daemon.parser_pool import parser_pool
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
+from daemon.workers.pool import Turn
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor
 from memory.types import Encoder
 from store.log.log_summary import encoder_of_store
@@ -127,7 +128,7 @@ class ShardReader:
             copy.write(content)
             copy.flush()
             name = os.fsencode(file.path.rpartition("/")[2])
-            stream = self._pool.parse(os.fsencode(copy.name), file.uri, self._split, name=name, recognise=True)
+            stream = self._pool.parse(os.fsencode(copy.name), file.uri, self._split, Turn(recognise=True), name=name)
             async with aclosing(stream) as items:
                 async for item in items:
                     if not isinstance(item, ParseSummary):
@@ -137,7 +138,7 @@ class ShardReader:
         read = _content if shard.kind == "lines" else _rows
         content = await asyncio.to_thread(read, file, shard.begin, shard.end)
         text = content.decode("utf-8", "replace")
-        stream = self._pool.parse_json(text, f"{file.uri}#", self._split, form="lines", first_line=shard.first)
+        stream = self._pool.parse_json_lines(text, f"{file.uri}#", self._split, shard.first)
         async with aclosing(stream) as items:
             async for item in items:
                 yield item

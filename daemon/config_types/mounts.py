@@ -1,10 +1,12 @@
-"""Where a path is mounted, as the kernel lists it, and whether that place is a temporary directory of this service alone."""
+"""Where a path is mounted, as the kernel lists it, and whether hippod's unit hides or replaces that place."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 MOUNTS = Path("/proc/self/mountinfo")
+HIDDEN = ("/home", "/root", "/run/user")
+"""Directories that hippod's unit covers with an empty read-only tmpfs (`TemporaryFileSystem=`)."""
 PRIVATE_TMP = "systemd-private-"
 """Begins the name of the directory that systemd mounts on /tmp and on /var/tmp for a unit with `PrivateTmp=yes`."""
 
@@ -16,6 +18,7 @@ class Mount:
     at: str = ""
     root: str = ""
     type: str = ""
+    read_only: bool = False
 
 
 def mount_of(path: Path, mounts: Path | None = None) -> Mount:
@@ -29,12 +32,12 @@ def mount_of(path: Path, mounts: Path | None = None) -> Mount:
     for line in lines:
         head, _, tail = line.partition(" - ")
         fields = head.split()
-        if len(fields) < 5 or not tail:
+        if len(fields) < 6 or not tail:
             continue
         root, at = (each.encode().decode("unicode_escape") for each in fields[3:5])
         inside = where == at or where.startswith(at.rstrip("/") + "/")
         if inside and len(at) >= len(best.at):  # a later mount covers an earlier one
-            best = Mount(at, root, tail.split()[0])
+            best = Mount(at, root, tail.split()[0], "ro" in fields[5].split(","))
     return best
 
 
@@ -46,4 +49,15 @@ def private_tmp_problem(path: Path) -> str | None:
     return (
         f"{path} is in the {found.at} of hippod's unit (PrivateTmp=yes), which no other process sees and systemd deletes at "
         "the stop; name a directory elsewhere, such as one in /var/lib/hippod"
+    )
+
+
+def hidden_problem(path: Path) -> str | None:
+    """Why `path`, which does not exist for this process, may exist for others: the unit hides it. None if it does not."""
+    found = mount_of(path)
+    if found.at not in HIDDEN or found.type != "tmpfs" or not found.read_only:
+        return None
+    return (
+        f"hippod's unit hides {found.at}; show the directory with a drop-in "
+        "(/usr/share/doc/hippod/systemd/drop-ins/drive.conf), then restart hippod"
     )

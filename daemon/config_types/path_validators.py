@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationInfo
 
-from daemon.config_types.mounts import private_tmp_problem
+from daemon.config_types.mounts import hidden_problem, private_tmp_problem
 from daemon.config_types.values import context_of
 from memory.llm.prompt_texts import BadPromptFile, read_prompt_files
 
@@ -30,9 +30,8 @@ def existing_directory(path: Path) -> Path:
         if is_directory:
             next(path.iterdir(), None)
     except FileNotFoundError:
-        elsewhere = private_tmp_problem(path)
-        create = f"hippod sees another one: {elsewhere}" if elsewhere else "create it first"
-        raise ValueError(f"a directory that exists; there is no {path}{_similar(path)}; {create}") from None
+        reason = private_tmp_problem(path) or hidden_problem(path) or "create it first"
+        raise ValueError(f"a directory that exists; there is no {path}{_similar(path)}; {reason}") from None
     except OSError as error:
         raise ValueError(f"a directory that hippod may read; {path}: {error.strerror}") from None
     if not is_directory:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
@@ -19,7 +20,6 @@ from daemon.fleet.record_maker import PositionedDocument, RecordMaker
 from daemon.fleet.sender import Outgoing, RecordSender
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.sources.kafka.dead_letter_queue import DeadLetterQueue, UnreadableMessage
-from daemon.sources.kafka.message_reader import MessageReader
 from daemon.sources.kafka.topic_feed import TopicFeed
 from daemon.workers.pool import PoolClosed, WorkerPool
 from memory.types import Encoder
@@ -49,7 +49,7 @@ class Worker:
         settings = section.settings
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="encode")
         self._maker = RecordMaker(extractor, encoder, self._executor)
-        self._reader = MessageReader(pool, settings.message_format, split)
+        self._read = partial(pool.parse_messages, form=settings.message_format, settings=split)
         publisher = RecordPublisher(settings, section.output)
         self._sender = RecordSender(self._maker, publisher, section.message_bytes)
         self.in_flight = InFlight(section.buffer_messages, section.buffer_bytes)
@@ -102,9 +102,6 @@ class Worker:
         return {partition: self._feed.lag(partition, end, None) for partition, end in ends.items()}
 
     # Processing.
-
-    async def _read(self, messages: list[KafkaMessage]) -> list[list[ParsedDocument]]:
-        return await self._reader.read(messages)
 
     async def _take(
         self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, documents: list[ParsedDocument]

@@ -27,7 +27,7 @@ from daemon.pipeline.work_items import (
     Urgency,
     Work,
 )
-from daemon.workers.pool import WorkerFailed, WorkerPool
+from daemon.workers.pool import Turn, WorkerPool
 from store.types import Document, PassageText
 
 UNSEEN_POSITION = Fingerprint(0, 0, 0)
@@ -61,13 +61,6 @@ class DocumentReader:
         """Allows the files below this folder to be opened from now on."""
         self._folders[os.fsdecode(access.root)] = access
 
-    async def record_file_fault(self, path: Path) -> str | None:
-        """Returns why a file is not a valid file of records, None if it is. A child process opens and checks it."""
-        try:
-            return await self._pool.check_record_file(str(path))
-        except WorkerFailed as error:
-            return str(error)
-
     async def read(
         self, work: Work, is_superseded: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[DocumentChange]:
@@ -95,15 +88,11 @@ class DocumentReader:
                 task.path,
                 task.uri,
                 self._settings,
+                _turn(work, is_superseded),
                 follow_symlinks=folder.follow_symlinks,
                 root=folder.root,
                 checked_inode=task.fingerprint.inode,
                 max_bytes=folder.max_bytes,
-                source=work.source,
-                fresh=work.urgency is Urgency.FRESH,
-                slow=work.slow,
-                recognise=work.recognise,
-                is_superseded=is_superseded,
             )
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, task.fingerprint, None, root=folder.root):
@@ -112,7 +101,7 @@ class DocumentReader:
             refused = failed_document(task.uri, task.source, task.reason, task.code, work.attempts, not task.failed)
             yield DocumentChange(work, [refused], positions={task.uri: (task.fingerprint or UNSEEN_POSITION).to_json()})
         elif isinstance(task, AddedDocument):
-            async for change in self._added(work, task, is_superseded):
+            async for change in self._added(work, task, _turn(work, is_superseded)):
                 yield change
         elif isinstance(task, DeliveredDocument):
             yield delivered_change(work, task)
@@ -131,31 +120,18 @@ class DocumentReader:
                 return str(above), folder
         return "", None
 
-    async def _added(
-        self, work: Work, task: AddedDocument, is_superseded: Callable[[], bool]
-    ) -> AsyncIterator[DocumentChange]:
+    async def _added(self, work: Work, task: AddedDocument, turn: Turn) -> AsyncIterator[DocumentChange]:
         value = json.loads(task.text)
         if task.whole:
             yield _outcome(work, [_whole(task.uri, value)], task.text)
         elif "content_base64" in value:
-            async for change in self._uploaded(work, task, value, is_superseded):
+            async for change in self._uploaded(work, task, value, turn):
                 yield change
         else:
-            stream = self._pool.parse_json(
-                task.text,
-                task.uri,
-                self._settings,
-                default_id="",
-                source=work.source,
-                fresh=work.urgency is Urgency.FRESH,
-                slow=work.slow,
-            )
-            async with aclosing(stream) as items:
-                async for read in items:
-                    yield _outcome(work, [replace(read, uri=task.uri)], task.text)
+            yield _outcome(work, [await self._pool.parse_json(task.text, task.uri, self._settings, turn)], task.text)
 
     async def _uploaded(
-        self, work: Work, task: AddedDocument, value: dict[str, Any], is_superseded: Callable[[], bool]
+        self, work: Work, task: AddedDocument, value: dict[str, Any], turn: Turn
     ) -> AsyncIterator[DocumentChange]:
         try:
             content = base64.b64decode(value["content_base64"], validate=True)
@@ -171,17 +147,7 @@ class DocumentReader:
             file.write(content)
             file.flush()
             name = os.fsencode(str(value.get("filename", "")))
-            stream = self._pool.parse(
-                os.fsencode(file.name),
-                task.uri,
-                self._settings,
-                name=name,
-                source=work.source,
-                fresh=work.urgency is Urgency.FRESH,
-                slow=work.slow,
-                recognise=work.recognise,
-                is_superseded=is_superseded,
-            )
+            stream = self._pool.parse(os.fsencode(file.name), task.uri, self._settings, turn, name=name)
             async with aclosing(stream) as items:
                 async for change in self._outcomes(work, items, None, task.text, value.get("title")):
                     yield change
@@ -232,6 +198,10 @@ class DocumentReader:
             # While pictures wait for OCR, the position counts as one of another reader, so that the next start finds the work.
             last.positions = {work.key: position.to_json() | ({"reader": None} if awaits_ocr else {})}
         yield last
+
+
+def _turn(work: Work, is_superseded: Callable[[], bool]) -> Turn:
+    return Turn(work.source, work.urgency is Urgency.FRESH, work.slow, work.recognise, is_superseded)
 
 
 def _gone(path: bytes, root: bytes) -> bool:

@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import structlog
 
@@ -108,13 +107,8 @@ class Pipeline:
     def start(self) -> None:
         """Queues what an earlier run left in the inbox, and starts the tasks."""
         self.inbox.recover()
-        self._tasks = [asyncio.create_task(self.reading.run(), name=f"read {n}") for n in range(self._readers)]
-        self._tasks.append(asyncio.create_task(self.reading.run_fresh(), name="read fresh"))
-        self._tasks.append(asyncio.create_task(self.reading.run_starved(), name="read starved"))
-        self._tasks.append(asyncio.create_task(self.reading.run_slow(), name="read slow"))
-        self._tasks.append(asyncio.create_task(self.reading.run_ocr(), name="read pictures"))
-        self._tasks.append(asyncio.create_task(self.reading.run_freeing(), name="read freeing"))
-        self._tasks.append(asyncio.create_task(self.committer.run(), name="commit"))
+        runs = {**self.reading.runs(self._readers), "commit": self.committer.run()}
+        self._tasks = [asyncio.create_task(run, name=name) for name, run in runs.items()]
 
     async def stop(self, timeout_s: float) -> None:
         """Takes no new work, and lets the present commit finish. The next start finds unfinished work again."""
@@ -189,10 +183,6 @@ class Pipeline:
             if record is not None and record.position is not None and task.record.position.is_before(record.position):
                 return work
         return None
-
-    async def record_file_fault(self, path: Path) -> str | None:
-        """Returns why a file is not a valid file of records, None if it is."""
-        return await self._reader.record_file_fault(path)
 
     async def remove(self, uris: Sequence[str], sees: Callable[[Document], bool] | None = None) -> None:
         """Removes documents; returns when they are gone from the memory. Raises NotReady if hippod stops first.

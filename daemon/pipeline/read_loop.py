@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
 
 import structlog
 
@@ -24,8 +26,11 @@ EXTRACT_SLICE_PASSAGES = 16
 log = structlog.get_logger()
 
 
+async def _at_once() -> None: ...
+
+
 class ReadingLoop:
-    """Processes the work in the intake. Several `run` tasks may run concurrently; each key is processed by one at a time."""
+    """Processes the work in the intake, in several concurrent loops (`runs`); each key is processed by one at a time."""
 
     def __init__(
         self,
@@ -49,8 +54,23 @@ class ReadingLoop:
         """Number of pieces of work being parsed for each source, without slow documents."""
         self._set_aside: asyncio.Queue[Work] = asyncio.Queue()
 
-    async def run(self) -> None:
-        """Processes work until cancelled."""
+    def runs(self, readers: int) -> dict[str, Coroutine[Any, Any, None]]:
+        """Returns the loops to run concurrently until they are cancelled, by name: `readers` that take any work, and those that
+        take what must not wait for them."""
+        return {
+            **{f"read {number}": self._run() for number in range(readers)},
+            # So fresh work waits neither for a long document nor for capacity in the bulk lane of the commit queue.
+            "read fresh": self._run_when(self._all_busy.wait, partial(self._intake.take, fresh_only=True)),
+            "read starved": self._run_starved(),
+            "read slow": self._run_slow(),
+            # One document at a time, while no other work waits.
+            "read pictures": self._run_when(_at_once, self._intake.take_ocr),
+            # While the intake is paused, all other loops may be waiting for memory in the middle of a long document. The
+            # intake then gives out only work that cannot enlarge the memory.
+            "read freeing": self._run_when(self._intake.until_paused, self._intake.take),
+        }
+
+    async def _run(self) -> None:
         self._idle += 1
         while True:
             work = self._intake.take()
@@ -66,23 +86,20 @@ class ReadingLoop:
                 self._idle += 1
                 self._all_busy.clear()
 
-    async def run_fresh(self) -> None:
-        """Processes fresh work while all `run` tasks are busy, until cancelled.
-
-        So fresh work waits neither for a long document nor for capacity in the bulk lane of the commit queue.
-        """
+    async def _run_when(self, when: Callable[[], Awaitable[object]], take: Callable[[], Work | None]) -> None:
+        """Processes what `take` returns, one piece at a time, whenever `when` returns."""
         while True:
-            await self._all_busy.wait()
-            work = self._intake.take(fresh_only=True)
+            await when()
+            work = take()
             if work is None:
                 await self._intake.changed()
                 continue
             await self._read_or_fail(work)
 
-    async def run_starved(self) -> None:
-        """While all `run` tasks are busy, processes one piece of work from each source that has none in progress.
+    async def _run_starved(self) -> None:
+        """While all readers are busy, processes one piece of work from each source that has none in progress.
 
-        So the long documents of one source do not occupy all readers. Runs until cancelled.
+        So the long documents of one source do not occupy all readers.
         """
         async with asyncio.TaskGroup() as group:
             while True:
@@ -100,18 +117,8 @@ class ReadingLoop:
         finally:
             self._count_reading(source, -1)
 
-    async def run_ocr(self) -> None:
-        """Reads the pictures of documents that were parsed, one document at a time while no other work waits. Runs until
-        cancelled."""
-        while True:
-            work = self._intake.take_ocr()
-            if work is None:
-                await self._intake.changed()
-                continue
-            await self._read_or_fail(work)
-
-    async def run_slow(self) -> None:
-        """Processes slow documents, one at a time for each source, until cancelled."""
+    async def _run_slow(self) -> None:
+        """Processes slow documents, one at a time for each source."""
         waiting: dict[str, deque[Work]] = {}
         async with asyncio.TaskGroup() as group:
             while True:
@@ -130,19 +137,6 @@ class ReadingLoop:
             else:
                 await self._read_or_fail(work)
         del waiting[source]
-
-    async def run_freeing(self) -> None:
-        """While the intake is paused, processes the work that cannot enlarge the memory, until cancelled.
-
-        All other tasks may be waiting for memory in the middle of a long document.
-        """
-        while True:
-            await self._intake.until_paused()
-            work = self._intake.take()
-            if work is None:
-                await self._intake.changed()
-                continue
-            await self._read_or_fail(work)
 
     async def _read_or_fail(self, work: Work) -> None:
         if not work.slow and not work.recognise and self._is_suspected(work):

@@ -58,13 +58,11 @@ class _Counted:
 async def import_records(
     pipeline: Pipeline, path: Path, progress: Callable[[int, int], None] = lambda _done, _known: None
 ) -> ImportedRecords:
-    """Imports a file; returns when all its records are committed. Raises RecordError if it is not a file of records.
+    """Imports a valid file of records; returns when all its records are committed.
 
     Only clients that see and may change the whole memory can import, so each record is written for the source that owns its
     URI. `progress` is called with the number of committed records and the number read so far.
     """
-    if (fault := await pipeline.record_file_fault(path)) is not None:
-        raise RecordError(fault)
     counts, counted = ImportedRecords(), _Counted()
     rows = read_file(path)
     while part := await asyncio.to_thread(_some, rows):

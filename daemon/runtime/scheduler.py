@@ -28,7 +28,7 @@ JobName = Literal["compact", "snapshot", "rescan", "retry", "backup"]
 """The jobs, named as their keys in `[schedule]`."""
 
 COMPACT_FRAGMENTS = 64
-"""A table with this many files is rewritten completely. Between these rewrites, the store merges files of a few commits."""
+"""A table with this many files is rewritten completely."""
 PURGES_PER_RETENTION = 24
 """Number of purges, which read whole tables, per period of `[store] keep_versions`."""
 JITTER_SHARE = 0.1

@@ -1,1 +1,1 @@
-"""Implements the API's ports: queries, documents, progress and transfer, over the store and the pipeline."""
+"""The services that the API's routes call: queries, documents, progress and transfer, over the store and the pipeline."""

@@ -8,7 +8,7 @@ from daemon.costs.ledger import CostLedger
 
 
 class CostService:
-    """Implements `CostPort`."""
+    """Serves `GET /v1/costs`."""
 
     def __init__(self, ledger: CostLedger) -> None:
         self._ledger = ledger

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import structlog
@@ -14,7 +14,6 @@ from daemon.costs.ledger import CostLedger, charged_to
 from daemon.costs.passage_source import source_of_passage
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
-from daemon.pipeline.extraction.failed_passages import PassageFailure
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.llm.errors import ModelError
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor, WorkerBackend
@@ -28,7 +27,7 @@ log = structlog.get_logger()
 
 
 class ExtractionService:
-    """Implements `ExtractionPort`. `bulk` loads the model for `backfill`; None if the configuration has no such model."""
+    """`bulk` loads the model for `backfill`; None if the configuration has no such model."""
 
     def __init__(
         self,
@@ -57,6 +56,7 @@ class ExtractionService:
         self._failed: str | None = None
 
     async def reextract(self, dry_run: bool) -> ExtractionResponse:
+        """Queues the passages that another extractor has read; with `dry_run`, only estimates their cost."""
         found = await self._extraction_queue.unread()
         return await self.plan(found) if dry_run else await self._planned(found, self._extraction_queue.enqueue(found))
 
@@ -93,6 +93,7 @@ class ExtractionService:
             return self._sample
 
     async def backfill(self) -> ExtractionResponse:
+        """Starts the backfill and returns. Raises NotConfigured if a server does the extraction."""
         if self._bulk is None:
             names = " or ".join(
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
@@ -170,46 +171,6 @@ def extractor_note(backend: str) -> str | None:
     if not isinstance(OPENIE_BACKENDS[backend], WorkerBackend):
         return None
     return f'no model reads passages: [openie] backend is "{backend}", which reads each passage when it arrives'
-
-
-def extraction_states(store: Store, extraction_queue: ExtractionQueue) -> "ExtractionStates":
-    """Returns the present states. Call it on the event loop; the result may be used in a thread."""
-    return ExtractionStates(store, extraction_queue.unfinished(), extraction_queue.failures())
-
-
-class ExtractionStates:
-    """The documents that wait for the extractor, and those with a passage on which it failed.
-
-    A document that supplies the extraction of its passage does not wait, even if other documents with the passage do.
-    """
-
-    def __init__(self, store: Store, open_: Iterable[str], failures: Mapping[str, PassageFailure]) -> None:
-        self._store = store
-        self._open = list(open_)
-        self._failures = failures
-
-    def pending(self) -> set[str]:
-        return {uri for id in self._open for uri in self._store.documents_to_extract(id)}
-
-    def failed(self) -> dict[str, str]:
-        """Returns the reasons for failure by URI."""
-        out: dict[str, list[str]] = {}
-        for id, failure in self._failures.items():
-            for uri in self._store.documents_to_extract(id):
-                out.setdefault(uri, []).append(failure.reason)
-        return {
-            uri: f"{len(reasons)} of its passages could not be read by the model and are found without triples: {reasons[0]}"
-            for uri, reasons in out.items()
-        }
-
-    def next_tries(self) -> dict[str, float]:
-        """Returns the time of the earliest automatic retry of a failed passage, in Unix seconds, by URI."""
-        out: dict[str, float] = {}
-        for id, failure in self._failures.items():
-            if failure.next_try is not None:
-                for uri in self._store.documents_to_extract(id):
-                    out[uri] = min(out.get(uri, failure.next_try), failure.next_try)
-        return out
 
 
 def extraction_status(extraction_queue: ExtractionQueue) -> ExtractionStatus | None:

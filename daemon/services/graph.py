@@ -18,12 +18,13 @@ EXCERPT_CHARS = 280
 
 
 class GraphService:
-    """Implements `GraphPort`. Uses the threads, settings and limits of queries."""
+    """Serves `POST /v1/graph`. Uses the threads, settings and limits of queries."""
 
     def __init__(self, queries: QueryService) -> None:
         self._queries = queries
 
     async def graph(self, request: GraphRequest) -> GraphResponse | None:
+        """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown; raises like a query."""
         return await self._queries.run(request, self._answer)
 
     def _answer(self, request: GraphRequest, terms: ResolvedQuery) -> GraphResponse | None:

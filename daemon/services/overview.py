@@ -17,7 +17,7 @@ RECENT_DOCUMENTS = 40
 
 
 class OverviewService:
-    """Implements `OverviewPort`."""
+    """Serves `GET /page/overview`."""
 
     def __init__(self, store: Store, scopes: ScopeService) -> None:
         self._store = store

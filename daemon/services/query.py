@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -35,7 +35,6 @@ from daemon.services.threads import run_to_end
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
-from memory.retrieval.linking.query_model_calls import QueryModelCalls
 from memory.retrieval.linking.recognition_memory import ModelFilter, QueryFilter
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
@@ -83,19 +82,36 @@ class ResolvedQuery:
     def encoder(self) -> Encoder:
         return self.in_use.encoder
 
+    @property
+    def model_calls(self) -> list[QueryFilter | QueryEntities]:
+        """The readers that may call the model for this query."""
+        return [each for each in (self.entities, self.recognition) if each is not None]
+
     def noted(self, note: str | None) -> str | None:
         """Returns `note` joined with the notes of recognition memory and of the entity reader."""
-        for asked in (self.entities, self.recognition):
-            note = joined(None if asked is None else asked.note, note)
+        for asked in self.model_calls:
+            note = joined(asked.note, note)
         return note
 
-
-async def _as_it_is(_request: QueryRequest) -> None:
-    """Returns at once: the default if no positions are tracked."""
+    def retrieve(self, query: str, k: int, explained: bool = False) -> Retrieved:
+        """Returns the `k` best passages, with the notes of the model calls."""
+        found = retrieve(
+            self.snapshot,
+            self.encoder,
+            query,
+            self.mode,
+            k,
+            self.settings,
+            self.recognition,
+            explained=explained,
+            entity_reader=self.entities,
+            documents=self.naming,
+        )
+        return replace(found, note=self.noted(found.note))
 
 
 class QueryService:
-    """Implements `QueryPort`.
+    """Serves `POST /v1/query`, and the retrievals of other services.
 
     `settings`, `mode` and `filtering` (name of the filter, and its time limit in seconds) are called for each query, because
     the configuration can change while the daemon runs.
@@ -113,7 +129,6 @@ class QueryService:
         scopes: ScopeService | None = None,
         unread: Unread = nothing_unread,
         entities: ModelEntities | None = None,
-        fresh: Callable[[QueryRequest], Awaitable[None]] = _as_it_is,
         weak_below: float | None = None,
     ) -> None:
         """`unread` returns a note about documents of a scope that an answer leaves out now. Called on the event loop.
@@ -129,7 +144,6 @@ class QueryService:
         self._entities = entities
         self._filtering = filtering
         self._unread = unread
-        self._fresh = fresh
         self._scopes = scopes or ScopeService(store, tuple)
         # A query that waits for the model keeps its thread, but releases its share of the processors.
         self._threads = ThreadPoolExecutor(
@@ -142,10 +156,8 @@ class QueryService:
         """Returns whether a query is running, or has just ended."""
         return self._shares.held_recently()
 
-    async def wait_for_positions(self, request: QueryRequest) -> None:
-        await self._fresh(request)
-
     async def query(self, request: QueryRequest) -> QueryResponse:
+        """Answers from one snapshot. Raises NotConfigured for a mode or filter that the configuration lacks."""
         unread = await self._unread(request.scope) if request.as_of is None else None
         answer = await self.run(request, self._answer)
         return answer.model_copy(update={"note": joined(answer.note, unread)}) if unread else answer
@@ -164,26 +176,27 @@ class QueryService:
         self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer], past: DocumentSnapshot | None
     ) -> Answer:
         began = time.perf_counter()
+
+        def on_snapshot() -> Answer:
+            snapshot, documents = self._memory(request.scope) if past is None else (past.snapshot, past)
+            return work(request, self._resolved(request, began, snapshot, documents))
+
+        return self._shared(on_snapshot)
+
+    def _resolved(
+        self,
+        request: "QueryRequest | GraphRequest | AskRequest",
+        began: float,
+        snapshot: Snapshot,
+        documents: DocumentLookup,
+        filtered: bool = True,
+    ) -> "ResolvedQuery":
+        """Returns the request with the configured mode and settings. If not `filtered`, no model is called."""
         mode, settings = self._mode_and_settings(request)
-        recognition = self._recognition(request)
-        with self._shares:
-            try:
-                snapshot, documents = self._memory(request.scope) if past is None else (past.snapshot, past)
-                return work(
-                    request,
-                    ResolvedQuery(
-                        began,
-                        snapshot,
-                        documents,
-                        self.encoder_of(snapshot),
-                        mode,
-                        settings,
-                        recognition,
-                        self._entity_reader(request.scope),
-                    ),
-                )
-            except EncoderUnavailable as error:
-                raise UpstreamFailed(str(error)) from error
+        recognition = self._recognition(request) if filtered else None
+        entities = self._entity_reader(request.scope) if filtered else None
+        in_use = self.encoder_of(snapshot)
+        return ResolvedQuery(began, snapshot, documents, in_use, mode, settings, recognition, entities)
 
     def _answer(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
         answer = self._once(request, terms)
@@ -197,25 +210,13 @@ class QueryService:
         return answer
 
     def _once(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
-        found = retrieve(
-            terms.snapshot,
-            terms.encoder,
-            request.query,
-            terms.mode,
-            request.k,
-            terms.settings,
-            terms.recognition,
-            explained=request.explain,
-            entity_reader=terms.entities,
-            documents=terms.naming,
-        )
-        found = replace(found, note=terms.noted(found.note))
+        found = terms.retrieve(request.query, request.k, request.explain)
         passages = [_passage(terms.naming, rank, hit) for rank, hit in enumerate(found.hits, 1)]
         explained = explanation(terms.naming, terms.snapshot, found) if request.explain else None
         took = time.perf_counter() - terms.began
         observe_query(terms.mode, took, found.stages_ms)
         weak = is_weak(terms.in_use.weak_below, found.best_cosine)
-        return _response(found, passages, explained, weak, _cost(terms.entities, terms.recognition), took * 1000)
+        return _response(found, passages, explained, weak, _cost(terms.model_calls), took * 1000)
 
     def use(self, encoder: Encoder, weak_below: float | None, since: int) -> None:
         """Uses another encoder for the memory from commit `since` on. Queries of earlier commits continue with their own."""
@@ -241,28 +242,13 @@ class QueryService:
         return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered))
 
     def _retrieve(self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool) -> RetrievalResult:
-        began = time.perf_counter()
-        mode, settings = self._mode_and_settings(request)
-        recognition = self._recognition(request) if filtered else None
-        entities = self._entity_reader(request.scope) if filtered else None
-        found = retrieve(
-            pinned.snapshot,
-            self.encoder_of(pinned.snapshot).encoder,
-            query,
-            mode,
-            max(request.k, request.depth or 0),
-            settings,
-            recognition,
-            entity_reader=entities,
-            documents=pinned,
-        )
-        observe_query(mode, time.perf_counter() - began, found.stages_ms)
-        note, asked = found.note, [each for each in (entities, recognition) if each is not None]
-        for each in asked:
-            note = joined(each.note, note)
+        terms = self._resolved(request, time.perf_counter(), pinned.snapshot, pinned, filtered)
+        found = terms.retrieve(query, max(request.k, request.depth or 0))
+        observe_query(terms.mode, time.perf_counter() - terms.began, found.stages_ms)
+        asked = terms.model_calls
         return RetrievalResult(
             found.hits,
-            note,
+            found.note,
             sum(each.calls for each in asked),
             sum(each.prompt_tokens for each in asked),
             sum(each.completion_tokens for each in asked),
@@ -378,9 +364,9 @@ def _passage(naming: DocumentLookup, rank: int, hit: Hit) -> RankedPassage:
     )
 
 
-def _cost(*calls: QueryModelCalls | None) -> QueryCost | None:
+def _cost(calls: Sequence[QueryFilter | QueryEntities]) -> QueryCost | None:
     """Returns the cost of the model calls, including remembered ones; None if no model was used."""
-    asked = [each for each in calls if each is not None and (each.calls or each.remembered_tokens)]
+    asked = [each for each in calls if each.calls or each.remembered_tokens]
     if not asked:
         return None
     spent = [each.remembered_tokens or (each.prompt_tokens, each.completion_tokens) for each in asked]

@@ -21,7 +21,7 @@ from daemon.pipeline.commit.committer import Committer
 from daemon.services.progress import LongTask, ProgressBoard
 from memory.batch_encoding import SliceSize, triple_text
 from memory.encoder.errors import EncoderRefused, EncoderUnavailable
-from memory.types import Encoder, Matrix, is_remote, passage_prefix
+from memory.types import Encoder, Matrix
 from store.fixed_point import fixed
 from store.reencode.disk_space import free_bytes, needed_bytes
 from store.reencode.kept_texts import KINDS, TextsToEncode
@@ -67,7 +67,7 @@ class Switched(Protocol):
 
 
 class Reencoding:
-    """Implements `ReencodingPort`. Use on the event loop only."""
+    """Serves `POST /v1/reencode`. Use on the event loop only."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Reencoding:
     def _answer(self) -> ReencodeResponse:
         passages = sum(each.passages for each in self.shares()[:1]) if self._wanted is not None else 0
         texts = max(self._texts() - self._encoded, 0) if self._wanted is not None else 0
-        remote = self._loaded is not None and self._wanted is not None and is_remote(self._loaded[0])
+        remote = self._loaded is not None and self._wanted is not None and self._loaded[0].remote
         return ReencodeResponse(
             encoder=self._committer.encoder.identity.name,
             configured=None if self._wanted is None else self._wanted.name,
@@ -224,7 +224,7 @@ class Reencoding:
 
     async def _encode_and_switch(self) -> None:
         encoder, calibration, rule = await self._load()
-        target = Target(encoder.identity.name, encoder.identity.dim, passage_prefix(encoder))
+        target = Target(encoder.identity.name, encoder.identity.dim, encoder.passage_prefix)
         vectors = await self._in_thread(NewVectors, self._store.folder, target)
         self._encoded, self._switching = len(vectors), False
         done: dict[str, int] = {}
@@ -250,7 +250,7 @@ class Reencoding:
 
     async def _switch(self, new: NewEncoder, encoder: Encoder) -> None:
         assert self._wanted is not None
-        kept = {self._wanted.prefix_key: passage_prefix(encoder)}
+        kept = {self._wanted.prefix_key: encoder.passage_prefix}
         new = NewEncoder(new.vectors, new.calibration, new.rule, kept)
         announce = partial(self._switched, encoder, new.calibration)
         switching = asyncio.ensure_future(asyncio.to_thread(self._store.switch_encoder, new, announce))

@@ -103,7 +103,7 @@ def _memory_use(memory: RunningParts) -> MemoryUseStatus:
 
 
 class StatusService:
-    """Implements `StatusPort`. The state is `starting` until `ready` is called, and `stopping` after `stop`."""
+    """The state is `starting` until `ready` is called, and `stopping` after `stop`."""
 
     def __init__(self, encoder: str, openie: str, llm: str | None) -> None:
         """`llm` is the model that answers questions, None if there is none."""

@@ -7,7 +7,7 @@ import secrets
 import tempfile
 import threading
 from array import array
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from errno import EACCES, EPERM, EROFS
 from functools import partial
@@ -18,7 +18,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from consumers.records.record import RecordError
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.problem import FieldError
@@ -74,7 +73,7 @@ class GivenUp(Exception):
 
 
 class TransferService:
-    """Implements `TransferPort`."""
+    """Serves export, import, verify and backup."""
 
     def __init__(
         self,
@@ -83,9 +82,12 @@ class TransferService:
         scopes: ScopeService,
         progress: ProgressBoard,
         fresh_build: FreshBuild,
+        check_record_file: Callable[[str], Awaitable[str | None]],
     ) -> None:
+        """`check_record_file` returns why a file is not a valid file of records, None if it is."""
         self._store = store
         self._fresh_build = fresh_build
+        self._check_record_file = check_record_file
         self._scopes = scopes
         self._pipeline = pipeline
         self._progress = progress
@@ -119,14 +121,14 @@ class TransferService:
                 if await asyncio.to_thread(is_record_file, path):
                     return await self._take_records(path)
                 read = await self._take_in(path)
-            except RecordError as error:
-                raise Invalid(f"The body is Parquet, but not a file of records: {error}") from error
             except HippoRAGFormatError as error:
                 raise Invalid(str(error).replace(file.name, "The body")) from error
         passages = await asyncio.to_thread(read.passages)
         return ImportResponse(passages=passages, triples=read.triples, skipped=read.skipped)
 
     async def _take_records(self, path: Path) -> ImportResponse:
+        if (fault := await self._check_record_file(str(path))) is not None:
+            raise Invalid(f"The body is Parquet, but not a file of records: {fault}")
         with self._progress.running("import", "records") as task:
             took = await import_records(self._pipeline, path, lambda done, known: task.update(None, done, known))
         return ImportResponse(

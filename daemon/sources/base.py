@@ -33,16 +33,6 @@ LabelsBySource = tuple[tuple[str, SourceLabels], ...]
 """The name and labels of each source, sorted by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Used and maximum items and bytes of a queue."""
-
-    items: int
-    bytes: int
-    max_items: int
-    max_bytes: int
-
-
 class Source(ABC):
     """One configured source, from `start` to `close`. Created and called on the event loop, except `rescan`."""
 
@@ -90,8 +80,9 @@ class Source(ABC):
         """
         return None
 
-    def usage(self) -> Usage | None:
-        """Returns what was fetched and is not committed, for `/metrics`; None if the source has no limit for it."""
+    def usage(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Returns the items and bytes that were fetched and are not committed, and their limits, for `/metrics`; None if the
+        source has no limits."""
         return None
 
 

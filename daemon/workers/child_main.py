@@ -23,7 +23,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -31,7 +31,7 @@ from typing import Any, BinaryIO
 
 from consumers.document_codec import document_to_json
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import parse_json, read_corpus, read_json_document, read_json_lines
+from consumers.json_documents import parse_json, read_json_document, read_json_lines
 from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
 from consumers.parsing import Limits, ParseSummary, parse_file
@@ -166,7 +166,10 @@ def answer(request: Mapping[str, Any], progress: Callable[[], None] = lambda: No
             )
             yield from _batches(found)
         case "json":
-            yield from _batches(_json_documents(request))
+            yield from _batches([_json_document(request)])
+        case "json lines":
+            text, settings = request["text"].encode("utf-8", "surrogatepass"), SplitSettings(**request["settings"])
+            yield from _batches(read_json_lines(text, request["base_uri"], settings, request["first_line"]))
         case "messages":
             counts: list[int] = []
             yield from _batches(_message_documents(request, counts))
@@ -181,21 +184,13 @@ def answer(request: Mapping[str, Any], progress: Callable[[], None] = lambda: No
             raise ValueError(f"no such request: {unknown!r}")
 
 
-def _json_documents(request: Mapping[str, Any]) -> Iterator[ParsedDocument]:
-    text, base, settings = request["text"], request["base_uri"], SplitSettings(**request["settings"])
-    form, default_id = request["form"], request["default_id"]
-    if form == "lines":
-        yield from read_json_lines(text.encode("utf-8", "surrogatepass"), base, settings, request.get("first_line", 1))
-        return
+def _json_document(request: Mapping[str, Any]) -> ParsedDocument:
+    uri = request["uri"]
     try:
-        value = parse_json(text)
+        value = parse_json(request["text"])
     except ValueError as error:
-        yield ParsedDocument(base + (default_id or "unnamed"), error=str(error), code=FailureCode.JSON)
-        return
-    if form == "corpus" and isinstance(value, list):
-        yield from read_corpus(value, base, settings)
-    else:
-        yield read_json_document(value, base, default_id, settings)
+        return ParsedDocument(uri, error=str(error), code=FailureCode.JSON)
+    return replace(read_json_document(value, uri, "", SplitSettings(**request["settings"])), uri=uri)
 
 
 def _message_documents(request: Mapping[str, Any], counts: list[int]) -> Iterator[ParsedDocument]:

@@ -10,12 +10,13 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 from consumers.document_codec import document_from_json
 from consumers.failure_codes import FailureCode
+from consumers.kafka.decode import unreadable_document
 from consumers.kafka.message import KafkaMessage
 from consumers.kafka.settings import MessageFormat
 from consumers.parsing import Limits, ParseSummary
@@ -49,6 +50,27 @@ class WorkerFailed(Exception):
         self.code = code
 
 
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When a request is served: the `source` whose share of the places it takes, and whether it may wait.
+
+    With `fresh`, it does not wait for long documents. `slow` is whether the document is expected to take long. If it is False,
+    but the document takes long and others need its place, the request raises SetAside; if it is None, the document is parsed
+    again in a slow place. With `recognise`, pictures are read by OCR, in a place of its own, so that no other document waits
+    for it; before each picture, the request raises SetAside if it `is_superseded`.
+    """
+
+    source: str = ""
+    fresh: bool = False
+    slow: bool | None = None
+    recognise: bool = False
+    is_superseded: Callable[[], bool] = _never
+
+
 class WorkerPool:
     """At most `size` children that parse, one more for fresh work, one for OCR, and `size` that extract.
 
@@ -67,7 +89,6 @@ class WorkerPool:
         limits: Limits | None = None,
         recycle_after: int = 2_000,
         recycle_rss_bytes: int = 256 * MIB,
-        follow_symlinks: bool = False,
     ) -> None:
         self.size = size
         self.memory_bytes = memory_bytes
@@ -75,7 +96,6 @@ class WorkerPool:
         self.limits = limits or Limits()
         self.recycle_after = recycle_after
         self.recycle_rss_bytes = recycle_rss_bytes
-        self.follow_symlinks = follow_symlinks
         self.places = ParsePlaces(size, timeout_s)
         self._extracting = asyncio.Semaphore(size)
         self._recognising = asyncio.Semaphore(1)
@@ -109,17 +129,13 @@ class WorkerPool:
         path: bytes,
         uri: str,
         settings: SplitSettings,
+        turn: Turn = Turn(),
         *,
-        follow_symlinks: bool | None = None,
+        follow_symlinks: bool = False,
         name: bytes | None = None,
         root: bytes | None = None,
         checked_inode: int | None = None,
         max_bytes: int | None = None,
-        source: str = "",
-        fresh: bool = False,
-        slow: bool | None = None,
-        recognise: bool = False,
-        is_superseded: Callable[[], bool] = lambda: False,
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         """Yields the documents of a file as they are ready, and last the summary of the parsed content, if it could be opened.
 
@@ -127,57 +143,45 @@ class WorkerPool:
         documents, and no summary. Wrap the generator in `contextlib.aclosing` if you may stop early.
 
         `root` and `checked_inode` restrict which file may be opened, see `consumers.openat`. Of a file larger than `max_bytes`
-        only the beginning is parsed. With `fresh`, the request does not wait for long documents. `slow` is whether the
-        document is expected to take long. If it is False, but the document takes long and others need its place, this raises
-        SetAside; if it is None, the document is parsed again in a slow place. With `recognise`, pictures are read by OCR, in a
-        place of its own, so that no other document waits for it; before each picture, this raises SetAside if `is_superseded`.
+        only the beginning is parsed.
         """
-        limits = replace(self.limits, ocr="now") if recognise and self.limits.ocr == "later" else self.limits
+        limits = replace(self.limits, ocr="now") if turn.recognise and self.limits.ocr == "later" else self.limits
         request = {
             "op": "parse",
             "path": os.fsdecode(path),
             "uri": uri,
             "settings": asdict(settings),
             "limits": limits.to_json(),
-            "follow_symlinks": self.follow_symlinks if follow_symlinks is None else follow_symlinks,
+            "follow_symlinks": follow_symlinks,
             "name": None if name is None else os.fsdecode(name),
             "root": None if root is None else os.fsdecode(root),
             "checked_inode": checked_inode,
             "max_bytes": max_bytes,
         }
-        found = self._recognised(request, is_superseded) if recognise else self._messages(request, source, fresh, slow)
+        found = self._recognised(request, turn) if turn.recognise else self._messages(request, turn)
         async with aclosing(self._documents(found, uri)) as items:
             async for item in items:
                 yield item
 
-    async def parse_json(
-        self,
-        text: str,
-        base_uri: str,
-        settings: SplitSettings,
-        *,
-        default_id: str | None = None,
-        form: Literal["document", "lines", "corpus"] = "document",
-        first_line: int = 1,
-        source: str = "",
-        fresh: bool = False,
-        slow: bool | None = None,
-    ) -> AsyncGenerator[ParsedDocument, None]:
-        """Yields the documents of a JSON text: one document, one per line, or those of a HippoRAG corpus.
+    async def parse_json(self, text: str, uri: str, settings: SplitSettings, turn: Turn = Turn()) -> ParsedDocument:
+        """Returns the document of a JSON text, with this URI whatever its id."""
+        request = {"op": "json", "text": text, "uri": uri, "settings": asdict(settings)}
+        async with aclosing(self._documents(self._messages(request, turn), uri)) as items:
+            [document] = [item async for item in items if isinstance(item, ParsedDocument)]
+        return document
 
-        URIs are `base_uri` + id. `first_line` is the number of the text's first line within its file.
-        """
+    async def parse_json_lines(
+        self, text: str, base_uri: str, settings: SplitSettings, first_line: int = 1
+    ) -> AsyncGenerator[ParsedDocument, None]:
+        """Yields the document of each line. URIs are `base_uri` + id. `first_line` is the first line's number in its file."""
         request = {
-            "op": "json",
+            "op": "json lines",
             "text": text,
             "base_uri": base_uri,
             "settings": asdict(settings),
-            "default_id": default_id,
-            "form": form,
             "first_line": first_line,
         }
-        found = self._messages(request, source, fresh, slow)
-        async with aclosing(self._documents(found, base_uri + (default_id or "unnamed"))) as items:
+        async with aclosing(self._documents(self._messages(request, Turn()), base_uri + "unnamed")) as items:
             async for item in items:
                 if isinstance(item, ParsedDocument):
                     yield item
@@ -185,7 +189,7 @@ class WorkerPool:
     async def parse_messages(
         self, messages: Sequence[KafkaMessage], form: MessageFormat, settings: SplitSettings, source: str = ""
     ) -> list[list[ParsedDocument]]:
-        """Returns a list of documents for each Kafka message. Raises WorkerFailed if the child was lost."""
+        """Returns the documents of each Kafka message, at least one. A message that loses its child affects no other one."""
         request = {
             "op": "messages",
             "messages": [message.to_json() for message in messages],
@@ -195,7 +199,7 @@ class WorkerPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            async with aclosing(self._decoded(self._messages(request, source, fresh=True))) as items:
+            async with aclosing(self._decoded(self._messages(request, Turn(source, fresh=True)))) as items:
                 async for item in items:
                     if isinstance(item, ParsedDocument):
                         documents.append(item)
@@ -204,24 +208,35 @@ class WorkerPool:
         except ChildLost as error:
             if self._closed:
                 raise PoolClosed("the parsers were stopped") from error
-            raise WorkerFailed(f"parsing it {error}", error.code) from error
+            if len(messages) == 1:
+                return [[unreadable_document(messages[0], f"parsing it {error}", error.code)]]
+            return [found for each in messages for found in await self.parse_messages([each], form, settings, source)]
         rest = iter(documents)
         return [list(islice(rest, count)) for count in counts]
 
     async def check_records(self, values: Sequence[bytes], source: str = "") -> list[str | None]:
-        """Checks records in a child; returns why each one is invalid, None for a valid one. Raises WorkerFailed."""
+        """Checks records in a child; returns why each one is invalid, None for a valid one. A record that loses its child
+        affects no other one."""
         request = {"op": "records", "values": [base64.b64encode(value).decode() for value in values]}
-        return await self._verdicts(request, source)
+        try:
+            return await self._verdicts(request, source)
+        except WorkerFailed as error:
+            if len(values) == 1:
+                return [str(error)]
+        return [verdict for value in values for verdict in await self.check_records([value], source)]
 
     async def check_record_file(self, path: str) -> str | None:
-        """Returns why a file is not a valid file of records, None if it is. Raises WorkerFailed."""
-        [verdict] = await self._verdicts({"op": "record file", "path": path}, "import")
+        """Returns why a file is not a valid file of records, None if it is."""
+        try:
+            [verdict] = await self._verdicts({"op": "record file", "path": path}, "import")
+        except WorkerFailed as error:
+            return str(error)
         return verdict
 
     async def _verdicts(self, request: Message, source: str) -> list[str | None]:
         found: list[str | None] = []
         try:
-            async with aclosing(self._messages(request, source, fresh=True)) as messages:
+            async with aclosing(self._messages(request, Turn(source, fresh=True))) as messages:
                 async for message in messages:
                     found.extend(message["verdicts"])
         except ChildLost as error:
@@ -281,17 +296,15 @@ class WorkerPool:
                 if "counts" in message:
                     yield list(message["counts"])
 
-    async def _messages(
-        self, request: Message, source: str, fresh: bool = False, slow: bool | None = None
-    ) -> AsyncGenerator[Message, None]:
+    async def _messages(self, request: Message, turn: Turn) -> AsyncGenerator[Message, None]:
         """Yields the messages of a response, except the last one.
 
         A run that is evicted starts again in a slow place, and skips the messages that it has already yielded.
         """
-        given = 0
+        given, slow = 0, turn.slow
         while True:
             try:
-                async with aclosing(self._run(request, source, fresh, bool(slow))) as messages:
+                async with aclosing(self._run(request, turn, bool(slow))) as messages:
                     number = 0
                     async for message in messages:
                         number += 1
@@ -304,7 +317,7 @@ class WorkerPool:
                     raise SetAside from None
                 slow = True
 
-    async def _recognised(self, request: Message, is_superseded: Callable[[], bool]) -> AsyncGenerator[Message, None]:
+    async def _recognised(self, request: Message, turn: Turn) -> AsyncGenerator[Message, None]:
         """Yields the messages of a run with OCR. Its child sends a message before each picture, so that the limit of time
         applies to one picture."""
         begun = False
@@ -313,12 +326,12 @@ class WorkerPool:
                 if "progress" not in message:
                     begun = True
                     yield message
-                elif not begun and is_superseded():
+                elif not begun and turn.is_superseded():
                     raise SetAside
 
-    async def _run(self, request: Message, source: str, fresh: bool, slow: bool) -> AsyncGenerator[Message, None]:
+    async def _run(self, request: Message, turn: Turn, slow: bool) -> AsyncGenerator[Message, None]:
         """Yields the messages of one run. Raises _Evicted if another source needed the place."""
-        async with self.places.place(source, fresh=fresh, slow=slow) as run, self._child() as child:
+        async with self.places.place(turn.source, fresh=turn.fresh, slow=slow) as run, self._child() as child:
             run.kill = child.interrupt
             self.places.await_message(run)
             try:

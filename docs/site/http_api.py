@@ -8,7 +8,7 @@ from typing import Any, cast
 from daemon.api import openapi
 from daemon.api.app import build
 from daemon.api.context import make_context
-from daemon.api.service_protocols import StartupPorts
+from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import StartupGate
 from docs.site.markdown import cell, code, escaped

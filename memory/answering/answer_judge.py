@@ -5,7 +5,6 @@ Scores range from 0 to 100 in five levels of twenty, as in HGMem's evaluation (a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from memory.answering.qa_reader import quote_passage
 from memory.llm.client import ChatMessage
@@ -13,7 +12,7 @@ from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates
 from memory.llm.messages import quoted, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
-from memory.llm.response_format import JsonSchema
+from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_object
 
 JUDGE_MAX_TOKENS = 1024
 SCORE_MAX = 100
@@ -58,24 +57,10 @@ class Verdict:
     correct: bool | None = None
 
 
-def score_schema() -> JsonSchema:
-    return _schema("score", {"type": "number"})
-
-
-def better_schema() -> JsonSchema:
-    return _schema("better", {"type": "integer", "enum": [0, 1, 2]})
-
-
-def correct_schema() -> JsonSchema:
-    return _schema("correct", {"type": "boolean"})
-
-
-def _schema(name: str, value: dict[str, Any]) -> JsonSchema:
-    """Return the schema of a verdict. The reason comes first, so that the verdict follows from it."""
-    properties = {"reason": {"type": "string"}, name: value}
-    return JsonSchema(
-        name, {"type": "object", "properties": properties, "required": ["reason", name], "additionalProperties": False}
-    )
+# The reason comes first, so that the verdict follows from it.
+SCORE_SCHEMA = JsonSchema("score", json_object(reason=JSON_TEXT, score={"type": "number"}))
+BETTER_SCHEMA = JsonSchema("better", json_object(reason=JSON_TEXT, better={**JSON_INTEGER, "enum": [0, 1, 2]}))
+CORRECT_SCHEMA = JsonSchema("correct", json_object(reason=JSON_TEXT, correct=JSON_BOOLEAN))
 
 
 def score_prompt(
@@ -120,7 +105,7 @@ def correct_prompt(
     return _messages(task, [*_reference_material(references, passages), quoted("answer", answer)], question)
 
 
-def read_score(value: Any) -> Verdict:
+def read_score(value: object) -> Verdict:
     """Return the verdict with a score. Raises BadAnswer if it is not a number from 0 to 100."""
     score = get_field(value, "score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= SCORE_MAX:
@@ -128,7 +113,7 @@ def read_score(value: Any) -> Verdict:
     return Verdict(_reason(value), score=float(score))
 
 
-def read_better(value: Any) -> Verdict:
+def read_better(value: object) -> Verdict:
     """Return the verdict on two answers. Raises BadAnswer if it is not 0, 1 or 2."""
     better = get_field(value, "better")
     if isinstance(better, bool) or better not in (0, 1, 2):
@@ -136,14 +121,14 @@ def read_better(value: Any) -> Verdict:
     return Verdict(_reason(value), better=int(better))
 
 
-def read_correct(value: Any) -> Verdict:
+def read_correct(value: object) -> Verdict:
     correct = get_field(value, "correct")
     if not isinstance(correct, bool):
         raise BadAnswer("wrong schema", 'the judge\'s "correct" is neither true nor false')
     return Verdict(_reason(value), correct=correct)
 
 
-def _reason(value: Any) -> str:
+def _reason(value: object) -> str:
     said = value.get("reason") if isinstance(value, dict) else None
     return replace_surrogates(said).strip() if isinstance(said, str) else ""
 

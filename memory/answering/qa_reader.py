@@ -61,7 +61,7 @@ def read_answer(text: str, count: int, cut: bool = False, form: AnswerForm = DEF
     return answer_from_json(parse(text).value, count, cut, form)
 
 
-def answer_from_json(value: Any, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
+def answer_from_json(value: object, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
     """Return the answer of `read_answer` for parsed JSON."""
     whole = _without_last_entry(value) if cut and isinstance(value, dict) else value
     answer = _verified_answer(whole, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY)
@@ -99,7 +99,7 @@ def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> st
     return text[:opened] if opened > text.rfind("]") else text
 
 
-def _verified_answer(value: Any, count: int, missing: str, finished: bool = True) -> Answer:
+def _verified_answer(value: object, count: int, missing: str, finished: bool = True) -> Answer:
     """Return the answer with verified citations. `missing` is the sentence that begins an answer which was not found."""
     sentences = get_field(value, "sentences", "answer")
     if isinstance(sentences, str):
@@ -129,7 +129,7 @@ def _verified_answer(value: Any, count: int, missing: str, finished: bool = True
     )
 
 
-def _numbers(sources: Any, count: int) -> list[int]:
+def _numbers(sources: object, count: int) -> list[int]:
     """Return the passage numbers among a sentence's sources, ascending, without numbers of passages that were not shown."""
     numbers = (whole_number(each) for each in (sources if isinstance(sources, list) else [sources]))
     return sorted({at for at in numbers if at is not None and 1 <= at <= count})

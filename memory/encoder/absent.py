@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from memory.encoder.errors import EncoderServerDown
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 
-class AbsentEncoder:
-    """`memory.types.Encoder` that encodes nothing: documents wait, and queries are answered by words only (mode `bm25`)."""
+class AbsentEncoder(Encoder):
+    """An encoder that encodes nothing: documents wait, and queries are answered by words only (mode `bm25`)."""
 
     remote = True
 
@@ -18,9 +18,6 @@ class AbsentEncoder:
         self._reason = reason
 
     def encode(self, _texts: Sequence[str]) -> Matrix:
-        self._refuse()
-
-    def encode_low_precision(self, _texts: Sequence[str]) -> Matrix:
         self._refuse()
 
     def encode_query(self, _text: str) -> NoReturn:

@@ -5,23 +5,17 @@ docs/decisions/0001-encoder-engine.md.
 """
 
 import queue
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import openvino
 from numpy.typing import NDArray
+from openvino import opset13 as op
 
 from memory.types import Matrix
-
-for _unused in ("openvino.tools.ovc", "openvino_telemetry"):
-    # OpenVINO's model converter imports a client that reports usage. Neither is loaded, so nothing can be sent.
-    sys.modules.setdefault(_unused, None)  # type: ignore[arg-type]
-
-import openvino  # noqa: E402
-from openvino import opset13 as op  # noqa: E402
 
 Tokens = NDArray[np.int64]
 """Token ids of sequences of one length, shape (n, length)."""
@@ -42,7 +36,7 @@ class BertWeights(Protocol):
 
     def tensor(self, name: str) -> NDArray[np.float32]: ...
 
-    def word_vectors(self, tokens: Any) -> Any:
+    def word_vectors(self, tokens: openvino.Node) -> openvino.Node:
         """Returns the graph's node that turns token ids, shape (n, length), into word embeddings, shape (n, length, hidden)."""
         ...
 
@@ -58,7 +52,7 @@ class Bert:
     A sequence's vector does not depend on the other sequences of its call.
     """
 
-    def __init__(self, graph: Any, streams: int, *, bfloat16: bool = False) -> None:
+    def __init__(self, graph: openvino.Model, streams: int, *, bfloat16: bool = False) -> None:
         """Compiles `graph`, made by `bert_graph`. Its `streams` threads get the calling thread's priority.
 
         `bfloat16`: computes products and attention in bfloat16. Cosines with the float32 vectors are at least 0.9999.
@@ -73,7 +67,7 @@ class Bert:
                 "ENABLE_CPU_PINNING": False,
             },
         )
-        self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[openvino.InferRequest] = queue.SimpleQueue()
         for _ in range(streams):
             self._idle.put(compiled.create_infer_request())
 
@@ -87,7 +81,7 @@ class Bert:
         return vectors
 
     @contextmanager
-    def _request(self) -> Iterator[Any]:
+    def _request(self) -> Iterator[openvino.InferRequest]:
         request = self._idle.get()
         try:
             yield request
@@ -95,12 +89,12 @@ class Bert:
             self._idle.put(request)
 
 
-def bert_graph(weights: BertWeights, shape: BertShape) -> Any:
+def bert_graph(weights: BertWeights, shape: BertShape) -> openvino.Model:
     """Returns the model as an OpenVINO graph from token ids, shape (n, length), to embeddings, shape (n, hidden)."""
     return _Graph(weights, shape).model()
 
 
-def looked_up(table: NDArray[Any], rows: Any) -> Any:
+def looked_up(table: NDArray[Any], rows: openvino.Node) -> openvino.Node:
     """Returns the graph's node that takes rows of a table."""
     return op.gather(_constant(table), rows, _constant(0))
 
@@ -110,7 +104,7 @@ class _Graph:
         self._weights = weights
         self._shape = shape
 
-    def model(self) -> Any:
+    def model(self) -> openvino.Model:
         tokens = op.parameter([-1, -1], openvino.Type.i64, name="tokens")
         x = self._norm(self._embeddings(tokens), "embeddings.LayerNorm")
         for layer in range(self._shape.layers):
@@ -122,7 +116,7 @@ class _Graph:
         mean = op.reduce_mean(x, _constant([1]))
         return openvino.Model([op.normalize_l2(mean, _constant([1]), 1e-24, "max")], [tokens], "bert")
 
-    def _embeddings(self, tokens: Any) -> Any:
+    def _embeddings(self, tokens: openvino.Node) -> openvino.Node:
         """Returns the sum of word, position and segment embeddings. All tokens are in the first segment."""
         segment = self._tensor("embeddings.token_type_embeddings.weight")[0]
         positions = self._tensor("embeddings.position_embeddings.weight") + segment
@@ -130,7 +124,7 @@ class _Graph:
         places = looked_up(positions, op.range(_constant(0), length, _constant(1), "i64"))
         return op.add(self._weights.word_vectors(tokens), places)
 
-    def _attention(self, x: Any, name: str) -> Any:
+    def _attention(self, x: openvino.Node, name: str) -> openvino.Node:
         """Returns softmax(QKᵀ/√d)V of each sequence over itself."""
         heads, hidden = self._shape.heads, self._shape.hidden
         query, key, value = (
@@ -143,11 +137,11 @@ class _Graph:
         attended = op.transpose(op.scaled_dot_product_attention(query, key, value), _constant([0, 2, 1, 3]))
         return op.reshape(attended, _constant([0, 0, hidden]), True)
 
-    def _linear(self, x: Any, name: str) -> Any:
+    def _linear(self, x: openvino.Node, name: str) -> openvino.Node:
         product = op.matmul(x, _constant(self._tensor(f"{name}.weight")), False, True)
         return op.add(product, _constant(self._tensor(f"{name}.bias")))
 
-    def _norm(self, x: Any, name: str) -> Any:
+    def _norm(self, x: openvino.Node, name: str) -> openvino.Node:
         normal = op.mvn(x, _constant([2]), True, self._shape.norm_epsilon, "inside_sqrt")
         scaled = op.multiply(normal, _constant(self._tensor(f"{name}.weight")))
         return op.add(scaled, _constant(self._tensor(f"{name}.bias")))
@@ -156,5 +150,5 @@ class _Graph:
         return self._weights.tensor(name)
 
 
-def _constant(value: NDArray[Any] | Sequence[int] | int) -> Any:
+def _constant(value: NDArray[Any] | Sequence[int] | int) -> openvino.Node:
     return op.constant(value if isinstance(value, np.ndarray) else np.array(value, np.int64))

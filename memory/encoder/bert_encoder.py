@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
+import openvino
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -20,7 +20,7 @@ from memory.encoder.priority import QueryPriority, lower_thread_priority
 from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, tokenizable
 from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 CALL_TOKENS = 256
@@ -56,8 +56,8 @@ class TextReader:
     """Prepares a text for the tokeniser."""
 
 
-class BertEncoder:
-    """`memory.types.Encoder` with a packaged model. `batch_size` limits the sequences of one call of the model.
+class BertEncoder(Encoder):
+    """An encoder with a packaged model. `batch_size` limits the sequences of one call of the model.
 
     A text longer than the model reads is encoded in windows (`text_windows`).
 
@@ -71,7 +71,7 @@ class BertEncoder:
     machines. Passages and triples are computed in bfloat16 if the processor supports it.
     """
 
-    def __init__(self, identity: EncoderIdentity, graph: Any, reader: TextReader, batch_size: int) -> None:
+    def __init__(self, identity: EncoderIdentity, graph: openvino.Model, reader: TextReader, batch_size: int) -> None:
         """Compiles `graph`, made by `bert_graph`. Takes about 0.5 s; may run in any thread."""
         self.identity = identity
         self._reader = reader

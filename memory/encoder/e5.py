@@ -16,6 +16,7 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
+import openvino
 from numpy.typing import NDArray
 from openvino import opset13 as op
 from tokenizers import Tokenizer
@@ -172,7 +173,7 @@ class _FourBitWeights:
         bias = name.endswith("bias") or "LayerNorm" in name
         return values if bias else values.reshape(-1, self._columns(name))
 
-    def word_vectors(self, tokens: Any) -> Any:
+    def word_vectors(self, tokens: openvino.Node) -> openvino.Node:
         """Keeps the table in blocks (54 MB instead of 384): the graph decodes a token's row when it is looked up."""
         blocks = self._blocks(_WORDS).reshape(-1, self._hidden // _BLOCK)
         halves = op.convert(looked_up(np.ascontiguousarray(blocks["halves"]), tokens), "f32")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 HASH_ENCODER_NAME = "hash/words+chars-1"
@@ -31,8 +31,8 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 Hashes = NDArray[np.uint64]
 
 
-class HashEncoder:
-    """`memory.types.Encoder` without a model, for tests and small machines. Vectors: float32, L2-normalised."""
+class HashEncoder(Encoder):
+    """An encoder without a model, for tests and small machines. Vectors: float32, L2-normalised."""
 
     def __init__(self, dim: int = DEFAULT_DIM) -> None:
         if dim < 1:
@@ -47,9 +47,6 @@ class HashEncoder:
             vectors[row : row + len(chunk)] = _vectors(chunk, dim)
             row += len(chunk)
         return vectors
-
-    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
-        return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self.encode([text])[0]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 from numpy.typing import NDArray
 from safetensors import safe_open
 from tokenizers import Tokenizer
@@ -52,5 +53,5 @@ class _PublishedWeights:
         tensor: NDArray[np.float32] = self._file.get_tensor(name)
         return tensor
 
-    def word_vectors(self, tokens: Any) -> Any:
+    def word_vectors(self, tokens: openvino.Node) -> openvino.Node:
         return looked_up(self.tensor("embeddings.word_embeddings.weight"), tokens)

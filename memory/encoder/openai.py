@@ -16,7 +16,7 @@ from memory.encoder.text_preparation import (
     tokenizable,
     triple_query_prefix_of,
 )
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 CACHED_SERVER_QUERIES = 64
@@ -30,10 +30,11 @@ QUERY_RETRIES = 1
 """Retries of a query, which cannot wait as long as indexing."""
 
 
-class OpenAIEncoder:
-    """`memory.types.Encoder` over a server. Queries have their own connection, so they never wait for a batch."""
+class OpenAIEncoder(Encoder):
+    """An encoder on a server. Queries have their own connection, so they never wait for a batch."""
 
     remote = True
+    passage_prefix: str
 
     def __init__(self, model: str, batch_size: int, server: EmbeddingServer) -> None:
         """Asks the server once, to learn the length of the vectors.
@@ -85,9 +86,6 @@ class OpenAIEncoder:
             ]
             vectors[start : start + len(batch)] = self._normalised(self._request_for_indexing(batch))
         return vectors
-
-    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
-        return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self._cached_query(self._query_prefix + tokenizable(text, MAX_TEXT_CHARS))

@@ -13,7 +13,7 @@ from memory.encoder.priority import QueryPriority
 from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, tokenizable
 from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 CACHED_QUERIES = 64
@@ -22,8 +22,8 @@ _CHARACTERS_A_TOKEN = 32
 _TEXTS_AT_ONCE = 1024
 
 
-class SentenceTransformerEncoder:
-    """`memory.types.Encoder` through `SentenceTransformer`, with the model's own prompts for documents and queries.
+class SentenceTransformerEncoder(Encoder):
+    """An encoder through `SentenceTransformer`, with the model's own prompts for documents and queries.
 
     Texts with equal numbers of tokens are encoded together, so nothing is padded. The kernels of the processor or accelerator
     depend on the batch size, so a text's vector repeats to about 1e-6. Texts beyond the model's maximum are cut, or
@@ -93,9 +93,6 @@ class SentenceTransformerEncoder:
                     show_progress_bar=False,
                 )
         return vectors
-
-    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
-        return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), None)

@@ -37,12 +37,12 @@ class StrongestPathSearch:
         self._lengths: Floats = np.empty(0)
         self._before: NDArray[Any] = np.empty(0, np.int64)
 
-    def to(self, target: Floats, score: float, least: float = 0.0) -> tuple[float, list[int]] | None:
+    def to(self, target: Floats, score: float, min_share: float = 0.0) -> tuple[float, list[int]] | None:
         """Return the share of a passage's score along its strongest path, and the nodes of the path, seed first.
 
         `target`, shape (nodes,), has the weights with which the nodes' ranks sum to the score; `score` is Σ reset · influence.
         If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no phrase seed
-        leads there, or if the share is below `least`, which is known earlier than the path itself.
+        leads there, or if the share is below `min_share`, which is known earlier than the path itself.
         """
         ends = np.flatnonzero(target)
         if not len(ends) or not len(self._seeds):
@@ -51,10 +51,10 @@ class StrongestPathSearch:
             best, length = self._best(ends, target)
             worth = (1.0 - self._pagerank.damping) * np.exp(-length)
             beyond = self._beyond * self._whole * target.max()
-            if worth >= beyond or beyond < least * score:
+            if worth >= beyond or beyond < min_share * score:
                 break
             self._search(self._searched * SEARCH_GROWTH_FACTOR or FIRST_SEARCH_NODES)
-        if best is None or worth < least * score:
+        if best is None or worth < min_share * score:
             return None
         return float(worth / score), self._back(best)
 
@@ -71,7 +71,7 @@ class StrongestPathSearch:
         return (int(at[present][best]), float(lengths[best])) if np.isfinite(lengths[best]) else (None, np.inf)
 
     def _search(self, count: int) -> None:
-        pagerank, ranks = self._pagerank, self._pagerank.most_ranks
+        pagerank, ranks = self._pagerank, self._pagerank.rank_bounds
         if count < len(ranks):
             nodes = np.union1d(np.argpartition(ranks, -count)[-count:], self._seeds)
             self._beyond = float(np.partition(ranks, -count)[-count])

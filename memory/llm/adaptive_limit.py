@@ -23,13 +23,13 @@ DOUBLING_S = 1.5
 
 @dataclass(slots=True)
 class AdaptiveLimit:
-    """`value` is the current limit, `most` its maximum.
+    """`value` is the current limit, `maximum` its maximum.
 
     `plateau` is the level that was accepted last, None if it is unknown.
     """
 
     value: float
-    most: float = math.inf
+    maximum: float = math.inf
     plateau: float | None = None
     recovery_s: float = RECOVERY_S
 
@@ -41,11 +41,11 @@ class AdaptiveLimit:
     def grow(self, seconds: float) -> None:
         """Raise the value after `seconds` in which it was fully used."""
         if self.plateau is None:
-            self.value = min(self.value * 2.0 ** min(seconds / DOUBLING_S, 20.0), self.most)
+            self.value = min(self.value * 2.0 ** min(seconds / DOUBLING_S, 20.0), self.maximum)
             return
         x = math.cbrt((self.value / self.plateau - 1) / AMPLITUDE)
         x += seconds / (self.recovery_s if x >= -0.1 else RECOVERY_S)
-        self.value = min(self.plateau * (1 + AMPLITUDE * min(x, 2.0) ** 3), self.most)
+        self.value = min(self.plateau * (1 + AMPLITUDE * min(x, 2.0) ** 3), self.maximum)
         if x > 1:
             self.plateau, self.recovery_s = None, RECOVERY_S
 

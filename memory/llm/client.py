@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from memory.llm.chat_completion import Chat, ChatMessage, ModelSettings, Reply
 from memory.llm.error_classification import TransientError
@@ -73,7 +73,7 @@ class ModelClient:
         purpose: str,
         messages: Sequence[ChatMessage],
         schema: JsonSchema,
-        read: Callable[[Any], T],
+        read: Callable[[object], T],
         limiter: Limiter | None = None,
         retries: int | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,

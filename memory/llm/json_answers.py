@@ -26,7 +26,7 @@ class ParsedJson:
     `whole` is False if the text ends within the value.
     """
 
-    value: Any
+    value: object
     how: str
     whole: bool = True
 
@@ -65,7 +65,7 @@ def parse(text: str) -> ParsedJson:
     return ParsedJson(value, "repaired", not _ends_within(text[start:]))
 
 
-def get_field(value: Any, *names: str) -> Any:
+def get_field(value: object, *names: str) -> Any:
     """Return the value of the first of `names` in an object, or in the first object of a list that has one.
 
     Raises BadAnswer if there is none.
@@ -83,7 +83,7 @@ def replace_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def whole_number(value: Any) -> int | None:
+def whole_number(value: object) -> int | None:
     """Return an integer, also one written as text; None for any other value."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)

@@ -64,9 +64,9 @@ class Limiter:
     Each call runs inside a `slot()`; `succeeded`, `refused` or `troubled` report its outcome.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, maximum: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._window = AdaptiveLimit(min(START_CALLS, most), most)
+        self._window = AdaptiveLimit(min(START_CALLS, maximum), maximum)
         """Number of concurrent calls."""
         self._rate = AdaptiveLimit(math.inf)
         """Calls per second; infinite until the first refusal."""
@@ -155,7 +155,7 @@ class Limiter:
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:
-            self._window.value = min(self._window.value + 1, self._window.most)
+            self._window.value = min(self._window.value + 1, self._window.maximum)
         if self._outage:
             self._outage = False
             self._window.value = max(1.0, self._window.value / 2)

@@ -31,6 +31,25 @@ class JsonSchema:
     schema: Mapping[str, Any]
 
 
+def json_object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties, in the order in which the model writes them."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def json_array(items: Mapping[str, Any], **limits: int) -> dict[str, Any]:
+    return {"type": "array", "items": items, **limits}
+
+
+JSON_TEXT = {"type": "string"}
+JSON_INTEGER = {"type": "integer"}
+JSON_BOOLEAN = {"type": "boolean"}
+
+
 FIRST_RECHECK_ANSWERS = 4
 """Number of answers after which a format that was dropped because the server failed is tried again; it doubles each time."""
 

@@ -11,9 +11,9 @@ LIMITED_PLACES = 5
 
 
 def limit_documents(
-    rows: Sequence[int], document: Callable[[int], str], most: int, places: int = LIMITED_PLACES
+    rows: Sequence[int], document: Callable[[int], str], per_document: int, places: int = LIMITED_PLACES
 ) -> list[int]:
-    """Return `rows` so that the first `places` contain at most `most` passages of each `document`.
+    """Return `rows` so that the first `places` contain at most `per_document` passages of each `document`.
 
     Passages beyond this limit follow after these places. They fill the first places only if no other passages are left.
     """
@@ -25,7 +25,7 @@ def limit_documents(
             return [*first, *pushed_back, *rows[at:]]
         of = document(row)
         counts[of] += 1
-        (first if counts[of] <= most else pushed_back).append(row)
+        (first if counts[of] <= per_document else pushed_back).append(row)
     return [*first, *pushed_back]
 
 
@@ -40,6 +40,6 @@ def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[
     return document
 
 
-def fewer_passages(most: int) -> int:
-    """Return the limit of passages per document if links lead to other documents; `most` is the limit without links."""
-    return max(most - 1, 1)
+def fewer_passages(per_document: int) -> int:
+    """Return the limit of passages per document if links lead to other documents; `per_document` is the limit without links."""
+    return max(per_document - 1, 1)

@@ -78,8 +78,8 @@ def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
 def _sources(context: QueryContext, document: Callable[[int], str], valued: _Valued) -> list[tuple[int, float]]:
     """Return the best passages and their values, with as many of each document as the first places may contain."""
     values = dict(zip(valued.rows, valued.values.tolist(), strict=True))
-    most = fewer_passages(context.settings.document_passages)
-    sources = limit_documents(valued.rows, document, most, SOURCES)[:SOURCES]
+    per_document = fewer_passages(context.settings.document_passages)
+    sources = limit_documents(valued.rows, document, per_document, SOURCES)[:SOURCES]
     return [(row, values[row]) for row in sources]
 
 

@@ -58,13 +58,13 @@ class PageRankResult:
         return isinstance(self.found, PushEstimate)
 
     @cached_property
-    def most_ranks(self) -> Floats:
+    def rank_bounds(self) -> Floats:
         """Upper bound of every node's PageRank, shape (nodes,)."""
         if not isinstance(self.found, PushEstimate):
             # If the walk stopped early, its ranks have at most this error.
             return self.found + EARLY_STOP_ERROR
-        most: Floats = self.ranks + self.found.ratio * self.walk.degrees
-        return most
+        bounds: Floats = self.ranks + self.found.ratio * self.walk.degrees
+        return bounds
 
 
 @dataclass(frozen=True, slots=True)

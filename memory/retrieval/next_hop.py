@@ -103,12 +103,12 @@ def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]
     titled: dict[int, list[int]] = {}
     for phrase in phrases:
         here = nodes == phrase
-        passages, said = rows[here], weights[here]
+        passages, counts = rows[here], weights[here]
         if len(passages) > TITLED_PASSAGES:
             # Passages with equal weights all count or none does, so that the order of arrival does not matter.
-            least = np.partition(said, -TITLED_PASSAGES)[-TITLED_PASSAGES]
-            enough = said >= least
-            passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else said > least]
+            threshold = np.partition(counts, -TITLED_PASSAGES)[-TITLED_PASSAGES]
+            enough = counts >= threshold
+            passages = passages[enough if enough.sum() <= 2 * TITLED_PASSAGES else counts > threshold]
         name = snapshot.phrase(phrase)
         found = [int(row) for row in passages if name in title_phrases(snapshot.passage_title(int(row)))]
         if found:

@@ -17,7 +17,7 @@ from memory.retrieval.row_scores import RowScores
 from memory.retrieval.score_scaling import StandardScore
 from memory.retrieval.settings import RetrievalSettings
 from memory.retrieval.top_k import EQUAL_SCORES, cosines, order_by_name
-from memory.types import Encoder, known_words, triple_query_vector
+from memory.types import Encoder
 from store.document_snapshot import DocumentLookup
 from store.index.bm25 import ComparedWords
 from store.index.graph.adjacency import Adjacency
@@ -159,14 +159,13 @@ class QueryContext:
     @cached_property
     def triple_vector(self) -> NDArray[np.float32]:
         """The query's embedding for comparison with triples, if the encoder has an instruction for it; otherwise `vector`."""
-        vector = self.vector
         with self.stage("encode"):
-            return triple_query_vector(self.encoder, self.query, vector)
+            return self.encoder.encode_triple_query(self.query)
 
     @cached_property
     def known_share(self) -> float:
         """How much of the query the encoder has words for, from `LEAST_KNOWN` to 1."""
-        return max(known_words(self.encoder, self.query), LEAST_KNOWN)
+        return max(self.encoder.known_words(self.query), LEAST_KNOWN)
 
     @cached_property
     def is_known(self) -> bool:

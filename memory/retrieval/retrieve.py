@@ -92,9 +92,9 @@ def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]
             vectors, context.vector, ranking.scores, k, candidates, snapshot.passage_id, error
         )
     else:
-        documents, most = context.documents, ranking.document_passages
-        if documents is not None and most is not None:
-            return _merged_hits(context, documents, ranking, candidates, most, k)
+        documents, per_document = context.documents, ranking.document_passages
+        if documents is not None and per_document is not None:
+            return _merged_hits(context, documents, ranking, candidates, per_document, k)
         rows = top_k(ranking.scores, k, candidates, snapshot.passage_id, RANKING_DECIMALS)
         scores = ranking.scores[rows].astype(np.float64)
     return tuple(_hit(snapshot, Versions(row), float(score)) for row, score in zip(rows, scores, strict=True))
@@ -105,13 +105,13 @@ def _merged_hits(
     documents: DocumentLookup,
     ranking: Ranking,
     candidates: NDArray[np.bool_],
-    most: int,
+    per_document: int,
     k: int,
 ) -> tuple[Hit, ...]:
     """Return the `k` best candidates, with one hit for all versions of a passage.
 
-    At most `most` hits of one document are among the first. The result is shorter than `k` only if there are no other passages,
-    or if the versions of `k` passages are more than `WIDEST` times `k`.
+    At most `per_document` hits of one document are among the first. The result is shorter than `k` only if there are no other
+    passages, or if the versions of `k` passages are more than `WIDEST` times `k`.
     """
     snapshot = context.snapshot
     wanted = max(k, BEST_PASSAGES)
@@ -122,7 +122,7 @@ def _merged_hits(
         if len(groups) >= k or len(rows) < wanted or wanted >= widest:
             break
         wanted = min(WIDER * wanted, widest)
-    shown = limit_documents(list(groups), first_documents(snapshot, documents), most)[:k]
+    shown = limit_documents(list(groups), first_documents(snapshot, documents), per_document)[:k]
     best = [max(ranking.scores[[newest, *groups[newest].others]]) for newest in shown]
     # A passage that the limit per document has pushed back gets the score of its new place.
     placed = np.minimum.accumulate(np.array(best, np.float64)).tolist()

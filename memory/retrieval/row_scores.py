@@ -38,19 +38,15 @@ def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, ex
     """
     if exact or living < CODED_MIN_ROWS:
         return RowScores(vectors.scores(query))
-    return _coded_scores(vectors, query)
+    return coded_scores([block for _, block in vectors.coded_blocks()], query)
 
 
 def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores, compared: NDArray[np.bool_]) -> MinMax:
     """Return the scale of the exact cosines of the compared rows. `scores` are estimates of these cosines."""
     if scores.error <= EQUAL_SCORES or not compared.any():
         return MinMax.of(scores.values, compared)
-    least, most = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
-    return MinMax(float(cosines(vectors, query, least).min()), float(cosines(vectors, query, most).max()))
-
-
-def _coded_scores(vectors: VectorsView, query: NDArray[np.float32]) -> RowScores:
-    return coded_scores([block for _, block in vectors.coded_blocks()], query)
+    lowest, highest = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
+    return MinMax(float(cosines(vectors, query, lowest).min()), float(cosines(vectors, query, highest).max()))
 
 
 def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:

@@ -104,8 +104,8 @@ def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int
     """Return the `k` best of `rows`, best first, and their scores; rows with equal `exact` scores are ordered by `name`."""
     if len(rows) > k:
         # Only rows that can be among the best are ordered by name, even if many rows are equal.
-        least = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
-        can_be_best = exact >= least
+        lower_bound = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
+        can_be_best = exact >= lower_bound
         rows, exact = rows[can_be_best], exact[can_be_best]
     order = nsmallest(k, range(len(rows)), key=lambda at: (-exact[at], name(int(rows[at]))))
     return [int(rows[at]) for at in order], exact[order]
@@ -117,9 +117,9 @@ def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: fl
     if not 0 < k < living:
         return np.flatnonzero(alive)[: living if k else 0]
     values = scores if living == len(alive) else np.where(alive, scores, -np.inf)
-    least = kth_best(values, k)
+    lower_bound = kth_best(values, k)
     # The `k` best rows by exact score have at least the exact score of the k-th row here.
-    return np.flatnonzero(values >= least - (2.0 * error if error > EQUAL_SCORES else error))
+    return np.flatnonzero(values >= lower_bound - (2.0 * error if error > EQUAL_SCORES else error))
 
 
 def kth_best(values: NDArray[Any], k: int) -> Any:

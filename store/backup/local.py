@@ -22,6 +22,8 @@ from store.lance.checksums import NAME as CHECKSUMS
 from store.lance.layout import TABLE_SUFFIX, table_folder
 from store.lance.schema import TABLES
 from store.log.commits import HEAD, Commit
+from store.log.log_files import FOLDER as LOG
+from store.log.mark import NAME as MARK
 from store.log.store_lock import StoreLock
 from store.sessions import FOLDER as SESSIONS
 from store.store import Store
@@ -83,7 +85,7 @@ def collect(
         waiting = store.folder / WAITING
         shutil.rmtree(waiting, ignore_errors=True)
         try:
-            with store.commits_paused() as last:
+            with store.commits_paused(flush=True) as last:
                 sources = {name: inside(store.folder, name) for name in _files(store.folder, snapshots)}
                 for folder, pattern in ((INBOX, "*.jsonl"), (SESSIONS, "[!.]*.json")):
                     for path in sorted((store.folder / folder).glob(pattern)):
@@ -135,6 +137,7 @@ def restore(source: Path, folder: Path, *, fetched: bool = False) -> tuple[Backu
         for old in [
             folder / HEAD,
             folder / CHECKSUMS,
+            folder / LOG,
             folder / POSITIONS_KEY,
             folder / INBOX,
             folder / SESSIONS,
@@ -170,7 +173,7 @@ def _read_note(source: Path) -> tuple[Backup, Mapping[str, int]]:
 
 
 _TOP = re.compile(
-    "|".join([INBOX, SESSIONS, rf"{PREFIX}\d+", *(re.escape(f"{name}{TABLE_SUFFIX}") for name in TABLES)])
+    "|".join([INBOX, SESSIONS, LOG, rf"{PREFIX}\d+", *(re.escape(f"{name}{TABLE_SUFFIX}") for name in TABLES)])
 )
 """Folders of a store whose files a backup may contain."""
 
@@ -196,9 +199,12 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 
 def _files(folder: Path, snapshots: bool) -> list[str]:
-    """Returns the files of all tables and, if `snapshots` is set, of the checkpoint, relative to the store."""
+    """Returns the files of all tables, the mark, and, if `snapshots` is set, those of the checkpoint, relative to the store.
+
+    The tables contain all commits, so the log's files are not needed.
+    """
     roots = [*(table_folder(folder, name) for name in TABLES), *(folder.glob("snapshot-*") if snapshots else ())]
-    found = [path for root in roots for path in root.rglob("*") if path.is_file()]
+    found = [folder / LOG / MARK, *(path for root in roots for path in root.rglob("*") if path.is_file())]
     return sorted(str(path.relative_to(folder)) for path in found)
 
 

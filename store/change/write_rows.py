@@ -1,4 +1,4 @@
-"""Appends the rows of a commit to the tables. The commit takes effect only with its row in the log: `store.log.commits`."""
+"""The rows of a commit in the tables, except its row in `commits` (`store.log.commits`)."""
 
 import time
 from collections.abc import Mapping
@@ -10,20 +10,14 @@ from numpy.typing import NDArray
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
-from store.lance.tables import Tables
 from store.types import LABELS, Document, State
 
 Rows = dict[str, Mapping[str, Any]]
 """Columns by table."""
 
 
-def write_rows(tables: Tables, index: LiveIndex, delta: IndexDelta, seq: int) -> None:
-    """Appends the rows of `delta` as commit `seq`. `index` is in the state before the change."""
-    tables.append_to(statement_rows(index, delta, seq) | synonym_rows(index, delta, seq))
-
-
-def statement_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
-    """Returns the rows that `write_rows` appends, except synonyms."""
+def rows_of(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
+    """Returns the rows of `delta` as commit `seq`. `index` is in the state before the change."""
     first = index.next_id
 
     def rows(name: str, count: int) -> NDArray[np.int32]:
@@ -48,6 +42,10 @@ def statement_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
     gone = [_removal(index.documents[uri]) for uri in delta.removed]
     if changed := [*delta.documents, *gone]:
         added["documents"] = documents.to_columns(changed, seq)
+    edges = delta.synonyms
+    if len(edges.a):
+        a, b = _phrase_ids(index, edges.a), _phrase_ids(index, edges.b)
+        added["synonyms"] = synonyms.to_columns(a, b, edges.weights, seq)
     return added
 
 
@@ -55,15 +53,6 @@ def _removal(last: Document) -> Document:
     """Returns the row that removes a document. It keeps source and labels, which decide who may see earlier commits."""
     labels = {LABELS: last.metadata[LABELS]} if LABELS in last.metadata else {}
     return Document(last.uri, last.source, state=State.REMOVED, committed_at=time.time(), metadata=labels)
-
-
-def synonym_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
-    """Returns the rows that `write_rows` appends to `synonyms`."""
-    edges = delta.synonyms
-    if not len(edges.a):
-        return {}
-    a, b = _phrase_ids(index, edges.a), _phrase_ids(index, edges.b)
-    return {"synonyms": synonyms.to_columns(a, b, edges.weights, seq)}
 
 
 def _phrase_ids(index: LiveIndex, rows: NDArray[np.int64]) -> NDArray[np.int32]:

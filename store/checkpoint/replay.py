@@ -10,20 +10,20 @@ from store.change.synonym_change import synonym_edges
 from store.index.live_index import LiveIndex
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.lance import schema
-from store.lance.tables import Tables
+from store.lance.tables import TableView, after_commit
 from store.types import Batch
 
 INTERN_MIN_ROWS = 1_000
 """Minimum rows of `documents` for which interning their texts pays."""
 
 
-def replay(index: LiveIndex, commit: int, tables: Tables, later: list[Mapping[str, Any]]) -> None:
+def replay(index: LiveIndex, commit: int, tables: TableView, later: list[Mapping[str, Any]]) -> None:
     """Applies the commits after `commit`, whose rows of `documents` are `later`.
 
     One change suffices because the end state depends on the documents alone. The caller holds the write lock or is opening the
     store.
     """
-    after = f"commit > {commit}"
+    after = after_commit(commit)
     rows = tables.read_where("extractions", None, after).sort_by("commit").to_pylist()
     found = [schema.extractions.from_row(row) for row in rows]
     last = {row["uri"]: row for row in later}

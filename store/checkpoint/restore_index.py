@@ -16,12 +16,12 @@ from store.index.columns.row_lists import RowLists
 from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
 from store.index.load import append_contents
-from store.lance.tables import Tables
+from store.lance.tables import TableView, after_commit
 from store.types import SynonymRule
 
 
 def recover_index(
-    folder: Path, tables: Tables, dim: int, rule: SynonymRule, times: Mapping[int, float], horizon: int
+    folder: Path, tables: TableView, dim: int, rule: SynonymRule, times: Mapping[int, float], horizon: int
 ) -> tuple[LiveIndex, int]:
     """Returns the index of the present tables, and the commit of the checkpoint that it was built from.
 
@@ -37,7 +37,7 @@ def recover_index(
     index = LiveIndex(dim, ArrayStorage(folder), rule)
     with ThreadPoolExecutor(2, thread_name_prefix="start") as beside:
         numbers = {name: beside.submit(tables.read, name, ("row",)) for name in KINDS}
-        later = beside.submit(tables.read_where, "documents", None, f"commit > {saved.commit}")
+        later = beside.submit(tables.read_where, "documents", None, after_commit(saved.commit))
         sketches = beside.submit(
             index.sketches.load, saved.array("phrases-signs"), saved.runs(), saved.array("phrases-sketches")
         )

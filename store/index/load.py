@@ -14,7 +14,7 @@ from store.index.file_arrays import ArrayStorage
 from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
-from store.lance.tables import Tables
+from store.lance.tables import Condition, TableView
 from store.links.names import names_text
 from store.types import DEFAULT_SYNONYM_RULE, SynonymRule
 
@@ -47,26 +47,30 @@ OnRows = Callable[[int], None]
 class FillVectors(Protocol):
     """Appends the vectors of rows whose texts the index has already. `first`: the first row number, by table."""
 
-    def __call__(self, index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None: ...
+    def __call__(self, index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None: ...
 
 
 def _nobody_counts(_rows: int) -> None:
     """The `OnRows` that ignores the numbers."""
 
 
-def append_vectors(index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None:
+def append_vectors(index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None:
     """The `FillVectors` that copies the vectors from the tables."""
     read = 0
     for name, array in index.vectors.items():
         # Vectors are most of a store. Each batch is copied to its place as it is read, so that only one copy is in memory.
-        for batch in tables.batches(name, ("row", *VECTOR_COLUMNS), f"row >= {first[name]}"):
+        for batch in tables.batches(name, ("row", *VECTOR_COLUMNS), from_row(first[name])):
             places = np.searchsorted(index.ids[name].view(), batch["row"].to_numpy())
             array.put(places, vectors_of(batch))
             read += batch.num_rows
             on_rows(read)
 
 
-def load_index(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
+def from_row(first: int) -> Condition:
+    return Condition("row", ">=", first)
+
+
+def load_index(tables: TableView, dim: int, rule: SynonymRule) -> LiveIndex:
     """Returns the index of the present tables."""
     index = load_index_for_reading(tables, dim, rule=rule)
     index.sketch_phrases()
@@ -75,7 +79,7 @@ def load_index(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
 
 
 def load_index_for_reading(
-    tables: Tables,
+    tables: TableView,
     dim: int,
     commit: int | None = None,
     on_rows: OnRows = _nobody_counts,
@@ -89,7 +93,7 @@ def load_index_for_reading(
     return index
 
 
-def load_past_index(then: LiveIndex, tables: Tables, commit: int, rest: Rest) -> LiveIndex:
+def load_past_index(then: LiveIndex, tables: TableView, commit: int, rest: Rest) -> LiveIndex:
     """Fills `then` (`LiveIndex.without_documents`) with the documents as of `commit`, resting in between.
 
     O(documents and edges); no vector is read. Commits may continue concurrently.
@@ -98,7 +102,7 @@ def load_past_index(then: LiveIndex, tables: Tables, commit: int, rest: Rest) ->
     return then
 
 
-def _fill(index: LiveIndex, tables: Tables, commit: int | None, rest: Rest = no_rest) -> None:
+def _fill(index: LiveIndex, tables: TableView, commit: int | None, rest: Rest = no_rest) -> None:
     found = _last_extractions(rows_up_to(tables.read("extractions"), commit), rest)
     rest()
     for batch in found.to_batches(CONVERTED_ROWS):
@@ -128,7 +132,7 @@ def rows_up_to(table: Any, commit: int | None) -> Any:
 
 def append_contents(
     index: LiveIndex,
-    tables: Tables,
+    tables: TableView,
     first: Mapping[str, int],
     on_rows: OnRows = _nobody_counts,
     fill_vectors: FillVectors = append_vectors,
@@ -136,7 +140,7 @@ def append_contents(
     """Appends the passages, phrases and triples whose column `row` is at least `first` (by table). Does not sketch phrases."""
 
     def rows(name: str) -> Any:
-        return tables.read_where(name, TEXTS[name], f"row >= {first[name]}").sort_by("row")
+        return tables.read_where(name, TEXTS[name], from_row(first[name])).sort_by("row")
 
     tables_by_name = {"passages": rows("passages"), "phrases": rows("phrases"), "triples": rows("triples")}
     table = tables_by_name["passages"]

@@ -1,19 +1,20 @@
 """Checksums of the tables' files. Lance never changes a file that it has written, so each file gets its checksum once.
 
-`FileSync` records a file before it flushes it, in the same step as the file's commit. The checksums are the lines of one
-file in the store's folder; each commit appends lines for its own files. Each line has a checksum of itself.
+A change of the tables records its new files and flushes them (`sync`), because Lance writes without flushing. The checksums are
+the lines of one file in the store's folder. Each line has a checksum of itself.
 """
 
 import os
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from store.durable_files import checksum_of, durable_file
+from store.durable_files import checksum_of, durable_file, sync
+from store.errors import StoreDamaged
 from store.lance.io_threads import at_once
 from store.lance.layout import file_names, table_folder
 from store.lance.schema import TABLES
@@ -40,15 +41,15 @@ class Checksums:
     """Checksums of one store's files, by path relative to the store. Thread-safe."""
 
     def __init__(self, store: Path) -> None:
-        """Reads the file and records table files without a line: files of a commit that a crash interrupted.
+        """Reads the file. Table files without a line get one with the next `sync`: an interrupted change wrote them.
 
         If the file is missing, an earlier hippod wrote the store. Its files are recorded without a value, because their
-        correct content is unknown.
+        correct content is unknown. A new store must have no tables yet.
         """
         self._store = store
         self.path = store / NAME
         self._lock = threading.Lock()
-        present = set(self._present())
+        present = self._present(TABLES)
         content = self.path.read_bytes() if (found := self.path.exists()) else b""
         if not content.endswith(b"\n"):  # a crash truncated the last line
             content = content[: content.rfind(b"\n") + 1]
@@ -57,36 +58,64 @@ class Checksums:
         known, self._damaged = _parsed(content)
         self._known = {name: checksum for name, checksum in known.items() if name in present}
         self._lines = content.count(b"\n")
-        lacking = {name: store / name for name in present - self._known.keys()}
-        with suppress(OSError):  # a full disk: the next opening tries again
-            if found:
-                self.record(lacking.values())
-            else:
-                self._append({name: FileChecksum(path.stat().st_size, None) for name, path in lacking.items()})
+        if not found:
+            self.path.touch(0o600)
+            with suppress(OSError):  # a full disk: the next opening tries again
+                self._append({name: FileChecksum((store / name).stat().st_size, None) for name in present})
 
-    def _present(self) -> Iterator[str]:
-        for table in TABLES:
+    def _present(self, tables: Iterable[str]) -> set[str]:
+        found = set()
+        for table in tables:
             folder = table_folder(self._store, table)
             for part, names in file_names(folder).items():
-                yield from (f"{folder.name}/{part}/{name}" for name in names if name.endswith(SUFFIXES))
+                found |= {f"{folder.name}/{part}/{name}" for name in names if name.endswith(SUFFIXES)}
+        return found
 
     def get(self, name: str) -> FileChecksum | None:
         """Returns the checksum of a file, or None if it has no line."""
         with self._lock:
             return self._known.get(name)
 
+    def check(self, name: str) -> None:
+        """Raises StoreDamaged if the file differs from its checksum, or OSError."""
+        known = self.get(name)
+        if known is not None and known.value is not None and checksum_of(self._store / name) != known.value:
+            raise StoreDamaged(
+                f"the file {self._store / name} is damaged: its checksum differs from the recorded one; restore a backup "
+                "(`hippod --restore`)"
+            )
+
     def damaged_lines(self) -> list[int]:
         """Returns the numbers, from 1, of lines whose own checksum is wrong. Raises OSError."""
         with self._lock:
             return _parsed(self.path.read_bytes())[1]
 
-    def record(self, files: Iterable[Path]) -> None:
-        """Appends the checksums of all files that have none yet. Skips files that were deleted meanwhile. Raises OSError."""
-        # A table's own folder has one of these suffixes too.
-        paths = (path for path in files if path.name.endswith(SUFFIXES) and path.parent != self._store)
-        new = {str(path.relative_to(self._store)): path for path in paths}
+    def sync(self, tables: Iterable[str]) -> None:
+        """Records the checksums of all files that the tables gained, and flushes the files and their folders. Raises OSError.
+
+        All files are flushed concurrently, because the file system then writes its journal once for all of them (3 instead of
+        105 ms for 30 files, measured on ext4).
+        """
         with self._lock:
-            new = {name: path for name, path in new.items() if name not in self._known}
+            known = set(self._known)
+        new = {name: self._store / name for name in self._present(tables) - known}
+        if not new:
+            return
+        self._record(new)
+        folders = {folder for path in new.values() for folder in (path.parent, path.parent.parent)}
+        try:
+            at_once(sync, [*new.values(), *folders, self._store, self.path])
+        except BaseException:
+            self.forget(new)  # the next call flushes them again
+            raise
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Forgets files that were removed, or not flushed. A file of the same name gets a new line."""
+        with self._lock:
+            for name in names:
+                self._known.pop(name, None)
+
+    def _record(self, new: Mapping[str, Path]) -> None:
         found: dict[str, FileChecksum] = {}
 
         def read(name: str) -> None:
@@ -112,7 +141,7 @@ class Checksums:
     def drop_missing(self) -> None:
         """Drops lines of deleted files and damaged lines, if enough of them justify rewriting the file. O(files)."""
         with self._lock, suppress(OSError):  # a full disk: the file keeps its lines
-            present = set(self._present())
+            present = self._present(TABLES)
             kept = {name: checksum for name, checksum in self._known.items() if name in present}
             if not self._damaged and self._lines - len(kept) < max(REWRITE_MIN_LINES, len(kept)):
                 return

@@ -1,9 +1,8 @@
 """Threads for calls that wait for Lance or the disk. The pool is permanent, because starting ten threads takes as long as
 flushing ten files."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -20,18 +19,7 @@ def _threads() -> ThreadPoolExecutor:
 
 def at_once(work: Callable[[Item], object], items: Iterable[Item]) -> None:
     """Runs `work` for all `items` concurrently. Raises the first error after all calls have ended."""
-    with meanwhile(work, items):
-        pass
-
-
-@contextmanager
-def meanwhile(work: Callable[[Item], object], items: Iterable[Item]) -> Iterator[None]:
-    """Runs `work` for all `items` concurrently with the block, and waits for them at its end. An error of the block takes
-    precedence."""
     begun = [_threads().submit(work, item) for item in items]
-    try:
-        yield
-    finally:
-        wait(begun)
+    wait(begun)
     for each in begun:
         each.result()

@@ -5,7 +5,6 @@ listing. The manifest's file may begin with the transaction, which also names re
 and its transaction in plain text, and each deletion file by a number. Lance never changes a file that it has written.
 """
 
-import os
 import re
 import struct
 from collections.abc import Collection
@@ -69,28 +68,6 @@ def manifest_proper(manifest: Path) -> bytes:
 
 
 _DATA_NAME = re.compile(rb"[01]{24}[0-9a-f]{26}\.lance")
-_TRANSACTION_NUMBER = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def appended_files(table: Path, version: int) -> list[Path] | None:
-    """Returns the files of the append that created `version`: rows, transaction and manifest.
-
-    Returns None if the manifest does not name them; then only a listing of the folders shows the files.
-    """
-    manifest = table / VERSIONS / manifest_name(version)
-    try:
-        with manifest.open("rb") as file:
-            file.seek(-16, os.SEEK_END)
-            (end,) = struct.unpack("<Q", file.read(8))
-            file.seek(0)
-            transaction = file.read(end)
-    except OSError:
-        return None
-    rows, numbers = set(_DATA_NAME.findall(transaction)), set(_TRANSACTION_NUMBER.findall(transaction))
-    if len(rows) != 1 or len(numbers) != 1:
-        return None
-    written = table / TRANSACTIONS / f"{version - 1}-{numbers.pop().decode()}.txn"
-    return [table / DATA / rows.pop().decode(), written, manifest] if written.exists() else None
 
 
 def file_names(table: Path) -> dict[str, set[str]]:
@@ -105,20 +82,6 @@ def file_names(table: Path) -> dict[str, set[str]]:
 def data_files_in_order(table: Path) -> list[str]:
     """Returns the data files of the newest version, in the order of its fragments."""
     return [name.decode() for name in dict.fromkeys(_DATA_NAME.findall(manifest_proper(manifests(table)[0])))]
-
-
-def fragments_with_deletions(table: Path) -> list[int]:
-    """Returns the fragments whose files contain rows that the newest version has deleted."""
-    newest, deletions = manifests(table)[:1], table / DELETIONS
-    if not newest or not deletions.is_dir():
-        return []
-    manifest = manifest_proper(newest[0])
-    return sorted({_fragment_of(path.name) for path in deletions.iterdir() if _deletion_mark(path.name) in manifest})
-
-
-def _fragment_of(deletion: str) -> int:
-    """Parses the name of a deletion file, `<fragment>-<version>-<number>.arrow`."""
-    return int(deletion.split("-")[0])
 
 
 def _deletion_mark(name: str) -> bytes:

@@ -1,29 +1,28 @@
-"""The LanceDB tables. Each is append-only: a row never changes, and a later row with the same key replaces it.
+"""The LanceDB tables, and the rows of the commits that are only in the log. Each table is append-only: a row never changes, and
+a later row with the same key replaces it.
 
 Contents (passages, phrases, triples, extractions) are facts about a text and stay valid after the text is removed; the
-table `documents` decides which of them are live. So adding, editing and removing documents are appends, and an older
-version of a table shows the memory at that time. Maintenance deletes rows that are no longer needed.
+table `documents` decides which of them are live. So adding, editing and removing documents are appends, and the rows up to a
+commit show the memory at that time. Maintenance deletes rows that are no longer needed.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from store.lance.checksums import Checksums
-from store.lance.file_sync import FileSync
-from store.lance.fragments import UNLIMITED_ROWS, Fragments, row_id_in
 from store.lance.import_shim import lancedb
-from store.lance.io_threads import meanwhile
 from store.lance.layout import FRAGMENT_BITS, table_folder
 from store.lance.schema import TABLES, schemas
-from store.lance.torn_writes import set_aside_newest, set_aside_torn
-from store.lance.vacuum import prune
-from store.lance.versioned_table import VersionedTable
+from store.lance.table_writer import TableWriter, row_id_between, row_id_in
+from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
 """Rows per batch when a table is read in batches."""
@@ -31,193 +30,224 @@ READ_BATCH_ROWS = 8192
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
 METADATA_CACHE_BYTES = 4 * MIB
-"""By default Lance caches its reads of all versions ever: 8 MiB per hundred small commits, up to a gigabyte. A commit needs
-much less of the last version, and these tables have no Lance index."""
+"""By default Lance caches its reads of all versions ever: 8 MiB per hundred versions, up to a gigabyte. These tables have no
+Lance index."""
+
+AT_ONCE = timedelta(milliseconds=1)
+
+UNLIMITED_ROWS = 2**31 - 1
+"""A limit above the number of rows of any table, because a search requires a limit."""
+
+Rows = Mapping[str, pa.Table]
+"""Rows by table."""
 
 
-class Tables:
-    """Opens or creates the tables of one store, and appends to them durably."""
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on one column, for Lance (`sql`) and for rows in memory (`expression`)."""
 
-    def __init__(self, folder: Path, dim: int, repair: bool = True) -> None:
-        """`repair` sets aside versions that a power loss left incomplete. Must be False if another process has the tables
-        open."""
+    column: str
+    operator: str
+    value: int | str
+
+    @property
+    def sql(self) -> str:
+        return f"{self.column} {self.operator} {self.value!r}"
+
+    @property
+    def expression(self) -> Any:
+        column = pc.field(self.column)
+        return {">": column > self.value, ">=": column >= self.value, "=": column == self.value}[self.operator]
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """A condition: the column `row` is at least `first` and below `end`."""
+
+    first: int
+    end: int
+
+    @property
+    def sql(self) -> str:
+        return f"row >= {self.first} AND row < {self.end}"
+
+    @property
+    def expression(self) -> Any:
+        return (pc.field("row") >= self.first) & (pc.field("row") < self.end)
+
+
+def after_commit(commit: int) -> Condition:
+    return Condition("commit", ">", commit)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The tables at some versions, and the rows of later commits, oldest first."""
+
+    handles: Mapping[str, Any]
+    versions: Mapping[str, int]
+    pending: tuple[Rows, ...] = ()
+
+
+class TableView:
+    """All tables as of one commit. Later commits and maintenance do not change a view; pruning may delete its files
+    (`Tables.pruning_paused`)."""
+
+    def __init__(self, folder: Path, dim: int, state: _State) -> None:
         self.folder = folder
         self.dim = dim
-        self._schemas = dict(schemas(dim))
-        self._db = lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES))
-        self.torn = [name for name in TABLES if repair and set_aside_torn(folder, name)]
-        """Tables whose newest version was incomplete after a power loss."""
-        if repair and table_folder(folder, "commits").exists() and set_aside_newest(folder, "commits", self._read_log):
-            self.torn.append("commits")
-        self.checksums = Checksums(folder) if repair else None
-        """None if another process has the tables open and records the checksums."""
-        self._file_sync = FileSync(folder, self.checksums)
-        self._tables = {name: self._open(name) for name in TABLES}
-        self.fragments = Fragments(folder, self._db, self._tables, self._schemas)
-        self._readers = 0
-        self._reading = threading.Lock()
-
-    def _open(self, name: str) -> VersionedTable:
-        if table_folder(self.folder, name).exists():
-            return self._handle(name, self._db.open_table(name))
-        return self._handle(name, self._db.create_table(name, schema=self._schemas[name]))
-
-    def _handle(self, name: str, table: Any) -> VersionedTable:
-        return VersionedTable(table, partial(self._file_sync.note_written, name))
-
-    def _read_log(self) -> None:
-        self._db.open_table("commits").to_arrow()
-
-    def append(self, name: str, columns: Mapping[str, Any]) -> None:
-        """Appends rows in columnar form, as one fragment and one version."""
-        table = pa.table(dict(columns), schema=self._schemas[name])
-        if table.num_rows:
-            self._tables[name].add(table)
-            self.fragments.note_append(name, table)
-
-    def append_to(self, added: Mapping[str, Mapping[str, Any]]) -> None:
-        """Appends to several tables concurrently. If one append fails, others may have succeeded."""
-        with self.appending(added):
-            pass
-
-    def appending(self, added: Mapping[str, Mapping[str, Any]]) -> AbstractContextManager[None]:
-        """Appends to several tables concurrently with the block, which may append to other tables. If the block fails, the
-        appends may have succeeded."""
-        return meanwhile(lambda name: self.append(name, added[name]), added)
-
-    def use_dim(self, dim: int) -> None:
-        """Sets the dimension of the vectors of later appends, after `replace_rows` has changed it in the tables."""
-        self.dim = dim
-        self._schemas.update(schemas(dim))
+        self._schemas = schemas(dim)
+        self._state = state
 
     def columns(self, name: str) -> pa.Schema:
         """Returns the columns of the table on disk; until a migration these are columns of an older format."""
-        return self._tables[name].schema
+        schema: pa.Schema = self._state.handles[name].schema
+        return schema
 
-    def version(self, name: str) -> int:
-        return self._tables[name].version
+    def rows(self, name: str) -> int:
+        state = self._state
+        return int(state.handles[name].count_rows()) + sum(map(len, _pending(state, name)))
 
-    def versions(self) -> dict[str, int]:
-        """Returns the version of every table except `commits`."""
-        return {name: self.version(name) for name in TABLES if name != "commits"}
+    def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Reads the whole table or some of its columns."""
+        return self._read(name, columns, None)
 
-    def roll_back(self, name: str, version: int, commit: int, next_row: int | None = None) -> None:
-        """Restores the table to `version`, which belongs to `commit`, as a new version.
+    def read_where(self, name: str, columns: Sequence[str] | None, condition: Condition | RowRange) -> pa.Table:
+        """Reads the rows for which `condition` holds; all columns if `columns` is None."""
+        return self._read(name, columns, condition)
 
-        If maintenance has already deleted the files of that version, newer rows are deleted instead: by their commit, or by
-        their number if `next_row` gives the number of the next row. Rows of texts may also remain, because they are facts.
-        """
-        table = self._tables[name]
-        self.fragments.note_rollback(name)
-        try:
-            table.restore(version)
-        except (RuntimeError, ValueError):
-            table.checkout_latest()
-            if "commit" in self._schemas[name].names:
-                table.delete(f"commit > {commit}")
-            elif next_row is not None:
-                table.delete(f"row >= {next_row}")
-
-    def read(self, name: str, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
-        """Reads the whole table or some of its columns, in the current or the given version."""
-        table = self._tables[name]
-        if version is not None:
-            earlier = self._db.open_table(name)
-            earlier.checkout(version)
-            table = self._handle(name, earlier)
-        if columns is None:
-            return table.to_arrow()
-        if not table.count_rows():
-            return self._empty(name, columns)
-        return table.search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
-
-    def read_where(self, name: str, columns: Sequence[str] | None, condition: str) -> pa.Table:
-        """Reads the rows for which the SQL `condition` holds; all columns if `columns` is None."""
-        table = self._tables[name]
-        wanted = list(columns or self._schemas[name].names)
-        if not table.count_rows():
-            return self._empty(name, wanted)
-        return table.search().where(condition).select(wanted).limit(UNLIMITED_ROWS).to_arrow()
-
-    def _empty(self, name: str, columns: Sequence[str]) -> pa.Table:
+    def _read(self, name: str, columns: Sequence[str] | None, condition: Condition | RowRange | None) -> pa.Table:
+        state = self._state
+        table = state.handles[name]
+        wanted = list(columns or table.schema.names)
         # A search takes milliseconds even on an empty table, and most small stores have one.
-        return self._schemas[name].empty_table().select(list(columns))
+        parts = [pa.schema([table.schema.field(column) for column in wanted]).empty_table()]
+        if table.count_rows():
+            parts = [_search(table, condition).select(wanted).limit(UNLIMITED_ROWS).to_arrow()]
+        parts += [_matching(rows, condition).select(wanted) for rows in _pending(state, name)]
+        return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
-    def batches(self, name: str, columns: Sequence[str], condition: str) -> Iterator[Any]:
-        """Yields the rows for which the SQL `condition` holds as record batches, in no order. For data that is too large to
-        be in memory twice."""
-        if self.rows(name):
-            yield from self._tables[name].search().where(condition).select(list(columns)).to_batches(READ_BATCH_ROWS)
+    def batches(
+        self, name: str, columns: Sequence[str], condition: Condition | RowRange | None = None
+    ) -> Iterator[Any]:
+        """Yields the rows for which `condition` holds as record batches, in no order. For data that is too large to be in
+        memory twice."""
+        state = self._state
+        if state.handles[name].count_rows():
+            search = _search(state.handles[name], condition).select(list(columns)).limit(UNLIMITED_ROWS)
+            yield from search.to_batches(READ_BATCH_ROWS)
+        for rows in _pending(state, name):
+            yield from _matching(rows, condition).select(list(columns)).combine_chunks().to_batches()
 
     def read_with_ids(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Reads some columns of the whole table and `_rowid`, which identifies rows for `delete`."""
-        table = self._tables[name]
-        return table.search().with_row_id(True).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+        """Reads some columns of the table without rows that are only in the log, and `_rowid`, which identifies rows for
+        `TableWriter.delete`."""
+        search = self._state.handles[name].search().with_row_id(True)
+        return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def read_by_id(self, name: str, columns: Sequence[str], ids: Sequence[int]) -> pa.Table:
         """Reads some columns of the rows with these ids, in no order."""
-        return self._tables[name].search().where(row_id_in(ids)).select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+        search = self._state.handles[name].search().where(row_id_in(ids))
+        return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
     def fragment_numbers(self, name: str) -> list[int]:
         """Returns the numbers of the fragments that contain rows, in the order of the table."""
-        ids = self._tables[name].search().with_row_id(True).select([]).limit(UNLIMITED_ROWS).to_arrow()["_rowid"]
+        ids = self.read_with_ids(name, [])["_rowid"]
         return list(dict.fromkeys((ids.to_numpy() >> FRAGMENT_BITS).tolist()))
 
-    def delete(self, name: str, ids: Sequence[int]) -> None:
-        """Deletes the rows with these ids. The ids must be current, because compaction changes them."""
-        self._tables[name].delete(row_id_in(ids))
-        self.fragments.note_change(name)
+    def read_fragment(self, name: str, columns: Sequence[str], fragment: int) -> pa.Table:
+        """Reads some columns of the rows of one fragment."""
+        search = self._state.handles[name].search().where(row_id_between(fragment))
+        return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
 
-    def rows(self, name: str) -> int:
-        return self._tables[name].count_rows()
+    def fragment_count(self, name: str) -> int:
+        return int(self._state.handles[name].stats()["fragment_stats"]["num_fragments"])
 
-    def replace_rows(
-        self,
-        name: str,
-        schema: pa.Schema,
-        convert: Callable[[pa.RecordBatch], Mapping[str, object]],
-        more: Mapping[str, object] | None = None,
-    ) -> None:
-        """Rewrites the whole table with other columns, as a new version, for a migration. O(table), in batches.
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """The version of every table, without the rows that are only in the log."""
+        return self._state.versions
 
-        `convert` returns the columns of `schema` for a batch of rows; `more` holds the columns of additional rows.
-        Afterwards every fragment has one data file, on which `store.lance.vacuum` relies; Lance's `add_columns` would
-        create several.
-        """
-        old = self._tables[name]
 
-        def converted() -> Iterator[pa.RecordBatch]:
-            # A search on an empty table returns no batch with the right columns.
-            if old.count_rows():
-                for batch in old.search().limit(UNLIMITED_ROWS).to_batches(READ_BATCH_ROWS):
-                    yield pa.record_batch(dict(convert(batch)), schema=schema)
-            if more is not None:
-                yield pa.record_batch(dict(more), schema=schema)
+def _pending(state: _State, name: str) -> list[pa.Table]:
+    return [rows[name] for rows in state.pending if name in rows]
 
-        rows = pa.RecordBatchReader.from_batches(schema, converted())
-        self._tables[name] = self._handle(name, self._db.create_table(name, data=rows, mode="overwrite"))
-        self._file_sync.note_written(name, None)
-        self.fragments.note_change(name)
 
-    def refresh(self, name: str) -> None:
-        """Moves the handle to the newest version of the table."""
-        self._tables[name].checkout_latest()
+def _search(table: Any, condition: Condition | RowRange | None) -> Any:
+    return table.search() if condition is None else table.search().where(condition.sql)
 
-    def prune(
-        self, name: str, versions: Collection[int], listing: tuple[int, Mapping[str, Collection[str]]], min_age_s: float
-    ) -> int:
-        """Deletes versions older than `min_age_s` seconds, except the newest and `versions`, and the files that only they
-        need.
 
-        `listing` is the result of `fragments.listing`, taken while there was no write. Returns the number of freed bytes.
+def _matching(rows: pa.Table, condition: Condition | RowRange | None) -> pa.Table:
+    return rows if condition is None else rows.filter(condition.expression)
+
+
+class Tables(TableView):
+    """The tables of one open store as of the last commit. One thread changes them at a time; reading is thread-safe."""
+
+    def __init__(self, folder: Path, dim: int) -> None:
+        """Creates missing tables."""
+        self.checksums = Checksums(folder)
+        self._db = _connect(folder)
+        handles = {}
+        for name in TABLES:
+            if table_folder(folder, name).exists():
+                handles[name] = self._db.open_table(name)
+            else:
+                handles[name] = self._db.create_table(name, schema=schemas(dim)[name])
+        super().__init__(folder, dim, _State(handles, _versions(handles)))
+        self._readers = 0
+        self._reading = threading.Lock()
+
+    def view(self) -> TableView:
+        """Returns the tables as of the last commit, whatever follows."""
+        return TableView(self.folder, self.dim, self._state)
+
+    def add_pending(self, rows: Rows) -> None:
+        """Adds the rows of a commit that is in the log."""
+        self._state = replace(self._state, pending=(*self._state.pending, rows))
+
+    @property
+    def pending(self) -> Sequence[Rows]:
+        """The rows of the commits that are only in the log, by commit, oldest first."""
+        return self._state.pending
+
+    def writer(self) -> TableWriter:
+        """Begins a change of the tables. It takes effect with `publish`; after an error, `undo` removes it."""
+        return TableWriter(self._db, self.view(), self.checksums)
+
+    def publish(self, writer: TableWriter, flushed: int) -> None:
+        """Makes a change visible. The `flushed` oldest pending commits are in it."""
+        handles = {**self._state.handles, **writer.handles}
+        self._state = _State(handles, writer.versions, self._state.pending[flushed:])
+
+    def after(self, writer: TableWriter) -> TableView:
+        """Returns the tables with an unfinished change, which flushes all pending commits."""
+        return TableView(self.folder, self.dim, _State({**self._state.handles, **writer.handles}, writer.versions))
+
+    def use_dim(self, dim: int) -> None:
+        """Sets the dimension of the vectors of later commits, after a change has replaced all vectors."""
+        self.dim = dim
+        self._schemas = schemas(dim)
+
+    def undo(self) -> None:
+        """Removes an unfinished change from the tables. Raises OSError or StoreDamaged."""
+        for name, version in self._state.versions.items():
+            self.checksums.forget(drop_newer(self.folder, name, version))
+        # The old connection may have cached the removed versions.
+        self._db = _connect(self.folder)
+
+    def clean(self, name: str) -> None:
+        """Deletes all versions of a table except the present one, and all files that this version does not need.
+
+        `TableWriter.optimize` must have been the last change of the table: Lance deletes versions only after it has merged
+        fragments, which then does nothing. Does nothing while `pruning_paused`. The caller prevents changes of the tables.
         """
         with self._reading:
             if self._readers:
-                return 0
-            freed = prune(table_folder(self.folder, name), versions, *listing, min_age_s)
-        if freed and self.checksums is not None:
-            self.checksums.drop_missing()
-        return freed
+                return
+            # Nobody else writes, so files that no version needs are left by unfinished changes.
+            self._db.open_table(name).optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
+        self.checksums.drop_missing()
 
     @contextmanager
     def pruning_paused(self) -> Iterator[None]:
@@ -230,15 +260,23 @@ class Tables:
             with self._reading:
                 self._readers -= 1
 
-    def sync(self, names: Iterable[str]) -> None:
-        """Flushes every file that the named tables gained since the last call. May run concurrently with commits."""
-        self._file_sync.sync(names)
 
-    def assume_synced(self) -> None:
-        """Marks all present files as synced. Called at opening: the last commit has synced its files."""
-        self._file_sync.assume_synced(TABLES)
+def open_for_reading(folder: Path, dim: int, pending: Sequence[Rows] = ()) -> TableView:
+    """Returns the newest versions of the tables, read anew from the disk, with the `pending` rows of later commits."""
+    db = _connect(folder)
+    handles = {name: db.open_table(name) for name in TABLES}
+    return TableView(folder, dim, _State(handles, _versions(handles), tuple(pending)))
 
 
 def read_unopened(store: Path, name: str, columns: Sequence[str]) -> pa.Table:
-    """Reads some columns of a table without opening the store. Raises OSError, RuntimeError or ValueError."""
-    return lancedb.connect(store).open_table(name).search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+    """Reads some columns of a table without opening the store, without rows that are only in the log. Raises OSError,
+    RuntimeError or ValueError."""
+    return _connect(store).open_table(name).search().select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+
+
+def _connect(folder: Path) -> Any:
+    return lancedb.connect(str(folder), session=lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES))
+
+
+def _versions(handles: Mapping[str, Any]) -> dict[str, int]:
+    return {name: int(handle.version) for name, handle in handles.items()}

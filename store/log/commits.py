@@ -1,81 +1,47 @@
-"""The commit log: makes a change of several tables atomic.
+"""The commits: durable by one record in the log, and moved into the tables many at a time.
 
-LanceDB is atomic per table. A commit appends to the tables, syncs them, and only then appends a row to `commits` with each
-table's version; that row is the commit. When a store is opened, tables that are ahead of the last row are rolled back,
-because the process ended before it wrote the row.
+A commit appends its rows, with one of the table `commits`, to the log (`store.log.log_files`). Readers see these rows as rows
+of the tables. A flush writes them into the tables and replaces the mark (`store.log.mark`). A change that rewrites or deletes
+rows (a purge, a migration, a compaction) also flushes, and takes effect with the mark.
 """
 
-import json
 import shutil
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged
-from store.lance.schema import FORMAT, commits
+import pyarrow as pa
+
+from store.errors import EncoderMismatch, NewerFormat, OlderFormat, StoreDamaged, StoreFolderLost
+from store.lance.schema import FORMAT, TABLES, commits, schemas
 from store.lance.schema.commits import LogRow
-from store.lance.tables import Tables
+from store.lance.table_writer import TableWriter
+from store.lance.tables import Tables, TableView
+from store.lance.versions import drop_newer
 from store.log import migrations
+from store.log.commit_facts import (
+    REENCODE,
+    SETTLE,
+    STALE,
+    change_positions,
+    edges_rule,
+    encoder_facts,
+    made_by,
+    rule_facts,
+)
 from store.log.extraction_costs import add_costs
+from store.log.log_files import LogFiles
+from store.log.mark import Mark, mark_of_tables, read_mark, write_mark
 from store.log.migrated import Migrated
 from store.types import Calibration, EncoderIdentity, ExtractionCosts, SynonymRule
 
 HEAD = "head"
-"""File with the last commit's number, written after the commit's row. If the log ends before that number, it has lost
-commits. The file is not synced: after a power loss it may name an earlier commit, which is harmless."""
-
-SETTLE = "settle"
-"""Kind of the commit that recomputes all synonym edges."""
-REENCODE = "reencode"
-"""Kind of the commit that replaces the vectors by those of another encoder."""
-STALE = "synonyms_stale"
-"""Fact in a migration's row: the migration changed triples."""
-
-PERMANENT_KINDS = ("create", "migrate", SETTLE, REENCODE)
-"""Kinds of commits whose rows describe the store itself; these rows are never trimmed."""
-
-
-def rule_facts(rule: SynonymRule) -> dict[str, Any]:
-    """The facts of a commit that makes all synonym edges by `rule`."""
-    return {
-        "synonym_rule": SynonymRule.VERSION,
-        "synonym_threshold": rule.threshold,
-        "synonym_variants": rule.variants,
-    }
-
-
-def encoder_facts(encoder: EncoderIdentity, calibration: Calibration | None) -> dict[str, Any]:
-    """The facts of a commit from which on all vectors are by `encoder`."""
-    facts: dict[str, Any] = {"encoder": encoder.name, "dim": encoder.dim}
-    if calibration is not None:
-        facts["calibration"] = [calibration.synonym_threshold, calibration.weak_below]
-    return facts
-
-
-def made_by(all_facts: Sequence[Mapping[str, Any]]) -> tuple[EncoderIdentity, Calibration | None]:
-    """Returns the encoder of the vectors, and its calibration if the log has one. Raises KeyError for a log without."""
-    facts = next((facts for facts in reversed(all_facts) if "encoder" in facts), all_facts[0])
-    kept = facts.get("calibration")
-    return EncoderIdentity(facts["encoder"], facts["dim"]), None if kept is None else Calibration(*kept)
-
-
-def change_positions(kept: dict[str, Any], changes: Mapping[str, Any]) -> None:
-    """Applies a commit's positions to those before it. None removes a position."""
-    for key, value in changes.items():
-        if value is None:
-            kept.pop(key, None)
-        else:
-            kept[key] = value
-
-
-def edges_rule(all_facts: Sequence[Mapping[str, Any]]) -> SynonymRule:
-    """What the last of such commits says; the defaults if none does, as in a log of an earlier release."""
-    made = [facts for facts in all_facts if "synonym_threshold" in facts]
-    if not made:
-        return SynonymRule()
-    return SynonymRule(made[-1]["synonym_threshold"], made[-1].get("synonym_variants", True))
+"""File with the last commit's number, written after the commit. If the log ends before that number, it has lost commits. The
+file is not synced: after a power loss it may name an earlier commit, which is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +54,72 @@ class Commit:
 
     seq: int
     time: float
-    versions: Mapping[str, int] = field(default_factory=dict)
     rowless_costs: ExtractionCosts = field(default_factory=dict)
 
 
+Locked = Callable[[], AbstractContextManager[None]]
+"""Returns a context in which no commit is made."""
+
+
 class CommitLog:
-    """Reads the log at opening and appends to it."""
+    """Opens the tables and the log of a store, and adds commits. One thread at a time; `changing` may run beside commits."""
 
     def __init__(
         self,
-        tables: Tables,
+        folder: Path,
         encoder: EncoderIdentity,
         rule: SynonymRule | None = None,
         calibration: Calibration | None = None,
+        check: Callable[[], None] = lambda: None,
         before_migration: Callable[[int, int, float], object] = lambda _format, _commit, _time: None,
     ) -> None:
-        """`rule` and `calibration` are written into a new log. `before_migration` is called with the format, number and time
-        of the last commit before the log migrates an older store; an error stops the migration."""
-        self._tables = tables
+        """`rule` and `calibration` are written into a new store. `check` raises StoreFolderLost if another folder may be at the
+        store's path. `before_migration` is called with the format, number and time of the last commit before an older store is
+        migrated; an error stops the migration."""
+        self._folder = folder
+        self._check = check
+        kept = read_mark(folder)
+        mark = kept or mark_of_tables(folder)
+        self.repaired = [name for name in TABLES if mark is not None and drop_newer(folder, name, mark.versions[name])]
+        """Tables from which opening removed an unfinished change."""
+        self.tables = Tables(folder, encoder.dim)
+        self._schemas = schemas(encoder.dim)
+        self._files = LogFiles(folder, self._schemas)
+        self.pending_bytes = 0
+        """Bytes of the commits that are only in the log."""
+        self._visible = threading.Lock()
+        """Held while a commit becomes visible, so that the last commit and the tables change together (`now`)."""
+        self._unfinished = False
+        """Whether a change failed and could not be undone yet."""
+        self._marked = kept is not None
+        """Whether the mark is on the disk."""
+        self._replay(mark.commit if mark is not None else 0)
+        self._read(encoder, rule, calibration, before_migration)
+
+    def _replay(self, flushed: int) -> None:
+        """Adds the commits of the log after `flushed` to the tables' rows."""
+        last = flushed
+        for record in self._files.records:
+            if record.commit <= flushed:
+                continue  # the log's file should have been deleted after the flush
+            if record.commit != last + 1:
+                raise StoreDamaged(
+                    f"the store {self._folder} lacks commit {last + 1} in its log; restore it from a backup with "
+                    "`hippod --restore DIR`"
+                )
+            last = record.commit
+            self.tables.add_pending(record.rows)
+            self.pending_bytes += record.bytes
+        self._files.records = []
+
+    def _read(
+        self,
+        encoder: EncoderIdentity,
+        rule: SynonymRule | None,
+        calibration: Calibration | None,
+        before_migration: Callable[[int, int, float], object],
+    ) -> None:
+        tables = self.tables
         self.positions: dict[str, Any] = {}
         self.times: dict[int, float] = {}
         """Time of each commit in Unix seconds, in commit order."""
@@ -142,7 +156,6 @@ class CommitLog:
             self.last = Commit(
                 last.seq,
                 last.time,
-                last.versions,
                 {
                     extractor: (count, prompt, completion)
                     for extractor, (count, prompt, completion) in rowless_costs.items()
@@ -150,64 +163,46 @@ class CommitLog:
                 },
             )
             self._check_head()
-            self.rolled_back = self._roll_back()
             if self.format < FORMAT:
                 before_migration(self.format, self.last.seq, self.last.time)
                 self._migrate()
         else:
-            self.rolled_back = []
             self.last = Commit(0, time.time())
             self.edges_rule = rule or SynonymRule()
             facts = {"format": FORMAT} | encoder_facts(encoder, calibration) | rule_facts(self.edges_rule)
-            self.append("create", {}, facts)
+            self.change_tables("create", facts=facts)
+        if not self._marked:
+            tables.checksums.sync(TABLES)  # a process that ended may have left files of the last commit unflushed
+            self._marked = True
+            self._write_mark(self.last.seq, tables.versions)
 
     def _check_identity(self, all_facts: Sequence[Mapping[str, Any]], encoder: EncoderIdentity) -> None:
         if self.format > FORMAT:
             raise NewerFormat(
-                f"the store {self._tables.folder} has format {self.format}, this hippod reads up to {FORMAT}; "
+                f"the store {self._folder} has format {self.format}, this hippod reads up to {FORMAT}; "
                 "upgrade hippod, or set another [store] path"
             )
         if missing := [step for step in range(self.format, FORMAT) if step not in migrations.STEPS]:
             raise OlderFormat(
-                f"the store {self._tables.folder} has format {self.format}, and this hippod has no step from format "
+                f"the store {self._folder} has format {self.format}, and this hippod has no step from format "
                 f"{missing[0]} to {missing[0] + 1}; open it once with a version that has, which the changelog names"
             )
         found, _ = made_by(all_facts)
         if found != encoder:
             raise EncoderMismatch(
-                f"the vectors of the store {self._tables.folder} are by the encoder {found.name} ({found.dim} dimensions), "
+                f"the vectors of the store {self._folder} are by the encoder {found.name} ({found.dim} dimensions), "
                 f"which {encoder.name} ({encoder.dim}) cannot read; start with `hippod --reencode` to encode the content anew"
             )
 
     def _check_head(self) -> None:
-        head = self._tables.folder / HEAD
+        head = self._folder / HEAD
         written = head.read_text() if head.exists() else ""
         if written.isdigit() and int(written) > self.last.seq:
             raise StoreDamaged(
-                f"the store {self._tables.folder} made commit {written} and its log ends with {self.last.seq}; "
+                f"the store {self._folder} made commit {written} and its log ends with {self.last.seq}; "
                 "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
                 f"file {head}"
             )
-
-    def _roll_back(self) -> list[str]:
-        behind: list[str] = []
-        ahead: list[str] = []
-        for name, version in self.last.versions.items():
-            now = self._tables.version(name)
-            if now > version:
-                ahead.append(name)
-            elif now < version:
-                behind.append(f"{name} (version {now}, committed {version})")
-        if behind:
-            raise StoreDamaged(
-                f"the store {self._tables.folder} lacks data of its last commit {self.last.seq} in: "
-                f"{', '.join(behind)}; restore it from a backup"
-            )
-        for name in ahead:
-            self._tables.roll_back(name, self.last.versions[name], self.last.seq)
-        if ahead:
-            self.append("recover", {})
-        return ahead
 
     def _read_counts(self, seq: int, facts: Mapping[str, Any]) -> None:
         """Stores the counts of the commit before `seq`: each commit's facts contain the counts before it."""
@@ -218,16 +213,19 @@ class CommitLog:
     def _migrate(self) -> None:
         """Migrates the store to this version's format, with one commit per step."""
         for step in range(self.format, FORMAT):
-            # The checkpoint was derived from the old tables and does not match the new ones.
-            for derived in self._tables.folder.glob("snapshot-*"):
-                shutil.rmtree(derived)
-            done = migrations.STEPS[step](self._tables) or Migrated()
-            # This version cannot read the format of earlier commits, so they cannot be queried.
-            self.horizon = self.last.seq + 1
-            self.synonyms_stale |= done.triples_changed
-            facts = {"format": step + 1, "horizon": self.horizon} | ({STALE: True} if done.triples_changed else {})
-            costs = add_costs(self.last.rowless_costs, done.deleted_costs) if done.deleted_costs else None
-            self.append("migrate", {}, facts, costs)
+            with self.changing() as writer:
+                done = migrations.STEPS[step](writer) or Migrated()
+                facts: dict[str, Any] = {"format": step + 1}
+                if done.tables_changed:
+                    # The checkpoint was derived from the old tables and does not match the new ones. This version cannot read
+                    # the format of earlier commits, so they cannot be queried.
+                    for derived in self._folder.glob("snapshot-*"):
+                        shutil.rmtree(derived)
+                    self.horizon = facts["horizon"] = self.last.seq + 1
+                if done.triples_changed:
+                    self.synonyms_stale = facts[STALE] = True
+                costs = add_costs(self.last.rowless_costs, done.deleted_costs) if done.deleted_costs else None
+                self._commit_in(writer, "migrate", facts, costs)
 
     def commit_at(self, moment: float) -> int | None:
         """Returns the last commit made at or before `moment` (Unix seconds), or None."""
@@ -241,31 +239,6 @@ class CommitLog:
             found = seq
         return found
 
-    def obsolete_rows(self, horizon: int) -> list[int]:
-        """Returns the ids of log rows that are no longer needed if commits before `horizon` cannot be queried.
-
-        A row with a source's position is needed until a later row has that source's position. Rows of `PERMANENT_KINDS` are
-        always needed. May run concurrently with commits.
-        """
-        table = self._tables.read_with_ids("commits", ("seq", "kind", "positions"))
-        rows = sorted(zip(*(table[name].to_pylist() for name in ("seq", "kind", "positions", "_rowid")), strict=True))
-        rows_with: dict[str, list[int]] = {}
-        forgotten: set[str] = set()
-        for seq, _, positions, _ in rows:
-            for key, value in json.loads(positions).items():
-                rows_with.setdefault(key, []).append(seq)
-                (forgotten.discard if value is not None else forgotten.add)(key)
-        needed = {seq for seq, kind, _, _ in rows if seq >= horizon or kind in PERMANENT_KINDS}
-        needed |= {seqs[-1] for key, seqs in rows_with.items() if key not in forgotten}
-        # A kept row may contain another position that was removed later: then the row with the removal must be kept too.
-        while more := {
-            rows_with[key][-1]
-            for key in forgotten
-            if rows_with[key][-1] not in needed and not needed.isdisjoint(rows_with[key])
-        }:
-            needed |= more
-        return [id for seq, _, _, id in rows if seq not in needed]
-
     def forget_before(self, horizon: int) -> None:
         """Drops the times and counts of commits before `horizon`. The caller holds the write lock."""
         self.horizon = max(self.horizon, horizon)
@@ -275,38 +248,142 @@ class CommitLog:
     def append(
         self,
         kind: str,
+        rows: Mapping[str, Mapping[str, Any]],
         positions: Mapping[str, Any],
         facts: Mapping[str, Any] | None = None,
         rowless_costs: ExtractionCosts | None = None,
     ) -> Commit:
-        """Commits the current content of the tables. When this returns, the commit survives a power loss.
+        """Commits `rows`, columns by table. When this returns, the commit survives a power loss.
 
-        `rowless_costs` are written into the row if the commit changes them or deletes the row that contained them.
+        `rowless_costs` are written if the commit changes them or deletes the row that contained them.
         """
-        facts = {**(facts or {}), **({} if rowless_costs is None else {"bygone": rowless_costs})}
-        versions = self._tables.versions()
-        changed = [name for name, version in versions.items() if self.last.versions.get(name) != version]
-        self._tables.sync(changed)
-        commit = Commit(
-            self.last.seq + 1,
-            time.time(),
-            versions,
-            self.last.rowless_costs if rowless_costs is None else rowless_costs,
-        )
-        row = LogRow(commit.seq, commit.time, kind, versions, positions, facts)
-        before = self._tables.version("commits")
+        row = self._next(kind, positions, facts, rowless_costs)
+        columns = {**rows, "commits": commits.to_columns(row)}
+        tables = {name: pa.table(dict(each), schema=self._schemas[name]) for name, each in columns.items()}
+        record = self._files.append(row.seq, {name: table for name, table in tables.items() if table.num_rows})
+        with self._visible:
+            self.tables.add_pending(record.rows)
+            self.pending_bytes += record.bytes
+            self._note(row)
+            return self.last
+
+    def change_tables(
+        self,
+        kind: str | None = None,
+        write: Callable[[TableWriter], Any] = lambda _writer: None,
+        facts: Mapping[str, Any] | None = None,
+        rowless_costs: ExtractionCosts | None = None,
+        positions: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Flushes the log, and changes the tables by `write`, as a commit of `kind`; without `kind`, as no commit.
+
+        Returns the result of `write`.
+
+        When this returns, the change survives a power loss. After an error, nothing has changed. The caller prevents commits
+        and other changes.
+        """
+        with self.changing() as writer:
+            result = write(writer)
+            if kind is not None:
+                self._commit_in(writer, kind, facts, rowless_costs, positions)
+        return result
+
+    def _commit_in(
+        self,
+        writer: TableWriter,
+        kind: str,
+        facts: Mapping[str, Any] | None = None,
+        rowless_costs: ExtractionCosts | None = None,
+        positions: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Adds the row of a commit to a change."""
+        if not self._marked:
+            # The row takes the place of the mark: nothing that it names may be missing after a power loss.
+            writer.sync()
+        writer.row = row = self._next(kind, positions or {}, facts, rowless_costs, writer.versions)
+        writer.add_columns("commits", commits.to_columns(row))
+        writer.commit = row.seq
+
+    @contextmanager
+    def changing(self, locked: Locked = nullcontext) -> Iterator[TableWriter]:
+        """Flushes the log and changes the tables in the block; one change at a time.
+
+        The change is durable and visible after the block. After an error, nothing has changed. The block may run concurrently
+        with commits; `locked` must then delay them.
+        """
+        if self._unfinished:
+            self._undo()
+        with locked():
+            pending, size = self.tables.pending, self.pending_bytes
+            sealed, writer = self._files.seal(), self.tables.writer()
+            writer.commit = self.last.seq
+        self._unfinished = True
         try:
-            self._tables.append("commits", commits.to_columns(row))
-            self._tables.sync(["commits"])
+            writer.add_commits(pending)
+            yield writer
+            self._check()
+            if writer.handles:
+                writer.sync()
+                if self._marked:
+                    self._write_mark(writer.commit, writer.versions)
         except BaseException:
-            # The commit is not acknowledged, so its row must not remain: the next commit gets the same number.
-            if self._tables.version("commits") != before:
-                self._tables.roll_back("commits", before, self.last.seq)
+            # If the store's folder is lost, the next opening undoes the change: another store may be at its path. On another
+            # error, the next change tries again.
+            with suppress(StoreFolderLost, OSError):
+                self._undo()
             raise
+        self._unfinished = False
+        with locked(), self._visible:
+            self.tables.publish(writer, len(pending))
+            self.pending_bytes -= size
+            if writer.row is not None:
+                self._note(writer.row)
+        self._files.remove(sealed)
+
+    def now(self) -> tuple[Commit, TableView]:
+        """Returns the last commit, and the tables as of that commit. Thread-safe."""
+        with self._visible:
+            return self.last, self.tables.view()
+
+    def use_dim(self, dim: int) -> None:
+        """Sets the dimension of the vectors of later commits, after a change has replaced all vectors."""
+        self.tables.use_dim(dim)
+        self._schemas = self._files.schemas = schemas(dim)
+
+    def _undo(self) -> None:
+        self._check()
+        self.tables.undo()
+        self._unfinished = False
+
+    def _write_mark(self, commit: int, versions: Mapping[str, int]) -> None:
+        mark = Mark(commit, versions)
+        try:
+            write_mark(self._folder, mark)
+        except OSError:
+            # If only the last flush of the folder failed, the mark is in place, and what it names must stay.
+            if read_mark(self._folder) != mark:
+                raise
+
+    def _next(
+        self,
+        kind: str,
+        positions: Mapping[str, Any],
+        facts: Mapping[str, Any] | None,
+        rowless_costs: ExtractionCosts | None,
+        versions: Mapping[str, int] | None = None,
+    ) -> LogRow:
+        facts = {**(facts or {}), **({} if rowless_costs is None else {"bygone": rowless_costs})}
+        others = {name: version for name, version in (versions or {}).items() if name != "commits"}
+        return LogRow(self.last.seq + 1, time.time(), kind, others, positions, facts)
+
+    def _note(self, row: LogRow) -> None:
+        """Makes a durable commit the last one."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
-            (self._tables.folder / HEAD).write_text(str(commit.seq))
-        self.last = commit
+            (self._folder / HEAD).write_text(str(row.seq))
+        self.last = commit = Commit(row.seq, row.time, row.facts.get("bygone", self.last.rowless_costs))
         self.times[commit.seq] = commit.time
-        self._read_counts(commit.seq, facts)
-        change_positions(self.positions, positions)
-        return commit
+        self._read_counts(commit.seq, row.facts)
+        change_positions(self.positions, row.positions)
+
+    def close(self) -> None:
+        self._files.close()

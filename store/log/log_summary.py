@@ -8,7 +8,8 @@ from typing import Any
 
 from store.lance.layout import table_folder
 from store.lance.tables import read_unopened
-from store.log.commits import change_positions, edges_rule, made_by
+from store.log.commit_facts import change_positions, edges_rule, made_by
+from store.log.log_files import read_records
 from store.log.migrations import format_of
 from store.types import Calibration, EncoderIdentity, SynonymRule
 
@@ -34,7 +35,11 @@ class LogSummary:
 def summarize_log(folder: Path) -> LogSummary:
     """Summarises the log of the store in `folder`. Raises OSError, RuntimeError, ValueError or KeyError if the log cannot
     be read; opening the store gives an error that says what to do."""
-    rows = read_unopened(folder, "commits", ("seq", "time", "facts", "positions")).sort_by("seq").to_pylist()
+    columns = ("seq", "time", "facts", "positions")
+    rows = read_unopened(folder, "commits", columns).sort_by("seq").to_pylist()
+    for record in read_records(folder):
+        if rows and record.commit > rows[-1]["seq"]:
+            rows += record.rows["commits"].select(columns).to_pylist()
     if not rows:
         raise ValueError(f"the log of {folder} has no commits")
     facts = [json.loads(row["facts"]) for row in rows]

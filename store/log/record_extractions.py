@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 import structlog
 
-from store.lance.tables import Tables
+from store.lance.table_writer import TableWriter
+from store.lance.tables import TableView
 from store.log.migrated import Migrated
 
 DONE, FAILED, INDEXED = "done", "failed", "indexed"
@@ -36,19 +37,19 @@ READ_DOCUMENTS = 256
 log = structlog.get_logger()
 
 
-def separate_record_extractions(tables: Tables) -> Migrated:
+def separate_record_extractions(tables: TableWriter) -> Migrated:
     """Deletes the rows of `extractions` that came from records, and marks the passages that must be extracted again."""
     uses = _Uses()
-    for document in _documents(tables):
+    for document in _documents(tables.before):
         uses.take(document)
     sorting = _Sorting(uses)
-    for batch in tables.batches("extractions", _COLUMNS, "commit >= 0"):
+    for batch in tables.before.batches("extractions", _COLUMNS):
         for row in batch.to_pylist():
             sorting.take(row)
-    sorting.drop_outdated(tables)
+    sorting.drop_outdated(tables.before)
     marked = sorting.to_mark()
     if sorting.dropped or sorting.emptied or marked:
-        schema = tables.columns("extractions")
+        schema = tables.before.columns("extractions")
         tables.replace_rows("extractions", schema, sorting.converted, _marks(marked, uses.last_commit))
         log.warning("record_extractions_separated", deleted=len(sorting.dropped), to_read=len(marked))
     shared = any(number and number + uses.without[passage] > 1 for passage, number in uses.brought.items())
@@ -58,7 +59,7 @@ def separate_record_extractions(tables: Tables) -> Migrated:
 _COLUMNS = ("passage", "extractor", "triples", "prompt_tokens", "completion_tokens", "commit", "status")
 
 
-def _documents(tables: Tables) -> Iterator[Mapping[str, Any]]:
+def _documents(tables: TableView) -> Iterator[Mapping[str, Any]]:
     """Yields the rows of `documents` in commit order, including earlier states of documents."""
     table = tables.read("documents", ("uri", "state", "metadata", "passages", "commit")).sort_by("commit")
     for batch in table.to_batches(READ_DOCUMENTS):
@@ -143,7 +144,7 @@ class _Sorting:
             more = row["prompt_tokens"] or 0, row["completion_tokens"] or 0
             self.costs[row["extractor"]] = count + 1, prompt + more[0], completion + more[1]
 
-    def drop_outdated(self, tables: Tables) -> None:
+    def drop_outdated(self, tables: TableView) -> None:
         """Drops failure rows of passages that keep an extraction. Also drops kept rows whose triples were purged: a later
         row, which is deleted now, had replaced them."""
         outdated = {each for each in self.emptied if each[0] in self.kept}
@@ -191,7 +192,7 @@ def _marks(passages: list[str], commit: int) -> Mapping[str, object]:
     }
 
 
-def _stored_triples(tables: Tables) -> set[tuple[str, ...]]:
+def _stored_triples(tables: TableView) -> set[tuple[str, ...]]:
     phrases = tables.read("phrases", ("row", "text"))
     text = dict(zip(phrases["row"].to_pylist(), phrases["text"].to_pylist(), strict=True))
     triples = tables.read("triples", ("subject", "predicate", "object")).to_pylist()

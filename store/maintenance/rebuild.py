@@ -9,9 +9,8 @@ from store.checkpoint.capture import MAX_PURGED_SHARE
 from store.checkpoint.files import KINDS
 from store.checkpoint.replay import replay
 from store.index.live_index import LiveIndex
-from store.index.load import append_contents, load_index
-from store.lance.tables import Tables
-from store.types import SynonymRule
+from store.index.load import append_contents
+from store.lance.tables import TableView, after_commit
 
 REBUILD_MIN_PURGED_ROWS = 2_000
 """Purged rows, some megabytes, below which a rebuild is not worth its work."""
@@ -22,15 +21,10 @@ def needs_rebuild(index: LiveIndex) -> bool:
     return index.purged_rows > max(REBUILD_MIN_PURGED_ROWS, MAX_PURGED_SHARE * sum(index.ids[name].n for name in KINDS))
 
 
-def load_fresh(tables: Tables, dim: int, rule: SynonymRule) -> LiveIndex:
-    """Returns the index of `tables`, separate handles that stay at the commit at which they were opened."""
-    return load_index(tables, dim, rule)
-
-
-def catch_up(index: LiveIndex, old: LiveIndex, tables: Tables, commit: int) -> None:
+def catch_up(index: LiveIndex, old: LiveIndex, tables: TableView, commit: int) -> None:
     """Applies the commits after `commit`. The caller holds the write lock."""
     append_contents(index, tables, dict(index.next_id))
     index.sketch_phrases()
-    later = tables.read_where("documents", None, f"commit > {commit}").sort_by("commit").to_pylist()
+    later = tables.read_where("documents", None, after_commit(commit)).sort_by("commit").to_pylist()
     replay(index, commit, tables, later)
     index.keep_numbering_of(old)

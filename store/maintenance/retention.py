@@ -33,7 +33,7 @@ from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import CONVERTED_ROWS, rows_up_to
 from store.lance import schema
-from store.lance.tables import Tables
+from store.lance.tables import TableView
 from store.log.extraction_costs import COSTS, costs_of
 from store.types import Batch, ExtractionCosts, State
 
@@ -142,8 +142,11 @@ class Purge:
         with self._protected_lock:
             return part.without(self._protected[part.contents])
 
-    def mark(self, tables: Tables) -> list[PurgeSlice]:
-        """Returns the rows to delete. Runs concurrently with commits. O(all rows of the tables)."""
+    def mark(self, tables: TableView) -> list[PurgeSlice]:
+        """Returns the rows to delete. Commits that are only in the log are not considered: they are newer than the purge.
+
+        Runs concurrently with commits. O(all rows of the tables).
+        """
         documents = self._read(tables, "documents", ("uri", "state", "commit", "passages"))
         removed = pc.equal(documents["state"], State.REMOVED.value)
         old_documents = self._replaced(documents, _codes(documents["uri"]), removed)
@@ -171,7 +174,7 @@ class Purge:
         slices += _cut({"phrases": self._unneeded(tables, "phrases", phrases)}, "phrases")
         return slices
 
-    def _read(self, tables: Tables, name: str, columns: Sequence[str]) -> Any:
+    def _read(self, tables: TableView, name: str, columns: Sequence[str]) -> Any:
         """Returns columns and ids of the rows up to the purge's commit, in commit order."""
         return rows_up_to(tables.read_with_ids(name, columns), self._commit)
 
@@ -226,7 +229,7 @@ class Purge:
 
     def _mark_triples(
         self,
-        tables: Tables,
+        tables: TableView,
         triples: NDArray[np.bool_],
         passages: NDArray[np.bool_],
         readings: Any,
@@ -253,7 +256,7 @@ class Purge:
             if row is not None and row < len(needed):
                 needed[row] = True
 
-    def _unneeded(self, tables: Tables, name: str, needed: NDArray[np.bool_]) -> Any:
+    def _unneeded(self, tables: TableView, name: str, needed: NDArray[np.bool_]) -> Any:
         """Returns the rows of a table of contents that are not in `needed`, a mask of the index's rows."""
         if needed.all():
             return pa.table({"_rowid": pa.array([], pa.uint64()), "owner": pa.array([], pa.int64())})

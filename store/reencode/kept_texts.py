@@ -9,7 +9,7 @@ import numpy as np
 from store.index.live_index import LiveIndex
 from store.index.load import TEXTS
 from store.lance.schema import passages
-from store.lance.tables import Tables
+from store.lance.tables import RowRange, Tables
 from store.reencode.new_vectors import Key, NewVectors, key_of
 from store.types import MENTION, PassageText, Triple
 
@@ -63,7 +63,7 @@ def texts_to_encode(
 ) -> TextsToEncode:
     """Returns the texts of the rows from `first` to before `after` that have no new vector yet."""
     with tables.pruning_paused():
-        table = tables.read_where(kind, TEXTS[kind], f"row >= {first} AND row < {after}")
+        table = tables.read_where(kind, TEXTS[kind], RowRange(first, after))
     contents = contents_of(kind, table, index)
     keyed: dict[Key, Any] = {}
     for content in contents:

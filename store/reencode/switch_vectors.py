@@ -12,18 +12,18 @@ from store.fixed_point import fixed
 from store.index.live_index import LiveIndex
 from store.lance.schema import synonyms
 from store.lance.schema.vectors import VECTOR_COLUMNS, vector_columns, vector_fields
-from store.lance.tables import Tables
+from store.lance.table_writer import TableWriter
 from store.reencode.kept_texts import KINDS, contents_of, key_of_content
 from store.reencode.new_vectors import NewVectors
 
 
-def rewrite_tables(tables: Tables, index: LiveIndex, vectors: NewVectors) -> None:
+def rewrite_tables(tables: TableWriter, index: LiveIndex, vectors: NewVectors) -> None:
     """Rewrites passages, phrases and triples with the new vectors, and empties the synonym edges.
 
     `index` is of the present tables. Raises NotEncoded if a text has no new vector. O(tables), in batches.
     """
     for kind in KINDS:
-        others = [field for field in tables.columns(kind) if field.name not in VECTOR_COLUMNS]
+        others = [field for field in tables.before.columns(kind) if field.name not in VECTOR_COLUMNS]
         schema = pa.schema([*others, *vector_fields(vectors.target.dim)])
         lacking: list[NotEncoded] = []
         try:

@@ -10,7 +10,6 @@ from store.checkpoint.files import MANIFEST, damaged_file, newest
 from store.durable_files import checksum_of
 from store.index.live_index import LiveIndex
 from store.lance.checksums import NAME, Checksums
-from store.lance.fragments import row_id_between
 from store.lance.layout import (
     DATA,
     DELETIONS,
@@ -23,7 +22,7 @@ from store.lance.layout import (
     named_in,
     table_folder,
 )
-from store.lance.tables import Tables
+from store.lance.tables import open_for_reading
 from store.passage_id import passage_id
 
 KEYS = {
@@ -125,12 +124,12 @@ def rows_in(store: Path, dim: int, table: str, name: str) -> str:
     if part != DATA:
         return ""
     try:
-        tables = Tables(store, dim, repair=False)
+        tables = open_for_reading(store, dim)
         order = data_files_in_order(store / folder)
         fragments = tables.fragment_numbers(table)
         if len(order) != len(fragments):
             return UNREADABLE
-        rows = tables.read_where(table, KEYS[table], row_id_between(fragments[order.index(file)])).to_pylist()
+        rows = tables.read_fragment(table, KEYS[table], fragments[order.index(file)]).to_pylist()
     except DAMAGE:
         return UNREADABLE
     named = "; ".join(", ".join(f"{column} {value!r}" for column, value in row.items()) for row in rows[:NAMED_ROWS])

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from store.fixed_point import Fixed, floats, width
 from store.index.live_index import LiveIndex
-from store.index.load import OnRows
+from store.index.load import OnRows, from_row
 from store.index.stored_contents import Rows, StoredContents
 from store.index.vectors.matrix import VectorsView
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
-from store.lance.tables import Tables
+from store.lance.tables import TableView
 
 MAX_LENGTH_ERROR = 1e-3
 """Maximum deviation of a vector's length from 1."""
@@ -31,7 +31,7 @@ class ComparedVectors:
         self.problems: list[str] = []
         """A sentence for each difference."""
 
-    def __call__(self, index: LiveIndex, tables: Tables, first: Mapping[str, int], on_rows: OnRows) -> None:
+    def __call__(self, index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None:
         read = 0
         for kind, array in index.vectors.items():
             numbers = index.ids[kind].view().astype(np.int64)
@@ -41,7 +41,7 @@ class ComparedVectors:
             # after a lost one.
             same = len(there) if there.all() else int(np.argmin(there))
             rest = index.storage.empty((len(numbers) - same, width(index.dim)), np.int16)
-            for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), f"row >= {first[kind]}"):
+            for batch in tables.batches(kind, ("row", *VECTOR_COLUMNS), from_row(first[kind])):
                 rows, by_tables = np.searchsorted(numbers, batch["row"].to_numpy()), vectors_of(batch)
                 known, behind = there[rows], rows >= same
                 self._compare(kind, live, places[rows[known]], by_tables[known])

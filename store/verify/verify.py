@@ -7,11 +7,13 @@ from itertools import chain, islice
 
 from store.checkpoint.files import KINDS
 from store.document_snapshot import DocumentSnapshot
+from store.errors import StoreDamaged
 from store.export.canonical_order import CanonicalOrder
 from store.index.load import load_index_for_reading
 from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
-from store.lance.tables import Tables
+from store.lance.tables import TableView, open_for_reading
+from store.log.log_files import read_commits
 from store.maintenance.synonym_recall import measure_recall
 from store.snapshot import Snapshot
 from store.store import Store
@@ -59,11 +61,12 @@ def _no_report(_step: str, _done: int, _total: int | None) -> None:
 
 
 def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
-    """Compares the current memory with one built from the tables. Commits and queries continue meanwhile."""
+    """Compares the current memory with one built from the tables and the log. Commits and queries continue meanwhile."""
     with store.maintenance_paused():
-        with store.commits_paused():
+        with store.commits_paused() as last:
             live, contents = store.document_snapshot(), store.stored_contents()
             files = files_of(store.folder, store.table_versions())
+            flushed = last.seq - store.commits_in_log()
         snapshot = live.snapshot
         found = VerifyReport(snapshot.commit)
         report("reading the files", 0, None)
@@ -72,7 +75,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
         damaged = chain(by_file.problems, damaged_elsewhere(store.folder, store.checksums))
         found.problems += islice(damaged, MAX_PROBLEMS)
         try:
-            tables = Tables(store.folder, snapshot.dim, repair=False)
+            tables = open_for_reading(store.folder, snapshot.dim, read_commits(store.folder, flushed + 1, last.seq))
             found.problems += _duplicate_rows(tables)
             rows = sum(map(tables.rows, KINDS))
             report("reading the tables", 0, rows)
@@ -84,6 +87,9 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
                 lambda done: report("reading the tables", done, rows),
                 vectors,
             )
+        except StoreDamaged as error:
+            found.problems.append(str(error))
+            return found
         except DAMAGE as error:
             found.problems.append(f"the tables cannot be read: {type(error).__name__}: {error}")
             return found
@@ -117,7 +123,7 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
     return found
 
 
-def _duplicate_rows(tables: Tables) -> list[str]:
+def _duplicate_rows(tables: TableView) -> list[str]:
     problems = []
     for name, column in (
         ("passages", "id"),

@@ -344,8 +344,10 @@ Description: long-term memory for language models, as a daemon
     out.mkdir(parents=True, exist_ok=True)
     made = out / f"hippod_{version}_{architecture}.deb"
     # zstd takes a tenth of xz's time for 1.6 GB, with a tenth more size; dpkg supports it since Debian 12.
-    run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, made])
-    return made
+    # An interrupted build leaves no package that looks complete.
+    unfinished = made.with_suffix(".unfinished")
+    run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, unfinished])
+    return unfinished.replace(made)
 
 
 def compress(source: Path, target: Path) -> None:

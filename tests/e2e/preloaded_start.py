@@ -1,46 +1,68 @@
-"""Starts daemons as forks of a process that has imported hippod.
+"""Starts hippod and hippoctl as forks of a process that has imported both.
 
-Imports take 2 s of processor time, most of a start, and the suite starts hundreds of daemons. A fork is a process with its own
-environment, session, files and exit code; only its modules are already loaded. LanceDB starts its threads anew in a fork. Tests
-of the start itself, or of memory, run `python -m daemon.main`.
+Imports take 2 s of processor time, most of a daemon's start, and the suite starts hundreds of daemons and of commands. A fork
+is a process with its own environment, session, files and exit code; only its modules are already loaded. LanceDB starts its
+threads anew in a fork. Tests of the start itself, or of memory, run `python -m daemon.main` and `python -m cli.main`.
 
 This file is also the program that forks. It reads requests as lines of JSON and answers each with a line.
 """
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-PRELOADED = ("daemon.main", "daemon.app.lifecycle")
-POLL_S = 0.005
+from daemon.runtime.quick_exit import QuickExit
+
+PRELOADED = (
+    "daemon.main",
+    "daemon.app.lifecycle",
+    # What hippod imports only while it starts, or at its first query.
+    "encodings.ascii",
+    "encodings.unicode_escape",
+    "memory.openie.rules.extractor",
+    "memory.retrieval.modes.fused",
+    "pydantic.v1",
+    "uvicorn.lifespan.off",
+    # hippoctl; its commands, which it imports one at a time, are added by `serve`.
+    "cli.main",
+    "cli.command_line",
+    "cli.client.typed_answers",
+)
+HIPPOD, HIPPOCTL = "daemon.main", "cli.main"
+NAMES = {HIPPOD: "hippod", HIPPOCTL: "hippoctl"}
 
 
-class PreloadedDaemon:
+class Preloaded:
     """A running fork, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(
         self,
+        program: str,
         argv: Sequence[str],
         env: Mapping[str, str],
         cwd: Path,
         log: Path,
         privilege_drop: str,
         out: Path = Path(os.devnull),
+        given: Path = Path(os.devnull),
     ) -> None:
-        """`log` and `out`: files to which standard error and standard output are appended. `privilege_drop`: a program that
-        restarts Python as an unprivileged process."""
-        sys.audit("subprocess.Popen", sys.executable, [sys.executable, "-m", "daemon.main"], None, None)
+        """`program`: HIPPOD or HIPPOCTL. `log` and `out`: files to which standard error and standard output are appended.
+        `given`: the file that is standard input. `privilege_drop`: a program that restarts Python as an unprivileged
+        process."""
+        sys.audit("subprocess.Popen", sys.executable, [sys.executable, "-m", program], None, None)
         self._server = _server(os.getpid(), privilege_drop)
-        self.pid = int(self._server.ask(start=list(argv), env=dict(env), cwd=str(cwd), out=str(out), err=str(log)))
+        files = [str(given), str(out), str(log)]
+        self.pid = int(self._server.ask(start=list(argv), program=program, env=dict(env), cwd=str(cwd), files=files))
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -50,11 +72,18 @@ class PreloadedDaemon:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while (code := self.poll()) is None:
-            if deadline is not None and time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("hippod", timeout or 0)
-            time.sleep(POLL_S)
+        # The server collects the exit code only when it is asked, so that the number cannot belong to another process.
+        if self.poll() is None:
+            process = os.pidfd_open(self.pid)
+            try:
+                ended = select.poll()
+                ended.register(process, select.POLLIN)
+                if not ended.poll(None if timeout is None else timeout * 1000):
+                    raise subprocess.TimeoutExpired("hippod", timeout or 0)
+            finally:
+                os.close(process)
+        code = self.poll()
+        assert code is not None
         return code
 
     def send_signal(self, number: int) -> None:
@@ -97,7 +126,11 @@ def _server(_pid: int, privilege_drop: str) -> _Server:
 def serve() -> None:
     """Answers requests until standard input ends."""
     for name in PRELOADED:
-        __import__(name)
+        import_module(name)
+    from cli.command_index import COMMANDS
+
+    for module, _, _ in COMMANDS.values():
+        import_module(f"cli.commands.{module}")
     running: dict[int, int | None] = {}
     for line in sys.stdin:
         request = json.loads(line)
@@ -105,7 +138,7 @@ def serve() -> None:
             with warnings.catch_warnings(action="ignore"):  # LanceDB's, about threads that did not survive the fork
                 pid = os.fork()
             if pid == 0:
-                become_daemon(request)
+                become(request)
             running[pid] = None
             answer: int | None = pid
         else:
@@ -117,19 +150,27 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def become_daemon(request: Mapping[str, Any]) -> None:
-    """Does what a start does before `daemon.main.main`; does not return."""
+def become(request: Mapping[str, Any]) -> None:
+    """Does what a start of the program does before its `main`; does not return."""
     os.setsid()
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
-    for number, path in enumerate((os.devnull, request["out"], request["err"])):
+    for number, path in enumerate(request["files"]):
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY, 0o666)
         os.dup2(opened, number)
         os.close(opened)
-    sys.argv = ["hippod", *request["start"]]
-    from daemon.main import main
-
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - without what the server has read of its own
+    sys.argv = [NAMES[request["program"]], *request["start"]]
+    main = import_module(request["program"]).main
+    if request["program"] == HIPPOCTL:
+        ending = QuickExit()
+        try:
+            main()
+        except SystemExit as error:
+            if isinstance(error.code, int):
+                ending.code = error.code
+            raise
     main()
     raise AssertionError("hippod exits by itself")
 

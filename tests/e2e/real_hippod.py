@@ -22,7 +22,7 @@ import httpx2
 import psutil
 import tomli_w
 
-from tests.e2e.preloaded_start import PreloadedDaemon
+from tests.e2e.preloaded_start import HIPPOCTL, HIPPOD, Preloaded
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
@@ -90,10 +90,16 @@ class Ran:
 
 def hippod(home: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = PATIENCE_S) -> Ran:
     """Runs `hippod` to its end: for starts that fail or must fail."""
+    return _run(HIPPOD, home, arguments, clean_environment(home) | dict(env or {}), "", timeout_s)
+
+
+def _run(
+    program: str, home: Path, arguments: Sequence[str], env: Mapping[str, str], stdin: str, timeout_s: float
+) -> Ran:
     with tempfile.TemporaryDirectory(prefix="hd-") as said:
-        out, err = Path(said) / "out", Path(said) / "err"
-        environ = clean_environment(home) | dict(env or {})
-        running = PreloadedDaemon(arguments, environ, home, err, NO_PRIVILEGE, out)
+        out, err, given = (Path(said) / name for name in ("out", "err", "in"))
+        given.write_bytes(stdin.encode())
+        running = Preloaded(program, arguments, env, home, err, NO_PRIVILEGE, out, given)
         try:
             code = running.wait(timeout_s)
         finally:
@@ -135,7 +141,7 @@ class Daemon:
         }
         self.config = write_config(self.home / "hippod.toml", self.sections)
         self.log = self.home / "log.jsonl"
-        self.process: PreloadedDaemon | subprocess.Popen[bytes] | None = None
+        self.process: Preloaded | subprocess.Popen[bytes] | None = None
         self.http = httpx2.Client(
             transport=httpx2.HTTPTransport(uds=str(self.socket), retries=0),
             base_url="http://hippod",
@@ -149,7 +155,7 @@ class Daemon:
         """Starts the process; does not wait until it is ready."""
         assert self.process is None
         environ = clean_environment(self.home)
-        self.process = PreloadedDaemon(["--config", str(self.config)], environ, self.home, self.log, NO_PRIVILEGE)
+        self.process = Preloaded(HIPPOD, ["--config", str(self.config)], environ, self.home, self.log, NO_PRIVILEGE)
         return self
 
     def start(self) -> Self:
@@ -241,15 +247,8 @@ class Daemon:
 
     def ctl(self, *arguments: str | Path, stdin: str = "") -> Ran:
         """Runs the real hippoctl."""
-        done = subprocess.run(
-            self.command(*arguments),
-            env=clean_environment(self.home),
-            cwd=self.home,
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=PATIENCE_S + 30,
-        )
-        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+        given = ["--socket", str(self.socket), *map(str, arguments)]
+        return _run(HIPPOCTL, self.home, given, clean_environment(self.home), stdin, PATIENCE_S + 30)
 
     def ctl_json(self, *arguments: str | Path, stdin: str = "") -> Json:
         """Returns hippoctl's output with --json; fails if it fails."""

@@ -13,7 +13,7 @@ from tests.e2e.real_hippod import Daemon, texts, until
 
 pytestmark = pytest.mark.daemon
 
-MANY = 250
+MANY = 120
 
 
 def write_many(daemon: Daemon, count: int = MANY) -> set[str]:
@@ -58,7 +58,7 @@ def test_killed_twice_while_indexing_it_ends_as_if_nothing_had_happened(hippo: H
     daemon = hippo()
     uris = write_many(daemon)
     daemon.start()
-    interrupt_at(daemon, 40)
+    interrupt_at(daemon, 20)
     daemon.kill()
     # Changes between the crash and the restart count too.
     (daemon.drive / "0" / "0.txt").unlink()
@@ -67,8 +67,8 @@ def test_killed_twice_while_indexing_it_ends_as_if_nothing_had_happened(hippo: H
     uris = {uri.replace("/drive/1/", "/drive/one/") for uri in uris}
     daemon.write("2/2.txt", "This one was rewritten by Ragnhild Moe.")
     before = int(daemon.start().status()["documents"])
-    assert before >= 40
-    interrupt_at(daemon, before + 60)
+    assert before >= 20
+    interrupt_at(daemon, before + 20)
     daemon.kill()
     daemon.start().wait()
     assert_equals_a_fresh_one(daemon, another(hippo, daemon), uris)
@@ -79,7 +79,7 @@ def test_a_stop_while_indexing_is_clean_and_in_time_and_a_restart_completes_the_
     daemon = hippo(daemon={"stop_timeout_s": timeout_s})
     uris = write_many(daemon)
     daemon.start()
-    interrupt_at(daemon, 30)
+    interrupt_at(daemon, 20)
     began = time.monotonic()
     code = daemon.stop()
     took = time.monotonic() - began
@@ -89,7 +89,7 @@ def test_a_stop_while_indexing_is_clean_and_in_time_and_a_restart_completes_the_
     assert not daemon.events("stopped_late")
     daemon.start()
     # No committed document is parsed again.
-    assert indexed(daemon) >= 30
+    assert indexed(daemon) >= 20
     daemon.wait()
     assert_equals_a_fresh_one(daemon, another(hippo, daemon), uris)
 
@@ -219,10 +219,12 @@ def test_a_half_written_table_is_brought_back_to_the_last_commit(hippo: Hippo) -
     daemon.write("a.txt", "Birger Lax wrote the harbour log of Kessel.")
     daemon.start().wait()
     exported = daemon.export()
+    assert daemon.ctl("backup", str(daemon.home / "backup")).code == 0  # writes the log into the tables
     assert daemon.stop() == 0
-    # As after a crash between the tables' appends and the commit's row.
+    # As after a crash between a flush's appends and its mark.
     table = lancedb.connect(daemon.store).open_table("documents")
-    table.add(table.to_arrow().slice(0, 1))
+    assert table.count_rows() == 1
+    table.add(table.to_arrow())
     daemon.start().wait()
     assert daemon.export() == exported
     assert list(daemon.documents()) == [daemon.uri("a.txt")]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from store.lance.import_shim import lancedb
+from store.log.mark import Mark, read_mark, write_mark
 from tests.e2e.conftest import Hippo
 from tests.e2e.real_hippod import hippod, until, write_config
 
@@ -188,6 +189,9 @@ def test_a_store_of_a_newer_format_is_refused(hippo: Hippo) -> None:
     table = lancedb.connect(daemon.store).open_table("commits")
     facts = json.loads(table.to_arrow().sort_by("seq").to_pylist()[0]["facts"])
     table.update(where="facts LIKE '%format%'", values={"facts": json.dumps(facts | {"format": 99})})
+    mark = read_mark(daemon.store)
+    assert mark is not None
+    write_mark(daemon.store, Mark(mark.commit, {**mark.versions, "commits": table.version}))
     ran = hippod(daemon.home, "--config", str(daemon.config))
     assert ran.code == NO_STORE
     assert "99" in ran.err

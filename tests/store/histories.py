@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy as np
 
-import store.lance.file_sync as file_sync
+import store.lance.checksums as checksums
 import store.maintenance.compaction as compaction
 import store.maintenance.merge_deltas as folding
 import store.maintenance.retention as history
@@ -267,7 +267,7 @@ class Life:
     def _purge(self, how):
         self.purges += 1
         beside, seen, prepared = dict(how["beside"]), [], {}
-        delete, append = Store._delete, self.store._log.append
+        delete, write_mark = Store._delete, self.store._log._write_mark
         if how["prepared"] and beside:
             # A batch that was completed before the purge and is committed during it.
             first = next(iter(beside))
@@ -287,16 +287,16 @@ class Life:
                     prepared.clear()
             return delete(memory, *given)
 
-        def cut(kind, *given, **more):
-            if kind == "purge" and len(seen) > how["at"]:
+        def cut(*given):
+            if len(seen) > how["at"]:
                 raise KeyboardInterrupt
-            return append(kind, *given, **more)
+            write_mark(*given)
 
         with ExitStack() as patches:
             patches.enter_context(mock.patch.object(Store, "_delete", before))
             if how["fate"] == "power":
-                patches.enter_context(mock.patch.object(self.store._log, "append", cut))
-                patches.enter_context(mock.patch.object(self.store, "_undo", lambda: None))
+                patches.enter_context(mock.patch.object(self.store._log, "_write_mark", cut))
+                patches.enter_context(mock.patch.object(self.store._log, "_undo", lambda: None))
             try:
                 self.store.purge(timedelta(seconds=time.time() - self._moment(how["back"])))
             except KeyboardInterrupt:
@@ -418,9 +418,10 @@ def small_sizes(slice_rows):
     with ExitStack() as patches:
         for module, name, value in (
             (folding, "FOLD_MIN_ENTRIES", 200),
-            (compaction, "MERGE_AFTER_COMMITS", 6),
+            (compaction, "FLUSH_COMMITS", 3),
+            (compaction, "MANY_FRAGMENTS", 4),
             (history, "PURGE_SLICE_ROWS", slice_rows),
-            (file_sync, "_fsync", lambda path: None),
+            (checksums, "sync", lambda path: None),
         ):
             patches.enter_context(mock.patch.object(module, name, value))
         yield

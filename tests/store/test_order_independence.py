@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import store.index.synonyms.crowding
-import store.lance.file_sync
+import store.lance.checksums
 import store.maintenance.compaction
 import store.maintenance.merge_deltas
 import store.maintenance.retention
@@ -247,9 +247,10 @@ def fold_often(monkeypatch):
     monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)
     monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", 20)
-    monkeypatch.setattr(store.maintenance.compaction, "MERGE_AFTER_COMMITS", 4)
+    monkeypatch.setattr(store.maintenance.compaction, "FLUSH_COMMITS", 2)
+    monkeypatch.setattr(store.maintenance.compaction, "MANY_FRAGMENTS", 3)
     monkeypatch.setattr(store.maintenance.retention, "PURGE_SLICE_ROWS", 4)
-    monkeypatch.setattr(store.lance.file_sync, "_fsync", lambda path: None)
+    monkeypatch.setattr(store.lance.checksums, "sync", lambda path: None)
 
 
 TestMemory = pytest.mark.slow(MemoryMachine.TestCase)

@@ -13,8 +13,6 @@ import pytest
 
 import store.store as store_store
 from store import as_of
-from store.change.plan import plan
-from store.change.write_rows import write_rows
 from store.errors import EncoderMismatch, IncompleteBatch, NewerFormat, StoreDamaged, StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
@@ -240,9 +238,8 @@ def test_tables_ahead_of_the_last_commit_are_brought_back(tmp_path):
     documents = {"a": [("T", "text 4", None)]}
     with open_store(tmp_path) as store:
         add(store, documents)
-        # The state after a process ended between the tables' appends and the commit's row.
-        batch = complete(store, {"b": [("T", "text 3", None)]}, [])
-        write_rows(store._tables, store._index, plan(store._index, batch, store.rule, 0.0), 99)
+        # The state after a process ended between a flush's appends and its mark.
+        store._tables.writer().add_commits(store._tables.pending)
     with open_store(tmp_path) as store:
         assert set(store.repaired_tables) >= {"documents", "passages"}
         assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
@@ -260,7 +257,7 @@ def test_a_commit_of_which_the_synonyms_cannot_be_found_leaves_nothing(store, mo
         raise MemoryError
 
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(store_store, "plan_synonyms", no_room)
+        patched.setattr("store.change.plan.plan_synonyms", no_room)
         add(store, more)
     assert oracle.same(export_lines(store.snapshot()), oracle.export(documents, extract)) is None
     add(store, more)
@@ -391,19 +388,16 @@ def test_a_fault_in_taking_a_commit_over_spoils_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_commit_whose_row_cannot_be_flushed_does_not_stand(tmp_path, monkeypatch):
-    """It was not acknowledged: its row must not coexist with that of the next commit with the same number."""
+def test_a_commit_whose_record_cannot_be_flushed_does_not_stand(tmp_path, monkeypatch):
+    """It was not acknowledged: its record must not coexist with that of the next commit with the same number."""
     with open_store(tmp_path) as store:
         add(store, {"a": [("T", "text 1", None)]})
-        sync = store._tables.sync
 
-        def fails(names):
-            if list(names) == ["commits"]:
-                raise OSError("Input/output error")
-            sync(names)
+        def fails(_file):
+            raise OSError("Input/output error")
 
         with monkeypatch.context() as broken:
-            broken.setattr(store._tables, "sync", fails)
+            broken.setattr("store.log.log_files.os.fdatasync", fails)
             with pytest.raises(OSError, match="Input/output"):
                 add(store, {"b": [("T", "text 2", None)]})
         add(store, {"c": [("T", "text 3", None)]})

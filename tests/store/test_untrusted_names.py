@@ -135,11 +135,9 @@ TRUSTED = {
         "store/durable_files.py": ["path.with_name(path.name + PART)"],
         "store/lance/layout.py": [
             "store / f'{table}{TABLE_SUFFIX}'",
-            "table / TRANSACTIONS / f'{version - 1}-{numbers.pop().decode()}.txn'",
-            "table / VERSIONS / manifest_name(version)",
             "table / folder",
         ],
-        "store/lance/vacuum.py": ["table / folder"],
+        "store/log/log_files.py": ["self._folder / f'{commit:020}{SUFFIX}'"],
         "store/maintenance/checkpointing.py": ["self._folder / f'{PREFIX}{commit.seq}'"],
         "daemon/backfill/shard_reader.py": ["Path(place, name)"],
         "cli/client/http.py": ["folder / f'{template}.service'"],
@@ -148,13 +146,10 @@ TRUSTED = {
     "the name of an entry, from a listing of a folder": {
         "store/backup/local.py": ["aside / old.name", "folder / new.name"],
         "store/checkpoint/reader.py": ["place / file.name.replace('-starts-', '-')"],
-        "store/lance/file_sync.py": ["folder / file"],
-        "store/lance/torn_writes.py": ["store / FOLDER / f'{table}-{manifest.name}'"],
-        "store/lance/vacuum.py": ["table / folder / name"],
-        "store/lance/checksums.py": ["store / name"],
+        "store/lance/versions.py": ["store / FOLDER / f'{table}-{manifest.name}'"],
+        "store/lance/checksums.py": ["self._store / name", "store / name"],
         "store/private_files.py": ["store / name"],
     },
-    "matched by a pattern that knows no separator": {"store/lance/layout.py": ["table / DATA / rows.pop().decode()"]},
     "a path of the user who runs hippoctl": {
         "cli/client/address.py": [
             "base / _at_home(expanded)",

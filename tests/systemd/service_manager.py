@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.e2e.preloaded_start import HIPPOD, Preloaded
 from tests.e2e.real_hippod import NO_PRIVILEGE, Daemon, clean_environment, until
 
 LISTEN = """
@@ -92,11 +93,16 @@ class Managed(Daemon):
             self.listening.listen(64)
         self.stderr: int | None = None
 
-    def launch(self, also: dict[str, str] | None = None) -> Self:
+    def launch(self, also: dict[str, str] | None = None, preloaded: bool = True) -> Self:
+        """`preloaded`: as a fork, unless the test passes a descriptor on."""
         assert self.process is None
         environ = clean_environment(self.home) | {"NOTIFY_SOCKET": self.manager.address} | (also or {})
         if self._watchdog_s is not None:
             environ["WATCHDOG_USEC"] = str(round(self._watchdog_s * 1_000_000))
+        if preloaded and self.listening is None and self.stderr is None:
+            options = ["--config", str(self.config)]
+            self.process = Preloaded(HIPPOD, options, environ, self.home, self.log, NO_PRIVILEGE)
+            return self
         run = ["-c", NO_PRIVILEGE, "-m", "daemon.main", "--config", str(self.config)]
         kept: Sequence[int] = ()
         if self.listening is not None:

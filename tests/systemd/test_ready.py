@@ -84,7 +84,7 @@ def test_a_query_that_comes_before_the_start_is_answered_and_the_socket_is_left_
 
 @pytest.mark.daemon
 def test_a_stop_at_the_very_beginning_is_clean_and_a_refusal_is_reported(manage: Manage) -> None:
-    daemon = manage().launch()
+    daemon = manage().launch(preloaded=False)
     # The lock is taken before the libraries are loaded.
     daemon.until(lambda: (daemon.store / "lock").exists(), "it has begun")
     assert daemon.stop() == 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from memory.types import Encoder, Matrix
 
 
-class ClockedEncoder:
+class ClockedEncoder(Encoder):
     """Encodes with `encoder`, and counts the wall and processor seconds that this takes."""
 
     def __init__(self, encoder: Encoder) -> None:

@@ -68,7 +68,7 @@ def ask(folder: str, _: str) -> dict[str, Any]:
         "fold": store.fold,
         "snapshot": store.write_checkpoint,
         "look back": lambda: store.snapshot_at(first),
-        "rewrite": lambda: store.compact(2, timedelta(0)),
+        "rewrite": lambda: store.compact(2),
         "purge": lambda: store.purge(timedelta(0)),
     }
     took: dict[str, float] = {}

@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,7 @@ def commits(count: str) -> dict[str, Any]:
             store.write_checkpoint()
             at_once.append(megabytes(folder))
             # Ten minutes later, as the schedule has it: `daemon.runtime.scheduler`.
-            store.compact(64, timedelta(0))
+            store.compact(64)
             sizes.append(megabytes(folder))
             stores.append(store)
         took: list[list[float]] = [[], []]

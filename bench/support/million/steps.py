@@ -9,7 +9,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -80,8 +79,7 @@ def load(folder: str, size: str) -> dict[str, Any]:
         if loaded % UPKEEP_EACH >= BATCH and loaded < int(size):
             return
         compacting = time.perf_counter()
-        # There are no other readers of the folder, so merged files can be deleted at once.
-        store.compact(COMPACT_FRAGMENTS, timedelta(0))
+        store.compact(COMPACT_FRAGMENTS)
         compactions.append(round(time.perf_counter() - compacting, 1))
         store.fold()
         writing = time.perf_counter()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 DIM = 384
@@ -34,8 +34,8 @@ CACHE = Path("bench", "results", "musique-phrases.npy")
 _WORD = re.compile(r"\w+")
 
 
-class WordSumEncoder:
-    """A `memory.types.Encoder` of synthetic texts."""
+class WordSumEncoder(Encoder):
+    """An encoder of synthetic texts."""
 
     def __init__(self, bank: NDArray[np.float32]) -> None:
         self.identity = EncoderIdentity("bench/word-sums-1", DIM)
@@ -90,9 +90,6 @@ class WordSumEncoder:
         sums += COMMON * self._common
         out: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return out
-
-    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
-        return self.encode(texts)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self.encode([text])[0]

@@ -1,7 +1,7 @@
 """reencode: replace all vectors by those of the configured encoder."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ReencodeResponse
+
+if TYPE_CHECKING:
+    from cli.client.http import Client
 
 POLL_INTERVAL_S = 0.5
 OF_REQUEST = ("passages", "texts", "calls", "left_s", "disk_bytes")
@@ -40,7 +43,7 @@ def reencode(invocation: Invocation, no_wait: bool) -> None:
     invocation.emit({**answer, **asked}, lambda: reencoding_lines(first, last))
 
 
-def _wait_until_encoded(invocation: Invocation, client: Any, answer: ReencodeResponse) -> Any:
+def _wait_until_encoded(invocation: Invocation, client: "Client", answer: ReencodeResponse) -> dict[str, Any]:
     """Polls until the encoders are switched, and returns the last answer. Prints why the work waits, if it does."""
     from cli.client.typed_answers import parse_answer
 

@@ -1,7 +1,7 @@
 """reextract and backfill: extract from passages that wait for it, and show the cost."""
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse
+
+if TYPE_CHECKING:
+    from cli.client.http import Client
 
 EXTRACTION_POLL_INTERVAL_S = 0.5
 OF_REQUEST = ("requeued", "passages", "calls", "tokens", "money", "left_s")
@@ -75,7 +78,9 @@ def _run(invocation: Invocation, route: Route, no_wait: bool) -> None:
         raise CommandError(f"reading stopped: {last.error}")
 
 
-def _wait_until_read(invocation: Invocation, client: Any, first: ExtractionResponse, answer: Any) -> Any:
+def _wait_until_read(
+    invocation: Invocation, client: "Client", first: ExtractionResponse, answer: dict[str, Any]
+) -> dict[str, Any]:
     """Poll until no passages wait, and return the last answer. Prints the reason if the extraction itself waits."""
     from cli.client.typed_answers import parse_answer
 

@@ -1,10 +1,10 @@
 """The offset from which each partition is fetched: at the start, after a rebalance, and after the broker has deleted it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import UnknownBrokerIdError
 
 from consumers.kafka.events import ConsumerEvent, Partition, PartitionStarted
@@ -48,9 +48,9 @@ class FetchPositions:
         return self.offset_of(partition)
 
     def revoked(self, partition: Partition) -> None:
-        """Handles the revocation of a partition. Does nothing: messages that were already fetched are still processed."""
+        """Does nothing: messages that were already fetched are still processed."""
 
-    def new_messages(self, records: Mapping[TopicPartition, Iterable[Any]]) -> tuple[KafkaMessage, ...]:
+    def new_messages(self, records: Mapping[TopicPartition, Iterable[ConsumerRecord]]) -> tuple[KafkaMessage, ...]:
         """Returns the messages of a poll that were not fetched before, and moves the fetch positions after them."""
         messages = tuple(
             KafkaMessage.from_record(record)

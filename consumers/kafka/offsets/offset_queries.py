@@ -3,9 +3,8 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaTimeoutError, UnknownBrokerIdError
 
 BROKER_TIMEOUT_MS = 1500
@@ -24,7 +23,7 @@ class OffsetQueries:
     is queried alone.
     """
 
-    def __init__(self, consumer: Any) -> None:
+    def __init__(self, consumer: KafkaConsumer) -> None:
         self._consumer = consumer
         self._unanswered_since: dict[TopicPartition, float] = {}
         """By partition without an answer: time of the last query (monotonic seconds)."""

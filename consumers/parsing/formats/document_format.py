@@ -35,8 +35,8 @@ class DocumentFormat:
     """Matches the first bytes of its content. A file that begins with them has this format, whatever its name."""
     zip_parts: tuple[str, ...] = ()
     """Prefixes of parts' names that occur only in zip archives of this format."""
-    ole_streams: tuple[str, ...] = ()
-    """Names of streams that occur only in OLE files of this format."""
+    ole_parts: tuple[str, ...] = ()
+    """Names of streams and storages that occur only at the top of OLE files of this format."""
     text_sign: re.Pattern[bytes] | None = None
     """Must match at the beginning of the content; otherwise the file is plain text. `.1`, for example, is also an ending of
     logs."""
@@ -50,7 +50,7 @@ class DocumentFormat:
     @property
     def binary(self) -> bool:
         """Whether the content identifies the format. A file with an ending of this format but other content is then damaged."""
-        return self.magic is not None or bool(self.zip_parts or self.ole_streams)
+        return self.magic is not None or bool(self.zip_parts or self.ole_parts)
 
     def load_parser(self, ending: str = "") -> Parser:
         """Return the parser for a file whose name ends in `ending`."""

@@ -2,6 +2,8 @@
 
 import posixpath
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from urllib.parse import unquote
 
 from lxml import etree
@@ -9,12 +11,13 @@ from lxml import etree
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html_text import walk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.outline import Outline
-from consumers.parsing.zip_archive import open_package, read_member
+from consumers.parsing.zip_archive import open_package, read_again, read_member
 from consumers.splitting import ParsedText
 
 _PROPERTIES = (
@@ -42,7 +45,9 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                 root = tree(read_member(package, name))
                 if root is not None:
                     content = find_content(root, omissions)
-                    walk(content.root, outline, left_out=content.left_out, lines=False, page=number)
+                    pictures = partial(_picture, package, names, posixpath.dirname(name))
+                    left_out = content.left_out
+                    walk(content.root, outline, left_out=left_out, lines=False, page=number, pictures=pictures)
             else:
                 omissions.add(OmissionKind.UNREADABLE_PAGE, f"{name} is missing")
         for name, is_contents in others:
@@ -51,7 +56,15 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             words = "" if root is None else " ".join(root.text_content().split())
             omissions.add(kind, f"{'' if is_contents else f'{name}: '}{words}", int(bool(words)))
     blocks = outline.done()
-    return ParsedText(blocks, title or outline.first_heading, metadata)
+    return ParsedText(blocks, title or outline.first_heading, metadata, pictures=tuple(outline.pictures))
+
+
+def _picture(package: zipfile.ZipFile, names: set[str], folder: str, address: str) -> Callable[[], bytes] | None:
+    """Return a function that reads the picture at an address in a part of this folder, or None if it is not in the book."""
+    name = posixpath.normpath(posixpath.join(folder, unquote(address)))
+    if name in names and package.fp is not None:
+        return partial(read_again, package.fp, name)
+    return embedded_picture(address)
 
 
 def _root_path(package: zipfile.ZipFile) -> str:

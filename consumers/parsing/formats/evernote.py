@@ -59,7 +59,7 @@ def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         elif not len(node) and node.tag not in _READ and (text := _text(node)):
             omissions.add(OmissionKind.METADATA, text)
     attachments = tuple(_attachment(resource) for resource in note.iterfind("resource"))
-    return ParsedText(outline.done(), title, metadata, attachments)
+    return ParsedText(outline.done(), title, metadata, attachments, tuple(outline.pictures))
 
 
 def _prepare(page: Element, omissions: Omissions) -> None:

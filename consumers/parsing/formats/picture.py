@@ -6,13 +6,14 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.ocr.errors import PictureError
-from consumers.parsing.ocr.images import frame_count, frame_of, may_have_text
+from consumers.parsing.ocr.images import frame_count, frame_of, is_icon
 from consumers.splitting import ParsedText, Picture
 
 
 def parse_picture(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedText:
     try:
         count = frame_count(data)
+        is_small = count == 1 and is_icon(data)
     except PictureError as error:
         message = f"a picture that cannot be opened: {error}; copy it again, or exclude it"
         raise NotADocument(message, FailureCode.NOT_A_DOCUMENT) from error
@@ -20,9 +21,9 @@ def parse_picture(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedT
         raise NotADocument(
             f"{count:,} pages, more than the {limits.pages:,} read at most; split it up", FailureCode.TOO_LARGE
         )
-    if count == 1 and not may_have_text(data):
+    if is_small:
         raise NotADocument(
-            "a picture too small or too large to be read by OCR; exclude it, or add its text as a file",
+            "a picture too small to be read by OCR; exclude it, or add its text as a file",
             FailureCode.NOT_A_DOCUMENT,
         )
     if count == 1:

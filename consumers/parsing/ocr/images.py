@@ -23,13 +23,11 @@ def frame_count(data: bytes) -> int:
     return getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
 
 
-def may_have_text(data: bytes) -> bool:
-    """Whether the picture is large enough for text and small enough to be decoded."""
-    try:
-        width, height = _opened(data).size
-    except PictureError:
-        return False
-    return min(width, height) >= _SHORTEST_SIDE and _FEWEST_PIXELS <= width * height <= _MOST_PIXELS
+def is_icon(data: bytes) -> bool:
+    """Whether the picture is too small for text. Raises PictureError if it cannot be decoded or is too large to be."""
+    image = _opened(data)
+    _refuse_large(image)
+    return min(image.size) < _SHORTEST_SIDE or image.width * image.height < _FEWEST_PIXELS
 
 
 def frame_of(data: bytes, number: int) -> bytes:

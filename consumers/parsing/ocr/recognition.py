@@ -66,7 +66,7 @@ class TextRecognition:
         blocks = list(parsed.blocks)
         for picture, certain in reversed(found):  # from the end, so that the earlier positions stay valid
             blocks[picture.before : picture.before] = [
-                TextBlock(each.text, picture.headings, page=picture.page) for each in certain
+                TextBlock(each.text, picture.headings, page=picture.page, sheet=picture.sheet) for each in certain
             ]
         if not blocks:
             raise NotADocument(
@@ -81,7 +81,7 @@ class TextRecognition:
 
     def _recognised(self, parsed: ParsedText, omissions: Omissions) -> Iterator[tuple[Picture, list[Paragraph]]]:
         """Yield each picture with its paragraphs. A picture that occurs again, such as a letterhead, is read once."""
-        from consumers.parsing.ocr.images import for_recognition, may_have_text  # loads libraries for pictures
+        from consumers.parsing.ocr.images import for_recognition, is_icon  # loads libraries for pictures
 
         seen: set[bytes] = set()
         others = 0
@@ -94,7 +94,7 @@ class TextRecognition:
             try:
                 image = picture.image()
                 digest = blake2b(image, digest_size=16).digest()
-                if not picture.is_page and (digest in seen or not may_have_text(image)):
+                if not picture.is_page and (digest in seen or is_icon(image)):
                     continue
                 seen.add(digest)
                 yield picture, recognise(for_recognition(image), self._limits, self._progress)
@@ -109,9 +109,12 @@ class TextRecognition:
 
 
 def _is_legible(picture: Picture) -> bool:
-    from consumers.parsing.ocr.images import may_have_text
+    from consumers.parsing.ocr.images import is_icon
 
-    return picture.is_page or may_have_text(picture.image())
+    try:
+        return picture.is_page or not is_icon(picture.image())
+    except PictureError:
+        return False
 
 
 def _report_unread(picture: Picture, omissions: Omissions) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from daemon.api.access.client import Client
 from daemon.api.access.event_view import EventView
-from daemon.api.service_protocols import Events, MemoryPorts, Sees, StartupPorts, Subscription
+from daemon.api.event_hub import EventHub, EventSubscription
+from daemon.api.ports import MemoryPorts, Sees, StartupPorts
 from daemon.errors import Forbidden
 
 WHOLE_ONLY = "This operation concerns the whole memory, and this client sees only a part of it."
@@ -35,7 +36,8 @@ def startup_ports(ports: StartupPorts, client: Client) -> StartupPorts:
     if client.labels is None:
         return ports
     status: Any = _LimitedPort(client, ports.status)
-    return StartupPorts(status, _LimitedEvents(client.labels, ports.events, ports.sees), ports.sees)
+    events: Any = _LimitedEvents(client.labels, ports.events, ports.sees)
+    return StartupPorts(status, events, ports.sees)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,8 @@ class _LimitedPort:
 @dataclass(frozen=True, slots=True)
 class _LimitedEvents:
     labels: frozenset[str]
-    port: Events
+    hub: EventHub
     sees: Sees
 
-    def events(self, view: EventView | None = None) -> Subscription:
-        assert view is None
-        return self.port.events(EventView(lambda document: self.sees(self.labels, document)))
-
-    def close(self) -> None:
-        raise Forbidden(WHOLE_ONLY)
-
-    def disconnect(self) -> None:
-        raise Forbidden(WHOLE_ONLY)
+    def events(self) -> EventSubscription:
+        return self.hub.events(EventView(lambda document: self.sees(self.labels, document)))

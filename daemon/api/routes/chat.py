@@ -19,11 +19,11 @@ from daemon.api.access.rights import Need
 from daemon.api.chat_answers import answer_content, ask_request, conversation_question, passages_content, query_request
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
+from daemon.api.ports import MemoryPorts
 from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.safe_markdown import safe_markdown
-from daemon.api.service_protocols import AskPort, MemoryPorts
 from daemon.api.streaming import LimitedStream, data_message
-from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskResponse
 from daemon.contract.answering.chat import (
     Annotation,
     AnswerMessage,
@@ -38,6 +38,7 @@ from daemon.contract.answering.chat import (
     ModelList,
     Usage,
 )
+from daemon.contract.answering.steps import StepEvent
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.query import Tokens
 from daemon.errors import NotConfigured, NotFound, RequestError
@@ -92,7 +93,7 @@ def _usage(tokens: Tokens) -> Usage:
 
 
 async def _streamed(
-    made: _Completion, asks: AskPort, question: AskRequest, stopping: asyncio.Event
+    made: _Completion, answering: AsyncGenerator[StepEvent | AskProgress | AskResponse, None], stopping: asyncio.Event
 ) -> AsyncGenerator[bytes, None]:
     """Yields the answer as the model writes it. Each step of a deep question yields an empty piece as a sign of progress.
 
@@ -100,7 +101,7 @@ async def _streamed(
     """
     shown, began = "", False
     try:
-        async with aclosing(cancel_stream_on_stop(asks.stream(question), stopping)) as parts:
+        async with aclosing(cancel_stream_on_stop(answering, stopping)) as parts:
             async for part in parts:
                 if not began:
                     began = True
@@ -161,7 +162,7 @@ def add_routes(endpoints: Endpoints) -> None:
         assert ports.asks is not None
         asked = ask_request(question, model)
         if wanted.stream:
-            begin = partial(_streamed, made, ports.asks, asked, context.stopping)
+            begin = partial(_streamed, made, ports.asks.stream(asked), context.stopping)
             return LimitedStream(context.asks, begin, EVENT_STREAM)
         with context.slot(context.asks, request):
             answer = await cancel_on_stop(context.stopping, ports.asks.ask(asked))

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
 from daemon.api.openapi import path_parameter, query_parameters
+from daemon.api.ports import MemoryPorts
 from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
-from daemon.api.service_protocols import MemoryPorts
 from daemon.api.validation import read_model
 from daemon.contract.documents import (
     AddRequest,

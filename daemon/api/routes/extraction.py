@@ -2,7 +2,7 @@
 
 from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
-from daemon.api.service_protocols import MemoryPorts
+from daemon.api.ports import MemoryPorts
 from daemon.contract.costs import CostsRequest, CostsResponse
 from daemon.contract.http.routes import Route
 from daemon.contract.status import ExtractionResponse, ReencodeResponse, ReextractRequest

@@ -12,7 +12,7 @@ from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import alternative_response
-from daemon.api.service_protocols import AskPort, MemoryPorts
+from daemon.api.ports import MemoryPorts
 from daemon.api.streaming import LimitedStream, sse_message
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
@@ -33,7 +33,9 @@ STREAM_DESCRIPTION = (
 )
 
 
-async def _messages(asks: AskPort, wanted: AskRequest, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
+async def _messages(
+    answering: AsyncGenerator[StepEvent | AskProgress | AskResponse, None], stopping: asyncio.Event
+) -> AsyncGenerator[bytes, None]:
     """Yields server-sent events: `step` events, `text` events with the whole answer so far, then `answer` or `problem`.
 
     A daemon that stops ends the stream with `problem`. An error before the first event is raised and becomes a problem
@@ -41,7 +43,7 @@ async def _messages(asks: AskPort, wanted: AskRequest, stopping: asyncio.Event) 
     """
     began = False
     try:
-        async with aclosing(cancel_stream_on_stop(asks.stream(wanted), stopping)) as parts:
+        async with aclosing(cancel_stream_on_stop(answering, stopping)) as parts:
             async for part in parts:
                 began = True
                 yield _message(part)
@@ -69,7 +71,7 @@ def add_routes(endpoints: Endpoints) -> None:
         """Find passages."""
         if wanted.after:
             with context.slot(context.waits, request):
-                await (await context.memory(request)).queries.wait_for_positions(wanted)
+                await (await context.memory(request)).freshness.wait(wanted)
         async with context.memory_for_query(request, wanted) as ports:
             return await ports.queries.query(wanted)
 
@@ -81,7 +83,8 @@ def add_routes(endpoints: Endpoints) -> None:
         if ports.asks is None:
             raise NotConfigured(NO_MODEL_DETAIL)
         if EVENT_STREAM in request.headers.get("accept", ""):
-            return LimitedStream(context.asks, partial(_messages, ports.asks, wanted, context.stopping), EVENT_STREAM)
+            begin = partial(_messages, ports.asks.stream(wanted), context.stopping)
+            return LimitedStream(context.asks, begin, EVENT_STREAM)
         with context.slot(context.asks, request):
             return await cancel_on_stop(context.stopping, ports.asks.ask(wanted))
 

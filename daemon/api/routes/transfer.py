@@ -11,8 +11,8 @@ from daemon.api.endpoints import BODY_PROBLEMS, Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.middleware.peers import request_peer
 from daemon.api.openapi import raw_body, text_response
+from daemon.api.ports import MemoryPorts
 from daemon.api.request_body import body_chunks, body_media_type
-from daemon.api.service_protocols import MemoryPorts
 from daemon.api.streaming import LimitedStream
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import JSON, NDJSON, Route

@@ -1,6 +1,6 @@
 """Asynchronous extraction for the pipeline: takes a batch of passages, returns one extraction for each."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -46,17 +46,13 @@ class PooledExtractor:
 class DeferredExtractor:
     """Leaves the extraction to the model after the commit, so that a slow or unavailable model delays no document.
 
-    `stand_in` supplies triples until then. `announce` is called with the ids of the waiting passages.
+    `stand_in` supplies triples until then.
     """
 
-    def __init__(self, name: str, stand_in: PassageExtractor | None, announce: Callable[[Iterable[str]], None]) -> None:
+    def __init__(self, name: str, stand_in: PassageExtractor | None) -> None:
         self.name = name
-        self._announce = announce
         self._stand_in = stand_in
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        self._announce(passage.id for passage in passages)
-        if self._stand_in is None:
-            return []
-        found = await self._stand_in.extract(passages)
+        found = [] if self._stand_in is None else await self._stand_in.extract(passages)
         return [replace(each, status=ExtractionOutcome.STAND_IN) for each in found]

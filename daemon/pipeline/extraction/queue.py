@@ -82,8 +82,7 @@ class ExtractionQueue:
         self._estimate = estimate
         self._sample = ExtractedSample()
         """The passages that were extracted since the start."""
-        self._model = ModelOutage(probe, self.__len__)
-        self._announced: set[str] = set()
+        self.model = ModelOutage(probe, self.__len__)
         self._waiting: OrderedDict[str, int] = OrderedDict()
         """Number of failed attempts per passage, in the order of extraction."""
         self._active: set[str] = set()
@@ -119,7 +118,7 @@ class ExtractionQueue:
             log.info("paid_extractions_recovered", passages=len(self._found))
         self._tasks = [asyncio.create_task(self._read_on(), name=f"extract {n}") for n in range(self.at_once)]
         self._tasks.append(asyncio.create_task(self._commit_on(commit_extractions), name="extractions"))
-        self._tasks.append(asyncio.create_task(self._model.run(), name="model"))
+        self._tasks.append(asyncio.create_task(self.model.run(), name="model"))
 
     def ended_tasks(self) -> list[asyncio.Task[None]]:
         """Returns the tasks that have ended unexpectedly. If one ends, extraction or its commits stop."""
@@ -143,32 +142,21 @@ class ExtractionQueue:
 
     # Input.
 
-    def announce(self, ids: Iterable[str]) -> None:
-        """Registers passages to queue after the commit that is about to store them."""
-        self._announced.update(ids)
-
     def committed(self, passages: Iterable[str]) -> None:
-        """Queues the passages that a commit has made available.
+        """Queues the passages of a commit that have no extraction, or only a stand-in's, and adds earlier failures again.
 
-        `passages` are those of the written documents, except passages whose triples the documents supply. An announced
-        passage that no document needs extracted is dropped; if a document needs it later, it is announced again or among
-        `passages`. So the cost depends on the commit's size only.
+        `passages` are those of the written documents, except passages whose triples the documents supply. So a passage that no
+        document needs now is queued once a document needs it, and the cost depends on the commit's size only.
         """
-        announced, self._announced = self._announced, set()
-        ready = [id for id in announced if self._store.documents_to_extract(id)]
-        ready += [id for id in passages if id not in announced and self._came_back(id)]
+        waiting = []
+        for id in passages:
+            state = self._store.extraction_state(id)
+            if awaits_extractor(state) and self._store.documents_to_extract(id):
+                waiting.append(id)
+            elif is_failed(state) and id not in self._failed and not self._is_queued(id):
+                self._failed.take_from_store(id)
         self._journal.committed(self._failed.sweep())
-        self.enqueue(id for id in ready if awaits_extractor(self._store.extraction_state(id)))
-
-    def _came_back(self, id: str) -> bool:
-        """Whether a passage that was not announced must be extracted because it has only a stand-in's extraction.
-
-        Adds the passage's earlier failure again. A passage without any extraction is always announced before its commit.
-        """
-        state = self._store.extraction_state(id)
-        if is_failed(state) and id not in self._failed and not self._is_queued(id):
-            self._failed.take_from_store(id)
-        return state is not None and awaits_extractor(state)
+        self.enqueue(waiting)
 
     def _is_queued(self, id: str) -> bool:
         return id in self._waiting or id in self._active or id in self._found
@@ -201,15 +189,11 @@ class ExtractionQueue:
     # Reports.
 
     @property
-    def outage(self) -> Outage | None:
-        """The outage for which extraction waits, None if there is none."""
-        return self._model.current
-
-    @property
     def waits_for(self) -> Outage | None:
         """What all waiting passages wait for: the end of an outage, or the next day's budget. None if extraction runs."""
-        if self.outage is not None or not len(self) or (reason := self.waits_for_budget()) is None:
-            return self.outage
+        outage = self.model.current
+        if outage is not None or not len(self) or (reason := self.waits_for_budget()) is None:
+            return outage
         since = self._budget.paused_since if self._budget is not None else None
         return Outage(reason, since or 0.0, reason)
 
@@ -228,10 +212,6 @@ class ExtractionQueue:
         if not waiting or self._sample.passages < SAMPLE_PASSAGES:
             return None
         return self._estimate(waiting, self._sample)
-
-    def note_call(self, outcome: str, good: bool) -> None:
-        """Records the outcome of a call to the model."""
-        self._model.note_call(outcome, good)
 
     def unfinished(self) -> list[str]:
         """Returns the passages that are not extracted, or whose extraction is not committed."""
@@ -260,7 +240,7 @@ class ExtractionQueue:
 
     async def _read_on(self) -> None:
         while True:
-            await self._model.up.wait()
+            await self.model.up.wait()
             await self.affordable()
             if self.bulk_only or not self._waiting or len(self._found) >= MAX_UNCOMMITTED_PASSAGES:
                 await self._change()
@@ -268,8 +248,7 @@ class ExtractionQueue:
             id, attempts = self._waiting.popitem(last=False)
             passage = self._store.passage(id)
             if passage is None or not self._store.documents_to_extract(id):
-                self._announced.add(id)  # no document needs it now; a later commit may
-                self._notify()
+                self._notify()  # no document needs it now; a later commit may
                 continue
             self._active.add(id)
             try:
@@ -288,7 +267,7 @@ class ExtractionQueue:
             self._read_again.discard(passage.id)
             return
         except ModelDown as error:
-            away = await self._model.confirm()
+            away = await self.model.confirm()
             # If the model refused the call but answers now, it has recovered, so the passage is not the cause. This is assumed
             # only once per passage, because a proxy may refuse a single passage in this way every time.
             back = not away and error.unavailable and passage.id not in self._read_again

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from daemon.costs.daily_budget import DailyBudget
-from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
+from daemon.pipeline.extraction.model_outage import ModelOutage
 from memory.llm.errors import ModelDown, ModelError
 from memory.openie.llm.extractor import NamedEntities
 from memory.openie.registry import PassageReader
@@ -28,25 +28,16 @@ class ServerExtractor:
         self._budget = budget
         self._reader = reader
         self._reading = 0
-        self._model = ModelOutage(probe, lambda: self._reading)
+        self.model = ModelOutage(probe, lambda: self._reading)
         self._entities: dict[str, NamedEntities] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._model.run(), name="model")
+        self._task = asyncio.create_task(self.model.run(), name="model")
 
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-
-    @property
-    def outage(self) -> Outage | None:
-        """The outage for which extraction waits, None if there is none."""
-        return self._model.current
-
-    def note_call(self, outcome: str, good: bool) -> None:
-        """Records the outcome of a call to the model."""
-        self._model.note_call(outcome, good)
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         """Extracts all passages concurrently; the limiter bounds the number of calls."""
@@ -59,13 +50,13 @@ class ServerExtractor:
     async def _read(self, passage: PassageText) -> Extraction:
         read_again = False
         while True:
-            await self._model.up.wait()
+            await self.model.up.wait()
             await self._budget.available()
             try:
                 # The entities of the first call are kept while the second call is retried.
                 return await self._reader.read(passage, self._entities.get, self._entities.__setitem__)
             except ModelDown as error:
-                if await self._model.confirm():
+                if await self.model.confirm():
                     continue
                 if error.unavailable and not read_again:  # the model has recovered
                     read_again = True
@@ -74,7 +65,7 @@ class ServerExtractor:
             except ModelError as error:
                 reason = str(error)
             finally:
-                if self._model.current is None:
+                if self.model.current is None:
                     self._entities.pop(passage.id, None)
             log.warning("passage_failed", passage=passage.id, attempts=1)
             return Extraction(passage.id, self.name, status=ExtractionOutcome.FAILED, attempts=1, error=reason)

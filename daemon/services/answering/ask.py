@@ -33,7 +33,7 @@ class Answerer(Protocol):
 
 
 class AskService:
-    """Implements `AskPort`."""
+    """Serves `POST /v1/ask`. `ask` and `stream` raise UpstreamFailed if the model fails."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import Answerer
 from daemon.contract.query import Tokens
 from daemon.contract.scope import Scope
-from daemon.errors import Conflict, Invalid, UpstreamFailed
+from daemon.errors import Conflict, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation, retrieved_passage
@@ -136,8 +136,6 @@ class DeepAnswers:
             raise UpstreamFailed(f"{error}; ask again, or use a model that answers in JSON") from None
         except ModelError as error:
             raise UpstreamFailed(str(error)) from None
-        except ValueError as error:
-            raise Invalid(f"The question cannot be worked on so: {error}.") from None
 
 
 def deep_settings(request: AskRequest, configured: Mapping[str, Any]) -> DeepSettings:

@@ -11,12 +11,13 @@ from memory.llm.token_estimates import reply_tokens
 
 
 class JudgeService:
-    """Implements `JudgePort`."""
+    """Serves `POST /v1/judge`."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
 
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
+        """Judges an answer with the model. Raises UpstreamFailed if the model fails."""
         question, answer, references, passages = (
             request.question,
             request.answer,
@@ -27,15 +28,15 @@ class JudgeService:
             case Criterion.CORRECTNESS:
                 _refuse_ineffective(request)
                 messages = answer_judge.correct_prompt(question, answer, references, passages)
-                schema, read = answer_judge.correct_schema(), answer_judge.read_correct
+                schema, read = answer_judge.CORRECT_SCHEMA, answer_judge.read_correct
             case Criterion.COMPREHENSIVENESS | Criterion.DIVERSITY as criterion if request.other is None:
                 messages = answer_judge.score_prompt(question, answer, references, criterion.value, passages)
-                schema, read = answer_judge.score_schema(), answer_judge.read_score
+                schema, read = answer_judge.SCORE_SCHEMA, answer_judge.read_score
             case Criterion.COMPREHENSIVENESS | Criterion.DIVERSITY as criterion:
                 messages = answer_judge.better_prompt(
                     question, answer, request.other or "", references, criterion.value, passages
                 )
-                schema, read = answer_judge.better_schema(), answer_judge.read_better
+                schema, read = answer_judge.BETTER_SCHEMA, answer_judge.read_better
         try:
             verdict, reply = await self._client.ask(
                 "verdict", messages, schema, read, max_tokens=answer_judge.JUDGE_MAX_TOKENS

@@ -19,7 +19,7 @@ from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Invalid
 from daemon.services.scopes import ScopeService
 from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.serialization import BadTrace, memory_from_json, memory_to_json
+from memory.answering.working_memory.records.serialization import BadWorkingMemory, memory_from_json, memory_to_json
 from store.sessions import Session, SessionDamaged, Sessions
 from store.snapshot import Snapshot
 from store.store import Store
@@ -55,7 +55,7 @@ def asked_scope(scope: Scope | None) -> str:
 
 
 class SessionService:
-    """Implements `SessionPort`, and stores the points of deep questions.
+    """Stores the points of deep questions, and serves `/v1/sessions`.
 
     `keep_s` returns the seconds that a session lives after its last question. It is called at each use, because it may change
     while the daemon runs.
@@ -80,9 +80,9 @@ class SessionService:
             session = self._sessions.load(key)
             if session is not None:
                 memory_from_json(session.memory)
-        except (SessionDamaged, BadTrace) as error:
+        except (SessionDamaged, BadWorkingMemory) as error:
             detail = str(error)
-            if isinstance(error, BadTrace):
+            if isinstance(error, BadWorkingMemory):
                 detail = f'the session "{name}" has unusable content ({error}); remove it (hippoctl sessions rm {name})'
             raise Invalid(
                 f"{detail[:1].upper()}{detail[1:]}.", errors=[FieldError(field="session", message=detail)]
@@ -118,6 +118,7 @@ class SessionService:
             return True
 
     async def sessions(self, scope: Scope | None = None) -> SessionList:
+        """Returns the client's sessions that have not expired, sorted by name."""
         return await asyncio.to_thread(self._list, scope)
 
     async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse:
@@ -172,7 +173,7 @@ class SessionService:
                 return SessionEntry(name=key, error="it is gone")
             memory = self.in_sight(memory_from_json(session.memory), scope, snapshot)
             points = [point.description for point in memory.points]
-        except (SessionDamaged, BadTrace) as error:
+        except (SessionDamaged, BadWorkingMemory) as error:
             return SessionEntry(name=key, error=str(error))
         # Old answers do not record their passages, so it is unknown whether a restricted client may still see them.
         with_answers = not isinstance(scope, ClientScope)
@@ -220,7 +221,7 @@ class SessionService:
             if supported != memory:
                 dropped = len(memory.points) - len(supported.points)
                 self._sessions.keep(key, session, memory_to_json(supported), dropped)
-        except (SessionDamaged, BadTrace, OSError) as error:
+        except (SessionDamaged, BadWorkingMemory, OSError) as error:
             log.warning("session_unreadable", session=key, error=error)
 
 

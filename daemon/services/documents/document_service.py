@@ -59,7 +59,7 @@ class _SortedDocuments:
 
 
 class DocumentService:
-    """Implements `DocumentPort`."""
+    """Serves the requests of clients about documents. Documents outside of `scope` do not exist for a request."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class DocumentService:
         self._sources = sources
 
     async def add(self, documents: Sequence[dict[str, Any]], scope: Scope | None = None) -> AddResponse:
+        """Adds all documents or none; returns when a crash cannot lose them. Raises Invalid, naming the first wrong fields."""
         self._pipeline.inbox.refuse_too_many(len(documents))
         labels = frozenset(scope.visible) if isinstance(scope, ClientScope) else None
         sorted_documents = await asyncio.to_thread(_sort_documents, documents, labels)
@@ -167,6 +168,7 @@ class DocumentService:
         return await asyncio.to_thread(self._scopes.named, scope)
 
     async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
+        """Retries failed documents; all in `scope` if `uris` is None."""
         holds = self._scopes.holds(scope) if scope is not None else None
         wanted = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
@@ -183,6 +185,7 @@ class DocumentService:
         )
 
     async def confirm(self, source: str) -> ConfirmResponse:
+        """Raises NotFound if the source does not exist, Conflict if it has no pending removals."""
         named = [each for each in self._sources if each.name == source]
         if not named:
             raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")

@@ -16,11 +16,11 @@ from consumers.failure_codes import FAILS_AGAIN, FailureCode
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState
 from daemon.contract.documents import DocumentEntry
+from daemon.pipeline.extraction.failed_passages import PassageFailure
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import container_uri
 from daemon.services.documents.document_references import document_entry
-from daemon.services.extraction import ExtractionStates, extraction_states
 from store.reader import count_omissions
 from store.store import Store
 from store.types import Document, State
@@ -62,7 +62,8 @@ class DocumentStates:
         return CurrentStates(
             self._store,
             self._pipeline.intake.sources(),
-            extraction_states(self._store, self._extraction_queue),
+            self._extraction_queue.unfinished(),
+            self._extraction_queue.failures(),
             self._next_retry(),
             self._pipeline.can_retry,
         )
@@ -75,14 +76,17 @@ class CurrentStates:
         self,
         store: Store,
         under_way: Mapping[str, str],
-        extraction: ExtractionStates,
+        waiting: Iterable[str],
+        failures: Mapping[str, PassageFailure],
         next_retry: float | None,
         can_retry: Callable[[Document], bool],
     ) -> None:
-        """`under_way` maps each URI that is being parsed to its source."""
+        """`under_way` maps each URI that is being parsed to its source. `waiting` and `failures` are passages that wait for the
+        extractor, and passages on which it failed. They concern the documents that do not supply the extraction."""
         self._store = store
         self._under_way = under_way
-        self._extraction = extraction
+        self._waiting = waiting
+        self._failures = failures
         self._next_retry = next_retry
         self._can_retry = can_retry
 
@@ -90,15 +94,30 @@ class CurrentStates:
 
     @cached_property
     def _pending(self) -> frozenset[str]:
-        return frozenset(self._under_way) | self._extraction.pending()
+        return frozenset(self._under_way).union(*map(self._store.documents_to_extract, self._waiting))
+
+    @cached_property
+    def _failed_passages(self) -> dict[str, list[PassageFailure]]:
+        """The failures of each document, by URI."""
+        found: dict[str, list[PassageFailure]] = {}
+        for id, failure in self._failures.items():
+            for uri in self._store.documents_to_extract(id):
+                found.setdefault(uri, []).append(failure)
+        return found
 
     @cached_property
     def _unread(self) -> dict[str, str]:
-        return self._extraction.failed()
+        """The reasons for failure, by URI."""
+        return {
+            uri: f"{len(failures)} of its passages could not be read by the model and are found without triples: "
+            f"{failures[0].reason}"
+            for uri, failures in self._failed_passages.items()
+        }
 
-    @cached_property
-    def _next_passage_try(self) -> dict[str, float]:
-        return self._extraction.next_tries()
+    def _next_passage_try(self, uri: str) -> float | None:
+        """Returns the time of the earliest automatic retry of a failed passage, in Unix seconds."""
+        tries = (failure.next_try for failure in self._failed_passages.get(uri, ()))
+        return min((due for due in tries if due is not None), default=None)
 
     def counts(self) -> DocumentCounts:
         stored = self._store.states()
@@ -173,7 +192,7 @@ class CurrentStates:
         """
         if document.uri in self._pending or container_uri(document.uri) in self._under_way:
             return None
-        due = self._next_passage_try.get(document.uri) if document.state is not State.FAILED else document.next_try
+        due = self._next_passage_try(document.uri) if document.state is not State.FAILED else document.next_try
         if (
             due is None
             or self._next_retry is None

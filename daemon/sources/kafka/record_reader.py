@@ -11,7 +11,7 @@ from consumers.records.messages import Part, part_of, position_of, uri_of
 from consumers.records.reader import from_message
 from consumers.records.record import Record, RecordError, SourcePosition
 from consumers.types import ParsedDocument
-from daemon.workers.pool import WorkerFailed, WorkerPool
+from daemon.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,7 @@ class RecordReader:
     async def _values(self, values: Sequence[bytes]) -> list[Record | RecordError]:
         if not values:
             return []
-        try:
-            verdicts = await self._pool.check_records(values, self._source)
-        except WorkerFailed as error:
-            if len(values) == 1:
-                return [RecordError(str(error))]
-            return [found for value in values for found in await self._values([value])]
+        verdicts = await self._pool.check_records(values, self._source)
         good = [value for value, verdict in zip(values, verdicts, strict=True) if verdict is None]
         records = iter(await asyncio.to_thread(lambda: [from_message(value) for value in good]))
         return [next(records) if verdict is None else RecordError(verdict) for verdict in verdicts]

@@ -18,10 +18,9 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.work_items import DeliveredDocument
-from daemon.sources.base import Source, Usage
+from daemon.sources.base import Source
 from daemon.sources.kafka.dead_letter_queue import DeadLetterQueue, UnreadableMessage
 from daemon.sources.kafka.declaration import KafkaSection, KafkaStatus, PartitionStatus
-from daemon.sources.kafka.message_reader import MessageReader
 from daemon.sources.kafka.topic_feed import TopicFeed
 from daemon.workers.pool import WorkerPool
 from store.store import Store
@@ -139,8 +138,8 @@ class BaseKafkaSource(Source, Generic[T]):
 
     # Reports.
 
-    def usage(self) -> Usage:
-        return Usage(*self._feed.in_flight.counts, *self._feed.in_flight.limits)
+    def usage(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return self._feed.in_flight.counts, self._feed.in_flight.limits
 
     @property
     def _problem(self) -> str | None:
@@ -198,10 +197,11 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         self, kafka: KafkaSection, store: Store, pipeline: Pipeline, pool: WorkerPool, split: SplitSettings
     ) -> None:
         super().__init__(kafka, store, pipeline)
-        self._reader = MessageReader(pool, self._settings.message_format, split, self.name)
+        self._pool = pool
+        self._split = split
 
     async def _read(self, messages: list[KafkaMessage]) -> list[list[ParsedDocument]]:
-        return await self._reader.read(messages)
+        return await self._pool.parse_messages(messages, self._settings.message_format, self._split, self.name)
 
     async def _deliver(
         self, message: KafkaMessage, acknowledgement: MessageAcknowledgement, documents: list[ParsedDocument]
@@ -218,7 +218,7 @@ class KafkaSource(BaseKafkaSource[list[ParsedDocument]]):
         """Delivers documents that the message has not yielded before. Removed documents are not delivered again."""
         kept = json.loads(document.payload or "")
         message = KafkaMessage.from_json(kept)
-        [documents] = await self._reader.read([message])
+        [documents] = await self._read([message])
         stored = self._store.document(document.uri)
         if stored is None or stored.state is not State.FAILED or self._pipeline.intake.busy(document.uri):
             return  # removed or replaced meanwhile

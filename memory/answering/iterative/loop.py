@@ -108,7 +108,7 @@ async def _with_thought(
 ) -> IterativeStep:
     """Return the step with its thought. Raises ModelError or TimeoutError after one try, without waiting for a retry."""
 
-    def read(value: Any) -> tuple[Thought, str]:
+    def read(value: object) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))
 
     async with asyncio.timeout(spending.seconds_left(final=False)):

@@ -1,7 +1,6 @@
 """The thought between two retrievals: its prompt and the parser of the model's answer. Pure functions."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from memory.answering.iterative.steps import Thought
 from memory.answering.qa_reader import quote_passage, without_markers
@@ -10,24 +9,14 @@ from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates, whole_number
 from memory.llm.messages import system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
-from memory.llm.response_format import JsonSchema
+from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 from memory.types import Hit
 
 THOUGHT_CHARS = 2_000
 """A longer thought is cut, because it becomes the next query and encoders use only a few hundred words."""
 
 THOUGHT_SCHEMA = JsonSchema(
-    "thought",
-    {
-        "type": "object",
-        "properties": {
-            "thought": {"type": "string"},
-            "sources": {"type": "array", "items": {"type": "integer"}},
-            "answers": {"type": "boolean"},
-        },
-        "required": ["thought", "sources", "answers"],
-        "additionalProperties": False,
-    },
+    "thought", json_object(thought=JSON_TEXT, sources=json_array(JSON_INTEGER), answers=JSON_BOOLEAN)
 )
 _TASK = (
     "You work towards the answer of a question one thought at a time; between two thoughts a search brings further passages, "
@@ -54,7 +43,7 @@ def thought_prompt(question: str, passages: Sequence[Hit], thoughts: Sequence[Th
     ]
 
 
-def read_thought(value: Any, passages: Sequence[Hit]) -> Thought:
+def read_thought(value: object, passages: Sequence[Hit]) -> Thought:
     """Return the thought in the model's JSON, without sources that were not shown. Raises BadAnswer."""
     said = get_field(value, "thought")
     if not isinstance(said, str) or not (text := replace_surrogates(without_markers(said)).strip()[:THOUGHT_CHARS]):

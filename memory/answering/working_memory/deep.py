@@ -10,7 +10,7 @@ from memory.answering.working_memory.deep_answer import DeepAnswer, TokenCount
 from memory.answering.working_memory.deep_context import DeepContext, RunInThread
 from memory.answering.working_memory.records.events import AnswerBegan, DeepEvent
 from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, StepRecord, Trace, check_settings
+from memory.answering.working_memory.records.trace import DeepSettings, StepRecord, Trace
 from memory.answering.working_memory.step import StepsEnd, run_step
 from memory.answering.working_memory.subquery_retrieval import supported_points
 from memory.answering.working_memory.write_answer import answer_after_step, write_answer
@@ -38,11 +38,9 @@ async def ask_deep(
 
     If the model fails in a step, or a budget is reached, the answer is made from the current points and passages, and `note`
     says so. If the model also fails for the answer, the points' descriptions are the answer. Raises
-    `memory.llm.errors.ModelError` if there is nothing to answer from, which happens only without points; `ValueError` for
-    settings out of range.
+    `memory.llm.errors.ModelError` if there is nothing to answer from, which happens only without points.
     """
     settings = settings or DeepSettings()
-    check_settings(settings)
     spending = Spending(settings.budget)
     client = client.at_temperature(settings.temperature)
     context = DeepContext(question, snapshot, encoder, client, settings, spending, on_event, in_thread, form)

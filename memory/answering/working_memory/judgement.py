@@ -39,7 +39,7 @@ class Judgement:
 
 
 def read_judgement(
-    value: Any, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
+    value: object, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
 ) -> Judgement:
     """Return the judgement in the model's JSON. `asked` are the subqueries of the earlier steps.
 
@@ -79,7 +79,7 @@ def read_judgement(
     return Judgement(False, tuple(concerns), tuple(refusals.all))
 
 
-def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut: bool = False) -> Judgement:
+def read_concerns(value: object, memory: WorkingMemory, settings: DeepSettings, cut: bool = False) -> Judgement:
     """Return the judgement in the model's JSON, with concerns whose subquery is still "".
 
     All concerns are of one kind: the kind that the model names, or that of its first concern. Concerns of the other kind are
@@ -114,7 +114,7 @@ def read_concerns(value: Any, memory: WorkingMemory, settings: DeepSettings, cut
     return Judgement(False, tuple(concerns), tuple(refusals.all))
 
 
-def read_subquery(value: Any) -> str:
+def read_subquery(value: object) -> str:
     """Return the subquery in the model's JSON. Raises BadAnswer if it has none."""
     subquery = _text(get_field(value, "subquery", "question", "query"))
     if not subquery:
@@ -143,7 +143,7 @@ def with_subqueries(
     return tuple(kept), tuple(refusals.all)
 
 
-def _said(value: Any) -> dict[str, Any]:
+def _said(value: object) -> dict[str, Any]:
     """Return the object with the judgement in the model's JSON. Raises BadAnswer."""
     for each in [value, *(value if isinstance(value, list) else [])]:
         if isinstance(each, dict) and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list)):
@@ -157,7 +157,7 @@ def _raised(said: dict[str, Any], cut: bool, refusals: Refusals) -> list[Any]:
     return without_last(raised, refusals) if cut else raised
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return replace_surrogates(" ".join(value.split())[:MAX_CONCERN_CHARS]) if isinstance(value, str) else ""
 
 

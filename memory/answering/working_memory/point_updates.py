@@ -50,7 +50,7 @@ class Evolution:
     held: tuple[str, ...] = ()
 
 
-def lists(value: Any, *names: str) -> dict[str, list[Any]]:
+def lists(value: object, *names: str) -> dict[str, list[Any]]:
     """Return the lists under `names` in a model's object, in the order in which the model wrote them; missing ones are empty.
 
     Raises BadAnswer if all of them are missing.
@@ -65,7 +65,7 @@ def lists(value: Any, *names: str) -> dict[str, list[Any]]:
 def apply_evolution(
     memory: WorkingMemory,
     material: Material,
-    value: Any,
+    value: object,
     settings: DeepSettings,
     in_graph: Callable[[str], bool],
     cut: bool = False,
@@ -134,7 +134,7 @@ def apply_evolution(
     return Evolution(WorkingMemory(tuple(points), made), tuple(changes), tuple(refusals.all), tuple(names.held))
 
 
-def apply_merges(memory: WorkingMemory, value: Any, cut: bool = False) -> Evolution:
+def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evolution:
     """Apply the mergers that the model proposes: entities and passages are unions, the description is the model's.
 
     The merged point takes the place of the first of its points. A point is merged at most once per step. `cut`: the answer
@@ -212,7 +212,7 @@ class _EntityNames:
         return list(known), list(absent)
 
 
-def _position(proposal: Any, points: int, refusals: Refusals) -> int | None:
+def _position(proposal: object, points: int, refusals: Refusals) -> int | None:
     """Return the index of the point that an update names; None, with a refusal, if there is no such point."""
     at = whole_number(proposal.get("point")) if isinstance(proposal, dict) else None
     if at is None:
@@ -224,7 +224,7 @@ def _position(proposal: Any, points: int, refusals: Refusals) -> int | None:
     return None
 
 
-def _positions(proposal: Any, points: int, refusals: Refusals) -> list[int]:
+def _positions(proposal: object, points: int, refusals: Refusals) -> list[int]:
     if not isinstance(proposal, dict):
         refusals.add(WRONG_FORM, proposal)
         return []
@@ -238,7 +238,7 @@ def _positions(proposal: Any, points: int, refusals: Refusals) -> list[int]:
     return list(found)
 
 
-def _description(proposal: Any) -> str:
+def _description(proposal: object) -> str:
     text = proposal.get("description") if isinstance(proposal, dict) else None
     return replace_surrogates(" ".join(text.split())[:MAX_DESCRIPTION_CHARS]) if isinstance(text, str) else ""
 

@@ -33,7 +33,7 @@ class Refusals:
         self._listed: list[Refusal] = []
         self._more: Counter[str] = Counter()
 
-    def add(self, why: str, what: Any) -> None:
+    def add(self, why: str, what: object) -> None:
         if len(self._listed) < MAX_LISTED_REFUSALS:
             self._listed.append(Refusal(self._purpose, why, replace_surrogates(" ".join(str(what).split())[:200])))
         else:

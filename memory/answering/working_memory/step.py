@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from memory.answering.budget import BudgetReached
 from memory.answering.working_memory.deep_context import DeepContext
@@ -165,7 +164,7 @@ async def _word_subqueries(
     return record, failed, None
 
 
-async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[Any]]:
+async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[object]]:
     """Ask for updates and insertions; again with half of the passages if the model refuses the prompt as too long."""
     if context.shown_passages:
         record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
@@ -230,7 +229,7 @@ def judge_messages(question: str, record: StepRecord, settings: DeepSettings) ->
     return prompts.concerns_prompt(question, record.before, settings)
 
 
-def judgement_of(value: Any, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
+def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
     """Return the judgement in the judge's JSON."""
     if settings.quick:
         return read_judgement(value, record.before, record.asked, settings, cut)
@@ -274,20 +273,20 @@ def with_merging(record: StepRecord, evolution: Evolution) -> StepRecord:
     )
 
 
-def _list_reader(*names: str) -> Callable[[Any], Any]:
+def _list_reader(*names: str) -> Callable[[object], object]:
     """Return a function that accepts JSON with one of the lists; for other JSON the client asks again."""
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         lists(value, *names)
         return value
 
     return read
 
 
-def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[Any], Any]:
+def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[object], object]:
     """Return a function that accepts JSON with a judgement; for other JSON the client asks again."""
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         judgement_of(value, record, settings)
         return value
 
@@ -318,6 +317,6 @@ async def _inquire_all(
         return CallFailure("seconds", str(context.spending.out_of_time()))
 
 
-def _end_of(called: CallResult[Any]) -> StepsEnd:
+def _end_of(called: CallResult[object]) -> StepsEnd:
     assert called.failure is not None
     return StepsEnd(called.failure.stopped, called.failure)

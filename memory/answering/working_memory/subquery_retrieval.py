@@ -5,7 +5,6 @@ If the encoder knows no word of the subquery, retrieval is by words (`_inquire_b
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from heapq import nsmallest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,8 @@ from memory.retrieval.linking.query_entities import known_names
 from memory.retrieval.linking.triples import link_triples
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.settings import RetrievalSettings
-from memory.retrieval.top_k import EQUAL_SCORES, cosines, top_k, top_k_by_cosine
-from memory.types import Encoder, triple_query_vector
+from memory.retrieval.top_k import cosines, order_by_name, top_k, top_k_by_cosine
+from memory.types import Encoder
 from store.index.graph.edge_entries import MIN_WEIGHT
 from store.index.vectors.matrix import VectorsView
 from store.snapshot import Snapshot
@@ -60,7 +59,7 @@ def inquire(
             concern,
             candidates,
             tuple(FoundEntity(snapshot.phrase(row), score) for row, score in zip(rows, scores, strict=True)),
-            _nearest_triples(snapshot, triple_query_vector(encoder, concern.subquery, vector), rows, settings.triples),
+            _nearest_triples(snapshot, encoder.encode_triple_query(concern.subquery), rows, settings.triples),
             near[: settings.passages],
         ),
         near,
@@ -188,14 +187,9 @@ def best_rows(
         return [], []
     if len(candidates) * CANDIDATE_SHARE >= len(among):
         rows, exact = top_k_by_cosine(vectors, vector, vectors.scores(vector), k, among, name)
-        return rows, [float(score) for score in exact]
-    scores = cosines(vectors, vector, candidates)
-    if k < len(candidates):
-        least = np.partition(scores, len(candidates) - k)[len(candidates) - k]
-        kept = scores >= least - EQUAL_SCORES
-        candidates, scores = candidates[kept], scores[kept]
-    order = nsmallest(k, range(len(candidates)), key=lambda at: (-scores[at], name(int(candidates[at]))))
-    return [int(candidates[at]) for at in order], [float(scores[at]) for at in order]
+        return rows, exact.tolist()
+    rows, exact = order_by_name(candidates, cosines(vectors, vector, candidates), k, name)
+    return rows, exact.tolist()
 
 
 def supported_points(memory: WorkingMemory, snapshot: Snapshot) -> tuple[WorkingMemory, tuple[str, ...]]:

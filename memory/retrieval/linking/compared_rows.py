@@ -65,8 +65,8 @@ class ComparedRows:
         """Return the scale from the smallest to the largest cosine."""
         if self._is_grouped and self._compared.any():
             opposite = ComparedRows(self._vectors, -self._query, self._compared, self._living, self._exact)
-            least, most = opposite.nearest(1, _nameless)[1], self.nearest(1, _nameless)[1]
-            return MinMax(-float(least[0]), float(most[0]))
+            lowest, highest = opposite.nearest(1, _nameless)[1], self.nearest(1, _nameless)[1]
+            return MinMax(-float(lowest[0]), float(highest[0]))
         return min_max(self._vectors, self._query, self.scores, self._compared)
 
     def standard_score(self) -> StandardScore:
@@ -93,15 +93,15 @@ class ComparedRows:
         first = rows[np.argpartition(-estimates, best - 1)[:best]] if len(rows) > best else rows
         rest = self._rest(groups[-1].end, k)
         # The k-th nearest of a subset is never nearer than the k-th nearest of all rows.
-        least = _kth(cosines(self._vectors, self._query, np.concatenate([first, rest])), k)
-        enough = least - SHORTFALL * SCORE_DEVIATION / np.sqrt(self._vectors.dim)
+        lower_bound = _kth(cosines(self._vectors, self._query, np.concatenate([first, rest])), k)
+        enough = lower_bound - SHORTFALL * SCORE_DEVIATION / np.sqrt(self._vectors.dim)
         for at, group in enumerate(groups):
             if found[at].others >= enough:
                 found[at] = search(group, takes + MORE_FOUND)
                 if found[at].others >= enough:
                     return None
         may_be = np.concatenate([each.rows[each.scores >= enough] for each in found])
-        return np.concatenate([self._near_by_codes(np.sort(may_be), least), rest])
+        return np.concatenate([self._near_by_codes(np.sort(may_be), lower_bound), rest])
 
     def _rest(self, behind: int, k: int) -> NDArray[Any]:
         """Return the rows from `behind` on that may be among the `k` nearest of these rows."""
@@ -111,10 +111,10 @@ class ComparedRows:
         scores = coded_scores(blocks, self._query)
         return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
 
-    def _near_by_codes(self, rows: NDArray[Any], least: float) -> NDArray[Any]:
-        """Return those of the sorted `rows` whose cosine may reach `least` according to their one-byte codes."""
+    def _near_by_codes(self, rows: NDArray[Any], lower_bound: float) -> NDArray[Any]:
+        """Return those of the sorted `rows` whose cosine may reach `lower_bound` according to their one-byte codes."""
         scores = coded_scores([self._vectors.codes_of(rows)], self._query)
-        near: NDArray[Any] = rows[scores.values >= least - scores.error]
+        near: NDArray[Any] = rows[scores.values >= lower_bound - scores.error]
         return near
 
 

@@ -1,34 +1,22 @@
 """Extracts the named entities of a query by a model (HippoRAG, section 2.2). `query_entities` does it by rules."""
 
-import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from json import dumps
-from typing import Any
 
-from memory.llm.client import ChatMessage, ModelClient, Reply
+from memory.llm.client import ChatMessage, Reply
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field, replace_surrogates
 from memory.llm.messages import example_answer, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
-from memory.llm.response_format import JsonSchema
+from memory.llm.response_format import JSON_TEXT, JsonSchema, json_array, json_object
 from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS
-from memory.retrieval.linking.query_model_calls import QueryModelCalls, cut_off
+from memory.retrieval.linking.query_model_calls import QueryModel, QueryModelCalls, cut_off
 
-CACHED_ANSWERS = 1024
 ENTITIES_MAX_TOKENS = 512
 MAX_NAME_CHARS = 200
 
-QUERY_ENTITIES_SCHEMA = JsonSchema(
-    "query_entities",
-    {
-        "type": "object",
-        "properties": {"query_entities": {"type": "array", "items": {"type": "string"}}},
-        "required": ["query_entities"],
-        "additionalProperties": False,
-    },
-)
+QUERY_ENTITIES_SCHEMA = JsonSchema("query_entities", json_object(query_entities=json_array(JSON_TEXT)))
 _TASK = (
     "You find where a search begins. List the named entities of the question that matter to its answer: people, groups, "
     "places, works, products, events, dates, technical terms. Write each once, spelled as in the question, in its language; "
@@ -55,7 +43,7 @@ def _question(text: str) -> str:
     return without_quote_marks(dumps({"question": text}, ensure_ascii=False))
 
 
-def read_names(value: Any) -> tuple[str, ...]:
+def read_names(value: object) -> tuple[str, ...]:
     """Return at most `MAX_NAMES` distinct names from the model's answer. Raises BadAnswer if the answer has no list."""
     said = get_field(value, "query_entities", "named_entities", "entities")
     if not isinstance(said, list):
@@ -67,13 +55,8 @@ def read_names(value: Any) -> tuple[str, ...]:
     return tuple(names.values())[:MAX_NAMES]
 
 
-class ModelEntities:
-    """Extracts the entities of queries with one model. It runs on `loop`; each query uses it through a `QueryEntities`."""
-
-    def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self._client = client
-        self._cache: OrderedDict[tuple[str, str], tuple[tuple[str, ...], Reply]] = OrderedDict()
+class ModelEntities(QueryModel[tuple[str, ...]]):
+    """Extracts the entities of queries with one model. Each query uses it through a `QueryEntities`."""
 
     async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
         """Return the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
@@ -81,11 +64,9 @@ class ModelEntities:
         Raises ModelError after one try.
         """
         key = (within, query)
-        cached = self._cache.get(key)
-        if cached is not None:
-            self._cache.move_to_end(key)
+        if (cached := self.cached(key)) is not None:
             return *cached, True
-        names, reply = await self._client.ask(
+        names, reply = await self.client.ask(
             "query_entities",
             query_entities_prompt(query),
             QUERY_ENTITIES_SCHEMA,
@@ -96,30 +77,16 @@ class ModelEntities:
         if reply.cut and len(names) < 2:  # the last name may be half
             raise cut_off(reply)
         names = names[:-1] if reply.cut else names
-        self._cache[key] = names, reply
-        if len(self._cache) > CACHED_ANSWERS:
-            self._cache.popitem(last=False)
+        self.cache(key, names, reply)
         return names, reply, False
 
 
-class QueryEntities(QueryModelCalls):
+class QueryEntities(QueryModelCalls[ModelEntities]):
     """The `EntityReader` of one query."""
 
     what = "the model that reads them"
     without = "names found by rules"
 
-    def __init__(
-        self,
-        entities: ModelEntities,
-        limit_s: float,
-        before_wait: Callable[[], object],
-        after_wait: Callable[[], object],
-        within: str = "",
-    ) -> None:
-        super().__init__(entities.loop, limit_s, before_wait, after_wait)
-        self._within = within
-        self._entities = entities
-
     def read(self, query: str) -> Sequence[str] | None:
         """Return the query's names, or None if the model is unavailable."""
-        return self.wait(self._entities.read(query, self._within), lambda: query_entities_prompt(query))
+        return self.wait(self._model.read(query, self._within), lambda: query_entities_prompt(query))

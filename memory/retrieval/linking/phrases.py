@@ -9,7 +9,7 @@ from memory.phrase_normalisation import normalise_phrase
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.linking.query_entities import known_names, query_entities
 from memory.retrieval.query_context import QueryContext
-from memory.types import Seed, phrase_query_vector
+from memory.types import Seed
 
 
 def link_phrases(context: QueryContext) -> list[Seed]:
@@ -19,7 +19,7 @@ def link_phrases(context: QueryContext) -> list[Seed]:
     if not context.is_known or not alive.any():
         return link_known_entities(context, known_names(context.query, snapshot))
     with context.stage("phrases"):
-        vector = phrase_query_vector(context.encoder, context.query, False, context.vector)
+        vector = context.encoder.encode_phrase_query(context.query, is_name=False)
         compared = _compared(context, vector, alive)
         rows, cosines = compared.nearest(context.settings.seed_phrases, snapshot.phrase)
         scaled = compared.min_max()(cosines)
@@ -82,7 +82,7 @@ def _nearest_phrase(context: QueryContext, name: str) -> int | None:
     if row is not None:
         return row
     with context.stage("encode"):
-        vector = phrase_query_vector(context.encoder, phrase, is_name=True)
+        vector = context.encoder.encode_phrase_query(phrase, is_name=True)
     with context.stage("phrases"):
         if not vector.any():
             return None

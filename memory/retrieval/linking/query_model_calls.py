@@ -1,18 +1,46 @@
-"""Lets a query's thread wait for the model with a time limit, and records the cost."""
+"""Caches a model's answers about queries, and lets a query's thread wait for the model with a time limit."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from typing import Any, Generic, TypeVar
 
-from memory.llm.client import ChatMessage, Reply
+from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
 from memory.llm.token_estimates import reply_tokens
+
+CACHED_ANSWERS = 1024
 
 Value = TypeVar("Value")
 
 
-class QueryModelCalls:
-    """One model call of one query. It runs on `loop`, while the query waits in its own thread.
+class QueryModel(Generic[Value]):
+    """One model that answers questions about queries on `loop`. Keeps its last `CACHED_ANSWERS` answers, with their replies."""
+
+    def __init__(self, client: ModelClient, loop: asyncio.AbstractEventLoop) -> None:
+        self.client = client
+        self.loop = loop
+        self._cache: OrderedDict[Hashable, tuple[Value, Reply]] = OrderedDict()
+
+    def cached(self, key: Hashable) -> tuple[Value, Reply] | None:
+        found = self._cache.get(key)
+        if found is not None:
+            self._cache.move_to_end(key)
+        return found
+
+    def cache(self, key: Hashable, value: Value, reply: Reply) -> None:
+        self._cache[key] = value, reply
+        if len(self._cache) > CACHED_ANSWERS:
+            self._cache.popitem(last=False)
+
+
+ModelT = TypeVar("ModelT", bound=QueryModel[Any])
+
+
+class QueryModelCalls(Generic[ModelT]):
+    """One call of `model` for one query. It runs on the model's loop, while the query waits in its own thread.
+
+    `within` is the scope of the query: answers are cached per scope.
 
     Afterwards, `note` describes a failure, if there was one. `calls`, `prompt_tokens` and `completion_tokens` are the cost of
     the query, with the tokens of a failed call if the server counted them. `remembered_tokens` (prompt, completion) are the
@@ -27,15 +55,17 @@ class QueryModelCalls:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        model: ModelT,
         limit_s: float,
         before_wait: Callable[[], object],
         after_wait: Callable[[], object],
+        within: str = "",
     ) -> None:
         self.note: str | None = None
         self.calls = self.prompt_tokens = self.completion_tokens = 0
         self.remembered_tokens: tuple[int, int] | None = None
-        self._loop = loop
+        self._model = model
+        self._within = within
         self._limit_s = limit_s
         self._before_wait = before_wait
         self._after_wait = after_wait
@@ -48,7 +78,7 @@ class QueryModelCalls:
         `work` returns the value, the model's reply, and whether the reply was cached. `messages` returns the prompt, whose
         tokens are counted.
         """
-        answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+        answer = asyncio.run_coroutine_threadsafe(work, self._model.loop)
         self._before_wait()
         self.calls = 1
         try:

@@ -5,20 +5,18 @@ note says so.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from json import dumps
-from typing import Any
 
 from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import get_field
 from memory.llm.messages import example_answer, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
-from memory.llm.response_format import JsonSchema
+from memory.llm.response_format import JSON_TEXT, JsonSchema, json_array, json_object
 from memory.phrase_normalisation import normalise_triple
-from memory.retrieval.linking.query_model_calls import QueryModelCalls, cut_off
+from memory.retrieval.linking.query_model_calls import QueryModel, QueryModelCalls, cut_off
 from store.types import Triple
 
 MAX_KEPT_TRIPLES = 4
@@ -27,22 +25,10 @@ SIMILAR_RATIO = 0.85
 """Minimum ratio of equal letters (difflib) for an answered triple to count as the offered triple that it resembles most."""
 COMPARED_CHARS = 2_000
 """Maximum length of a triple in this comparison; a longer answered triple is dropped."""
-CACHED_ANSWERS = 1024
 RECOGNITION_MAX_TOKENS = 1024
 
 RECOGNITION_SCHEMA = JsonSchema(
-    "relevant_triples",
-    {
-        "type": "object",
-        "properties": {
-            "relevant": {
-                "type": "array",
-                "items": {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3},
-            }
-        },
-        "required": ["relevant"],
-        "additionalProperties": False,
-    },
+    "relevant_triples", json_object(relevant=json_array(json_array(JSON_TEXT, minItems=3, maxItems=3)))
 )
 _TASK = (
     "You choose where a search in a knowledge graph begins. Given a question and candidate facts (subject, predicate, "
@@ -103,7 +89,7 @@ def _candidates(query: str, triples: Sequence[Triple]) -> str:
     return without_quote_marks(dumps(asked, ensure_ascii=False))
 
 
-def kept_indices(value: Any, triples: Sequence[Triple]) -> tuple[int, ...]:
+def kept_indices(value: object, triples: Sequence[Triple]) -> tuple[int, ...]:
     """Return the ascending indices of the offered triples in the model's answer; other triples are dropped.
 
     Only the first `MAX_KEPT_TRIPLES` count. An empty list is a valid answer: `hipporag2` then falls back to dense retrieval, as
@@ -116,7 +102,7 @@ def kept_indices(value: Any, triples: Sequence[Triple]) -> tuple[int, ...]:
     return tuple(sorted(list(found)[:MAX_KEPT_TRIPLES]))
 
 
-def _offered_index(answer: Any, triples: Sequence[Triple]) -> int | None:
+def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
     triple = normalise_triple(answer)
     if triple is None:
         return None
@@ -132,8 +118,8 @@ def _offered_index(answer: Any, triples: Sequence[Triple]) -> int | None:
     return best if best is not None and ratios[best] >= SIMILAR_RATIO else None
 
 
-class ModelFilter:
-    """Recognition memory with one model. It runs on `loop`; each query uses it from its own thread through a `QueryFilter`.
+class ModelFilter(QueryModel[tuple[int, ...]]):
+    """Recognition memory with one model. Each query uses it from its own thread through a `QueryFilter`.
 
     `count_outcome` is called once per query with "kept", "emptied", "remembered" or "skipped".
     """
@@ -144,10 +130,8 @@ class ModelFilter:
         loop: asyncio.AbstractEventLoop,
         count_outcome: Callable[[str], None] = lambda _outcome: None,
     ) -> None:
+        super().__init__(client, loop)
         self.count_outcome = count_outcome
-        self.loop = loop
-        self._client = client
-        self._cache: OrderedDict[tuple[str, str, tuple[Triple, ...]], tuple[tuple[int, ...], Reply]] = OrderedDict()
 
     async def keep(
         self, query: str, triples: tuple[Triple, ...], within: str = ""
@@ -158,12 +142,10 @@ class ModelFilter:
         wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.
         """
         key = (within, query, triples)
-        cached = self._cache.get(key)
-        if cached is not None:
-            self._cache.move_to_end(key)
+        if (cached := self.cached(key)) is not None:
             self.count_outcome("remembered")
             return *cached, True
-        kept, reply = await self._client.ask(
+        kept, reply = await self.client.ask(
             "filter",
             recognition_prompt(query, triples),
             RECOGNITION_SCHEMA,
@@ -173,36 +155,21 @@ class ModelFilter:
         )
         if reply.cut:
             raise cut_off(reply)
-        self._cache[key] = kept, reply
-        if len(self._cache) > CACHED_ANSWERS:
-            self._cache.popitem(last=False)
+        self.cache(key, kept, reply)
         self.count_outcome("kept" if kept else "emptied")
         return kept, reply, False
 
 
-class QueryFilter(QueryModelCalls):
+class QueryFilter(QueryModelCalls[ModelFilter]):
     """The `RecognitionMemory` of one query. Afterwards, `note` says why the triples were not filtered, if they were not."""
 
     what = "recognition memory"
     without = "unfiltered"
 
-    def __init__(
-        self,
-        filter_: ModelFilter,
-        limit_s: float,
-        before_wait: Callable[[], object],
-        after_wait: Callable[[], object],
-        within: str = "",
-    ) -> None:
-        """`within` is the scope of the query; answers are cached per scope."""
-        super().__init__(filter_.loop, limit_s, before_wait, after_wait)
-        self._within = within
-        self._filter = filter_
-
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        reply = self._filter.keep(query, tuple(triples), self._within)
+        reply = self._model.keep(query, tuple(triples), self._within)
         kept = self.wait(reply, lambda: recognition_prompt(query, triples))
         if kept is None:
-            self._filter.count_outcome("skipped")
+            self._model.count_outcome("skipped")
             return range(len(triples))
         return kept

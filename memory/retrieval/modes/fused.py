@@ -70,8 +70,8 @@ def rank(context: QueryContext) -> Ranking:
     ranking = rank_by_pagerank(context, seeds, passage_reset, OCCURRENCE_WEIGHTS, triples, leaders)
     ranking = follow_links(context, ranking)
     # If links are followed, one place fewer per document leaves room for the linked documents.
-    most = fewer_passages(settings.document_passages) if ranking.links else settings.document_passages
-    ranking = replace(ranking, document_passages=most)
+    per_document = fewer_passages(settings.document_passages) if ranking.links else settings.document_passages
+    ranking = replace(ranking, document_passages=per_document)
     if seeds or ranking.note:
         return ranking
     return replace(ranking, note="no triple was kept and no name is known: from passages alone")

@@ -28,6 +28,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.graph.base_order import BaseOrder
+
 DEFAULT_TOLERANCE = 1e-10
 """Default bound on the L1 distance from the exact PageRank; precise enough for any ranking."""
 MIN_TOLERANCE = 1e-13
@@ -61,23 +63,8 @@ class AdjacencyMatrix(Protocol):
         ...
 
 
-class ReorderedAdjacencyMatrix(AdjacencyMatrix, Protocol):
-    """A matrix with its own numbering of the nodes."""
-
-    @property
-    def degrees(self) -> Float64Vector: ...
-
-    def enter(self, x: NDArray[Any], /) -> NDArray[Any]:
-        """Convert a vector over the nodes to the order of the matrix."""
-        ...
-
-    def leave(self, y: NDArray[Any], /) -> NDArray[Any]:
-        """Convert a vector from the order of the matrix to the usual order."""
-        ...
-
-
 def pagerank_reordered(
-    graph: ReorderedAdjacencyMatrix, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
+    graph: BaseOrder, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
 ) -> Float64Vector:
     """Compute `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
 

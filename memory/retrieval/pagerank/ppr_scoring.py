@@ -247,8 +247,8 @@ def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: 
     if neighbours:
         with context.stage("graph"):
             graph = snapshot.adjacency(walked_edges(context, PHRASE_GRAPH_WEIGHTS))
-        _, beside, _ = graph.neighbours(np.sort(rows))
-        np.add.at(weights, beside, NEIGHBOUR_SHARE * min(seed.weight for seed in seeds))
+        _, adjacent, _ = graph.neighbours(np.sort(rows))
+        np.add.at(weights, adjacent, NEIGHBOUR_SHARE * min(seed.weight for seed in seeds))
     scores = scores_by_phrases(snapshot, weights)
     return Ranking(scores, seeds=tuple(seeds))
 

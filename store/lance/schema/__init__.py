@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from store.lance.schema import commits, documents, extractions, passages, phrases, synonyms, triples
 
-FORMAT = 4
+FORMAT = 5
 """The store format of this version. A store with a higher format is refused."""
 
 TABLES = ("passages", "phrases", "triples", "extractions", "synonyms", "documents", "commits")

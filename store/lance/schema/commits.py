@@ -1,6 +1,7 @@
 """The table `commits`, the log. Its columns never change, because it is read before a store is migrated.
 
-`versions` maps every other table to its version at the commit. `positions` holds the positions of sources that the commit
+`versions` maps every other table to its version, in rows that were written into the tables without the log: those of format 4
+and earlier, of the first commit, and of purges and migrations. `positions` holds the positions of sources that the commit
 changed; None removes a position. Additions of later formats go into `facts`.
 """
 
@@ -49,9 +50,9 @@ def to_columns(row: LogRow) -> Columns:
 
 
 def from_table(table: pa.Table) -> list[LogRow]:
-    """Returns all rows, in commit order."""
-    return [
-        LogRow(
+    """Returns all rows, in commit order. A hippod of format 4 that ended while it merged fragments left rows twice."""
+    rows = {
+        row["seq"]: LogRow(
             row["seq"],
             row["time"],
             row["kind"],
@@ -60,4 +61,5 @@ def from_table(table: pa.Table) -> list[LogRow]:
             json.loads(row["facts"]),
         )
         for row in table.sort_by("seq").to_pylist()
-    ]
+    }
+    return list(rows.values())

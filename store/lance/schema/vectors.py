@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from store.fixed_point import Fixed, scales
 
 Columns = dict[str, object]
-"""Rows in columnar form, as `Tables.append` takes them."""
+"""Rows in columnar form, as `TableWriter.add_columns` takes them."""
 
 Rows = NDArray[np.int32]
 

@@ -39,6 +39,12 @@ def test_it_prints_as_the_contracts_types_do() -> None:
     assert plain(status_lines(PlainAnswer(STATUS))) == plain(status_lines(Status(**STATUS)))
 
 
+@pytest.mark.parametrize(("state", "said"), [("starting", False), ("ready", True)])
+def test_only_a_started_hippod_says_that_it_follows_nothing(state: str, said: bool) -> None:
+    lines = status_lines(PlainAnswer(STATUS | {"sources": [], "state": state}))
+    assert any("no sources are followed" in line.plain for line in lines) is said
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

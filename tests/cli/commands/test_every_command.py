@@ -8,6 +8,7 @@ import pytest
 
 from cli.command_index import COMMON_WORDS
 from cli.command_line import hippoctl as group
+from cli.doctor import server_inspection
 from daemon.contract.http.routes import document_path
 from tests.cli.sample_answers import ADDED, ASK, EVENTS, IMPORTED, LIST, QUERY, REMOVED, RETRIED, SHOW, STATUS, URI
 from tests.cli.scripted_daemon import Here, Reply, Scripted, Shell
@@ -63,7 +64,6 @@ def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
     assert "--json" in {option for parameter in command.params for option in parameter.opts}
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
@@ -81,22 +81,25 @@ def test_help_says_what_a_command_does_and_names_json(name: str) -> None:
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_json_is_what_the_daemon_answered_before_and_after_the_command(
-    hippoctl: Shell, scripted: Scripted, tmp_path: Path, arguments: list[str], wanted: object
+    here: Here, scripted: Scripted, tmp_path: Path, arguments: list[str], wanted: object
 ) -> None:
     answer_everything(scripted)
     (tmp_path / "document.json").write_text('{"text": "One."}')
     (tmp_path / "openie.json").write_text('{"docs": []}')
-    before, after = hippoctl("--json", *arguments), hippoctl(*arguments, "--json")
+    before, after = here("--json", *arguments), here(*arguments, "--json")
     assert (before.code, after.code) == (0, 0), before.err
     assert before.json == after.json == wanted
     assert before.out.count("\n") == 1
 
 
 @pytest.mark.process
-def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+def test_json_of_what_the_client_makes_itself(
+    here: Here, scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer_everything(scripted)
+    monkeypatch.setattr(server_inspection, "find_hippod", lambda: None)
     (tmp_path / "questions.json").write_text(json.dumps(QUESTIONS))
-    evaluated = hippoctl("--json", "eval", "questions.json").json
+    evaluated = here("--json", "eval", "questions.json").json
     [question] = evaluated.pop("questions")
     assert (question["id"], question["recall"]) == ("1", {"2": 1.0, "5": 1.0, "10": 1.0})
     assert evaluated == {
@@ -109,10 +112,10 @@ def test_json_of_what_the_client_makes_itself(hippoctl: Shell, scripted: Scripte
         "mode": "hipporag2",
         "filter": {"queries": 1, "kept": 0.5, "emptied": 0, "unfiltered": 0},
     }
-    exported = hippoctl("--json", "export", "memory.jsonl").json
+    exported = here("--json", "export", "memory.jsonl").json
     assert exported == {"file": str(tmp_path / "memory.jsonl"), "format": "jsonl", "lines": 1, "bytes": 32}
-    assert set(hippoctl("--json", "completion", "bash").json) == {"shell", "script", "goes_to"}
-    checks = hippoctl("--json", "doctor").json["checks"]
+    assert set(here("--json", "completion", "bash").json) == {"shell", "script", "goes_to"}
+    checks = here("--json", "doctor").json["checks"]
     assert all(set(check) == {"name", "status", "detail", "hint"} for check in checks)
 
 
@@ -132,11 +135,10 @@ def test_watch_prints_lines_for_people(hippoctl: Shell, scripted: Scripted) -> N
     assert second.endswith("commit    commit=43")
 
 
-@pytest.mark.process
-def test_what_a_newer_daemon_adds_is_passed_on(hippoctl: Shell, scripted: Scripted) -> None:
+def test_what_a_newer_daemon_adds_is_passed_on(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = STATUS | {"moons": 2}
-    assert hippoctl("--json", "status").json["moons"] == 2
-    assert hippoctl("status").code == 0
+    assert here("--json", "status").json["moons"] == 2
+    assert here("status").code == 0
 
 
 @pytest.mark.process
@@ -147,51 +149,48 @@ def test_json_survives_text_that_is_not_ascii_in_any_locale(hippoctl: Shell, scr
     assert ended.json == SHOW
 
 
-@pytest.mark.process
-def test_ls_reads_every_page_into_one_document(hippoctl: Shell, scripted: Scripted) -> None:
+def test_ls_reads_every_page_into_one_document(here: Here, scripted: Scripted) -> None:
     first, second = LIST["documents"]
     pages = {"": {"documents": [first], "next": "file:///drive/cut.pdf"}}
     scripted.answers["GET /v1/documents"] = lambda asked: (
         {"documents": [second]} if "after=" in asked.query else pages[""]
     )
-    ended = hippoctl("--json", "ls", "--state", "failed", "--prefix", "/drive/a b")
+    ended = here("--json", "ls", "--state", "failed", "--prefix", "/drive/a b")
     assert ended.json == {"documents": [first, second]}
     assert "state=failed" in scripted.asked[0].query
     assert "prefix=file%3A%2F%2F%2Fdrive%2Fa%2520b" in scripted.asked[0].query
-    hippoctl("ls", "--prefix", "/drive/a/")
+    here("ls", "--prefix", "/drive/a/")
     assert scripted.asked[-1].query.startswith("prefix=file%3A%2F%2F%2Fdrive%2Fa%2F&")
 
 
-@pytest.mark.process
-def test_options_reach_the_daemon_and_nothing_else_does(hippoctl: Shell, scripted: Scripted) -> None:
+def test_options_reach_the_daemon_and_nothing_else_does(here: Here, scripted: Scripted) -> None:
     answer_everything(scripted)
-    hippoctl("query", "who", "built", "it?", "--mode", "dense", "--filter", "none", "--as-of", "2026-03-01T12:00:00Z")
-    hippoctl("query", "who?")
-    hippoctl("ask", "why?", "--deep", "--steps", "3", "-k", "7")
+    here("query", "who", "built", "it?", "--mode", "dense", "--filter", "none", "--as-of", "2026-03-01T12:00:00Z")
+    here("query", "who?")
+    here("ask", "why?", "--deep", "--steps", "3", "-k", "7")
     chosen = {"mode": "dense", "filter": "none", "as_of": scripted.asked[0].body["as_of"]}
     assert scripted.asked[0].body == {"query": "who built it?", "k": 5} | chosen
     assert chosen["as_of"].startswith("2026-03-01T")
     assert scripted.asked[1].body == {"query": "who?", "k": 5}
     assert scripted.asked[2].body == {"question": "why?", "k": 7, "deep": True, "steps": 3}
-    hippoctl("ask", "why?", "--steps", "2", "--max-tokens", "900")
+    here("ask", "why?", "--steps", "2", "--max-tokens", "900")
     assert scripted.asked[3].body == {"question": "why?", "k": 5, "steps": 2, "max_tokens": 900}
     limits = ["--max-calls", "9", "--timeout", "30"]
-    hippoctl("ask", "why?", "--deep", "--session", "é.1", "--only", "local", "--no-update", "--no-merge", *limits)
+    here("ask", "why?", "--deep", "--session", "é.1", "--only", "local", "--no-update", "--no-merge", *limits)
     told = {"deep": True, "session": "é.1", "only": "local", "update": False, "merge": False}
     assert scripted.asked[4].body == {"question": "why?", "max_calls": 9, "timeout_s": 30.0} | told
-    hippoctl(
+    here(
         "ask", "why?", "--deep", "--quick", "--each-step", "--deep-set", "n_v=7", "--deep-set", "model_temperature=0.8"
     )
     told = {"deep": True, "quick": True, "each_step": True, "deep_settings": {"n_v": 7, "model_temperature": 0.8}}
     assert scripted.asked[5].body == {"question": "why?"} | told
-    assert hippoctl("ask", "why?", "--deep-set", "n_v=7").code == 2
-    assert hippoctl("ask", "why?", "--deep", "--deep-set", "n_v=0").code == 2
+    assert here("ask", "why?", "--deep-set", "n_v=7").code == 2
+    assert here("ask", "why?", "--deep", "--deep-set", "n_v=0").code == 2
 
 
-@pytest.mark.process
-def test_a_path_is_understood_where_a_uri_is_wanted(hippoctl: Shell, scripted: Scripted, tmp_path: Path) -> None:
+def test_a_path_is_understood_where_a_uri_is_wanted(here: Here, scripted: Scripted, tmp_path: Path) -> None:
     answer_everything(scripted)
-    hippoctl("rm", "/drive/a #1.md", "./b.md", "added:3")
+    here("rm", "/drive/a #1.md", "./b.md", "added:3")
     uris = ["file:///drive/a%20%231.md", f"{tmp_path.as_uri()}/b.md", "added:3"]
     assert scripted.asked[0].body == {"uris": uris}
 

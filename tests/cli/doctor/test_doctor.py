@@ -19,6 +19,22 @@ from tests.cli.scripted_daemon import Here, Scripted, Shell, problem
 pytestmark = pytest.mark.daemon
 
 
+@pytest.fixture
+def nothing_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces `hippod --inspect`, which takes two seconds, by a program without findings.
+
+    For tests of what hippoctl itself makes of a daemon's answers.
+    """
+    program = script(tmp_path / "inspects-nothing", """echo '{"findings": []}'""")
+    monkeypatch.setattr(server_inspection, "find_hippod", lambda: program)
+
+
+def script(path: Path, body: str) -> str:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
 def by_name(ended: object) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]
 
@@ -40,6 +56,7 @@ def test_a_daemon_that_is_well(here: Here, scripted: Scripted, tmp_path: Path) -
     assert checks["documents"]["detail"] == "61 documents, 2 pending, none failed"
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_a_source_in_error_and_failed_documents_are_reported_with_what_to_do(here: Here, scripted: Scripted) -> None:
     scripted.answers |= {"GET /v1/status": STATUS, "GET /v1/documents": LIST}
     ended = here("--json", "doctor")
@@ -54,6 +71,7 @@ def test_a_source_in_error_and_failed_documents_are_reported_with_what_to_do(her
     assert {line.split()[0] for line in lines} == {"ok", "warn", "fail"}
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_skipped_documents_and_exclusions_are_counted_by_reason(here: Here, scripted: Scripted) -> None:
     """`none failed` would hide them."""
     folder = {"kind": "folder", "name": "/drive", "state": "watching", "lag": 0, "excluded": {"hidden": 3, "build": 1}}
@@ -79,6 +97,7 @@ def test_a_source_that_reads_nothing_has_failed(state: str) -> None:
     assert daemons.source(SourceStatus(kind="kafka", name="news", state=state)).status == "fail"
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_a_daemon_that_cannot_commit_is_not_well(here: Here, scripted: Scripted) -> None:
     refused = "OSError: [Errno 122] Disk quota exceeded"
     well = STATUS | {"failed": 0, "sources": STATUS["sources"][:1]}
@@ -89,6 +108,7 @@ def test_a_daemon_that_cannot_commit_is_not_well(here: Here, scripted: Scripted)
     assert (commits["status"], commits["detail"]) == ("fail", refused)
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = LIST
     for unknown, crowded, told in ((400, 100, True), (0, 300, True), (101, 0, True), (100, 0, False), (5, 0, False)):
@@ -105,6 +125,7 @@ def test_an_encoder_that_does_not_know_the_language_is_named_with_what_to_set(he
     assert "languages" not in by_name(here("--json", "doctor"))
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_an_english_encoder_beside_other_languages_is_named(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/documents"] = LIST
     for encoder, languages, told in (
@@ -144,6 +165,7 @@ def test_3_when_no_daemon_answers_and_the_other_checks_are_made(here: Here) -> N
     assert "start hippod" in checks["socket"]["hint"]
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_a_daemon_that_refuses_is_one_failed_check(here: Here, scripted: Scripted) -> None:
     scripted.answers["GET /v1/status"] = problem("internal", 500, "An error of hippod's own.")
     ended = here("--json", "doctor")
@@ -155,12 +177,6 @@ def test_a_configuration_that_is_no_toml_is_exit_2(here: Here, scripted: Scripte
     (tmp_path / "config.toml").write_text("[api\n")
     ended = here("--json", "doctor")
     assert (ended.code, by_name(ended)["configuration"]["status"]) == (2, "fail")
-
-
-def script(path: Path, body: str) -> str:
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o755)
-    return str(path)
 
 
 def test_a_socket_must_be_one_that_this_user_may_write_to(tmp_path: Path, scripted: Scripted) -> None:
@@ -199,6 +215,7 @@ def test_a_folder_that_only_hippod_cannot_see_is_hidden_from_it(tmp_path: Path) 
     assert (gone.status, "BindReadOnlyPaths" in gone.hint) == ("fail", False)
 
 
+@pytest.mark.usefixtures("nothing_inspected")
 def test_a_socket_that_nobody_listens_on_is_reported(here: Here, scripted: Scripted) -> None:
     stale = scripted.socket.with_name("stale")
     with socket.socket(socket.AF_UNIX) as dead:

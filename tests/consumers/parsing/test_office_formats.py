@@ -7,6 +7,7 @@ import compressed_rtf
 import pytest
 
 from consumers.parsing import parse_data
+from consumers.parsing.office_properties import sensible_title
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.conservation.places import Words
@@ -163,3 +164,24 @@ def test_other_ole_files_and_texts_called_msg_are_told_apart() -> None:
     assert "save it as .docx" in (read("a.doc", embedded).error or "")
     assert "damaged" in (read("a.xls", outlook({"Workbook": b"x"})[:700]).error or "")
     assert texts(read("de.msg", b"msgcat set de quit Beenden")) == [("", "msgcat set de quit Beenden")]
+
+
+@pytest.mark.parametrize("title", ["PowerPoint-Präsentation", "Présentation PowerPoint", "Presentación de PowerPoint"])
+def test_a_title_that_powerpoint_writes_in_another_language_is_none(title: str) -> None:
+    assert sensible_title(title) == "" and sensible_title("Lamps of the PowerPoint hall") != ""
+
+
+def test_cells_of_excel_95_are_read_and_its_other_texts_are_counted() -> None:
+    def record(kind: int, data: bytes = b"") -> bytes:
+        return struct.pack("<HH", kind, len(data)) + data
+
+    end = record(0x0A)
+    start = record(0x809, struct.pack("<HHHH", 0x500, 5, 0, 1995))
+    sheet = record(0x809, struct.pack("<HHHH", 0x500, 0x10, 0, 1995)) + record(0x14, b"\4Quay")
+    sheet += record(0x204, struct.pack("<HHHH", 0, 0, 15, 8) + b"The lamp") + end
+    name = struct.pack("<HB", 0, 4) + b"Pier"
+    at = len(start) + 4 + 4 + len(name) + len(end)
+    book = start + record(0x85, struct.pack("<I", at) + name) + end + sheet
+    document = read("a.xls", outlook({"Book": book}))
+    assert document.passages[0].text.endswith("The lamp")
+    assert [(each.kind, each.count) for each in document.left_out] == [("other", 1)]

@@ -18,7 +18,7 @@ from daemon.api.app import build
 from daemon.api.context import make_context
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.peers import Peer, connection_peer
-from daemon.api.service_protocols import StartupPorts
+from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import StartupGate
 from daemon.contract.http.routes import Route as Paths

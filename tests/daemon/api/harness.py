@@ -19,8 +19,8 @@ from typing import Any
 import httpx2
 
 from daemon.api.event_hub import EventHub
+from daemon.api.ports import MemoryPorts, StartupPorts
 from daemon.api.server import ApiServer
-from daemon.api.service_protocols import AskPort, MemoryPorts, StartupPorts
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.api.startup_gate import StartupGate
 from daemon.contract.base import utc_time
@@ -204,7 +204,7 @@ class Served:
         return plain
 
 
-def memory_ports(memory: Memory, asks: AskPort | None = None) -> MemoryPorts:
+def memory_ports(memory: Memory, asks: Any = None) -> MemoryPorts:
     """Returns the ports, without those that no edge-case test uses: calling one of them fails the test."""
     unused: Any = dict.fromkeys(each.name for each in fields(MemoryPorts))
     return MemoryPorts(**unused | {"queries": memory, "documents": memory, "transfer": memory, "asks": asks})
@@ -215,7 +215,7 @@ def api_server(
     hub: EventHub,
     settings: ApiSettings,
     inherited: socket.socket | None = None,
-    asks: AskPort | None = None,
+    asks: Any = None,
     **more: Any,
 ) -> ApiServer:
     """Yields a server with an open memory and the page."""
@@ -253,7 +253,7 @@ def socket_folder() -> Iterator[Path]:
 @contextmanager
 def served(
     limits: ApiLimits | None = None,
-    asks: AskPort | None = None,
+    asks: Any = None,
     hub: EventHub | None = None,
     tcp: tuple[str, int] | None = None,
     token_file: Path | None = None,

@@ -9,8 +9,8 @@ from typing import Any
 
 from daemon.api.event_hub import EventHub
 from daemon.api.middleware.concurrency import ConcurrencyLimit
+from daemon.api.ports import StartupPorts
 from daemon.api.server import ApiServer
-from daemon.api.service_protocols import StartupPorts
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.api.startup_gate import StartupGate
 from daemon.contract.status import DaemonState

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from daemon.api.event_hub import EventHub
+from daemon.api.ports import StartupPorts
 from daemon.api.server import ApiServer
-from daemon.api.service_protocols import StartupPorts
 from daemon.api.settings import ApiSettings
 from daemon.api.startup_gate import StartupGate
 from daemon.contract.status import DaemonState

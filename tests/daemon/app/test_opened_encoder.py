@@ -6,7 +6,6 @@ from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
 from daemon.config import Config
 from daemon.config.store_encoder import choose_encoder
 from memory.encoder.errors import EncoderServerDown, EncoderUnavailable
-from memory.types import is_remote
 from store.errors import EncoderMismatch
 from store.log.log_summary import EARLIER_CALIBRATION, LogSummary
 from store.types import EncoderIdentity, SynonymRule
@@ -23,7 +22,7 @@ def test_the_refusal_names_both_encoders_and_the_way_out() -> None:
 def test_a_stand_in_lets_the_configured_encoder_take_over() -> None:
     choice = choose_encoder(Config.model_validate({"encoder": {"backend": "hash", "model": "64"}}), GONE)
     encoder, choice = load_opened_encoder(choice, GONE, reencode=True)
-    assert encoder.identity == GONE.encoder and is_remote(encoder)
+    assert encoder.identity == GONE.encoder and encoder.remote
     for encode in (encoder.encode, encoder.encode_low_precision, lambda texts: encoder.encode_query(texts[0])):
         with pytest.raises(EncoderServerDown, match=r"openai/gone.*base_url"):
             encode(["text"])

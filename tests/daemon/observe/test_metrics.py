@@ -134,7 +134,7 @@ def test_the_store_is_measured_by_table_and_its_checkpoint_by_age(run: tuple[Dae
     parts = {dict(labels)["part"] for name, labels in found.samples if name == "hippod_store_bytes"}
     tables = {path.stem for path in daemon.store.glob("*.lance")}
     assert {f"table {name}" for name in tables} <= parts
-    assert {"checkpoint", "inbox"} <= parts
+    assert {"checkpoint", "inbox", "log"} <= parts
     assert found.value("hippod_store_bytes", part="table passages") > 0
     assert found.value("hippod_checkpoint_timestamp_seconds") > 1.6e9
     assert found.value("hippod_source_last_scan_timestamp_seconds") > 1.6e9

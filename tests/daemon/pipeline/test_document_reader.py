@@ -14,6 +14,7 @@ from consumers.types import FileChanged, Fingerprint, ParsedDocument
 from daemon.pipeline.commit.batching import DocumentsByFile, make_batch
 from daemon.pipeline.document_reader import DocumentReader, FolderAccess
 from daemon.pipeline.work_items import DocumentChange, Work
+from daemon.workers.pool import Turn
 from store.types import Document, State
 
 TOLD = Fingerprint(3, 4, 5, "digest")
@@ -27,7 +28,9 @@ class Pool:
     def __init__(self, *items: ParsedDocument | ParseSummary) -> None:
         self.items = items
 
-    async def parse(self, path: bytes, uri: str, settings: SplitSettings, **more: Any) -> AsyncIterator[Any]:
+    async def parse(
+        self, path: bytes, uri: str, settings: SplitSettings, turn: Turn, **more: Any
+    ) -> AsyncIterator[Any]:
         for item in self.items or (ParsedDocument(uri, error="the file is not there any more"),):
             yield item
 

@@ -249,7 +249,7 @@ def test_an_import_waits_for_its_own_documents_alone(tmp_path: Path) -> None:
         await drive.until_begun(FILE)
         board = ProgressBoard(drive.pipeline.intake, cast("Any", None))
         taking = TransferService(
-            drive.store, drive.pipeline, ScopeService(drive.store, tuple), board, cast("Any", None)
+            drive.store, drive.pipeline, ScopeService(drive.store, tuple), board, *[cast("Any", None)] * 2
         )
         imported = await asyncio.wait_for(taking.import_openie(body()), 30)
         assert imported.passages == 3

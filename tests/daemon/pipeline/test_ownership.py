@@ -135,13 +135,6 @@ FOREIGN = [
 ]
 
 
-class Reader(DocumentReader):
-    """A parser that parses nothing and trusts a file of records."""
-
-    async def record_file_fault(self, path: Path) -> None:
-        pass
-
-
 def document(uri: str, text: str, label: str) -> ParsedDocument:
     return parsed(uri, "Minutes", text, [["Ada", "wrote", text]], labels=[label])
 
@@ -166,7 +159,7 @@ def settled(folder: Path, scenario: Callable[[Pipeline], Awaitable[None]]) -> li
                 store,
                 encoder,
                 cast("Any", NothingFound()),
-                Reader(cast("Any", None), SplitSettings()),
+                DocumentReader(cast("Any", None), SplitSettings()),
                 lambda *_, **__: None,
                 1,
             )

@@ -70,9 +70,6 @@ class Reader:
 
         yield delivered_change(work, work.task)
 
-    async def record_file_fault(self, path):
-        return None
-
 
 async def running(folder, use, extractor=None, encoder=None, identity=ENCODER.identity):
     with Store(folder, identity) as store:

@@ -72,7 +72,7 @@ class History:
         self.store.write_checkpoint()
 
     def compact(self) -> None:
-        self.store.compact(min_age=timedelta(0))
+        self.store.compact()
 
     def purge(self) -> None:
         self.store.purge(timedelta(seconds=time.time() - self.store._log.times[max(self.commits, default=1)] - 1e-6))

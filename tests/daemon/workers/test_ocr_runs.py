@@ -12,7 +12,7 @@ from consumers.parsing import Limits, ParseSummary
 from consumers.parsing.programs.installed import find_programs
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
-from daemon.workers.pool import SetAside, WorkerPool
+from daemon.workers.pool import SetAside, Turn, WorkerPool
 
 pytestmark = [
     pytest.mark.process,
@@ -28,17 +28,17 @@ def test_a_scan_awaits_ocr_and_is_read_in_a_later_run(tmp_path: Path) -> None:
     async def work() -> None:
         pool = WorkerPool(1, limits=limits)
 
-        async def run(**options: object) -> list[ParsedDocument | ParseSummary]:
-            stream = pool.parse(bytes(scan), scan.as_uri(), SplitSettings(), **options)  # type: ignore[arg-type]
+        async def run(turn: Turn) -> list[ParsedDocument | ParseSummary]:
+            stream = pool.parse(bytes(scan), scan.as_uri(), SplitSettings(), turn)
             async with aclosing(stream) as items:
                 return [item async for item in items]
 
         try:
-            [summary] = await run()
+            [summary] = await run(Turn())
             assert isinstance(summary, ParseSummary) and summary.awaits_ocr
             with pytest.raises(SetAside):
-                await run(recognise=True, is_superseded=lambda: True)
-            document, summary = await run(recognise=True)
+                await run(Turn(recognise=True, is_superseded=lambda: True))
+            document, summary = await run(Turn(recognise=True))
             assert isinstance(summary, ParseSummary) and not summary.awaits_ocr
             assert isinstance(document, ParsedDocument) and "North pier" in document.passages[0].text
         finally:

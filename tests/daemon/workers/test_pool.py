@@ -22,7 +22,7 @@ from consumers.records.writer import to_message, write_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
 from daemon.workers.child_process import ChildLost
-from daemon.workers.pool import PoolClosed, SetAside, WorkerPool
+from daemon.workers.pool import PoolClosed, SetAside, Turn, WorkerPool
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
 pytestmark = pytest.mark.process
@@ -98,7 +98,9 @@ def lines(tmp_path: Path) -> Path:
 def test_an_unforeseen_fault_is_reported_by_kind_and_place_and_not_by_its_message() -> None:
     async def work(pool: WorkerPool) -> None:
         with pytest.raises(ChildLost, match=r"ValueError at daemon/workers/child_main\.py:\d+ in answer") as lost:
-            async for _ in pool._messages({"op": "Ada met Charles"}, "drive"):  # the worker's ValueError contains it
+            async for _ in pool._messages(
+                {"op": "Ada met Charles"}, Turn("drive")
+            ):  # the worker's ValueError contains it
                 pass
         assert "Ada" not in str(lost.value)
 
@@ -232,7 +234,7 @@ def test_a_document_that_needs_too_much_memory_is_given_up(tmp_path: Path, good:
 
 def test_slow_documents_of_one_source_leave_parsers_to_messages_of_another(slow: Path) -> None:
     async def work(pool: WorkerPool) -> None:
-        parsing = [asyncio.create_task(only(pool, slow, source="drive")) for _ in range(2)]
+        parsing = [asyncio.create_task(only(pool, slow, turn=Turn("drive"))) for _ in range(2)]
         await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
         message = KafkaMessage("topic", 0, 0, -1, b"1", b"A message.")
         [[document]] = await pool.parse_messages([message], "text", S, "topic")
@@ -245,9 +247,9 @@ def test_slow_documents_of_one_source_leave_parsers_to_messages_of_another(slow:
 
 def test_a_reader_is_told_that_its_document_has_to_wait_for_a_slow_place(slow: Path, good: Path) -> None:
     async def work(pool: WorkerPool) -> None:
-        parsing = [asyncio.create_task(only(pool, slow, source="drive", slow=False)) for _ in range(2)]
+        parsing = [asyncio.create_task(only(pool, slow, turn=Turn("drive", slow=False))) for _ in range(2)]
         await until(lambda: len(pool.places.running) == 2, "both parsers are taken")
-        assert (await only(pool, good, source="other")).title == "Good"
+        assert (await only(pool, good, turn=Turn("other"))).title == "Good"
         outcomes = await asyncio.gather(*parsing, return_exceptions=True)
         assert sum(isinstance(each, SetAside) for each in outcomes) == 1  # the other one continues in a slow place
 
@@ -389,24 +391,22 @@ def test_limits_are_passed_on(tmp_path: Path) -> None:
     run(work, limits=Limits(file_bytes=50))
 
 
-def test_json_documents_lines_and_corpora(tmp_path: Path) -> None:
+def test_json_documents_and_lines(tmp_path: Path) -> None:
     async def work(pool: WorkerPool) -> None:
-        one = [d async for d in pool.parse_json('{"id": "a", "text": "x", "triples": [["s", "p", "o"]]}', "add:", S)]
-        assert [(d.uri, d.passages[0].triples) for d in one] == [("add:a", (("s", "p", "o"),))]
-        named = [d async for d in pool.parse_json('{"text": "x"}', "kafka://t/", S, default_id="key")]
-        assert [d.uri for d in named] == ["kafka://t/key"]
+        one = await pool.parse_json('{"id": "a", "text": "x", "triples": [["s", "p", "o"]]}', "add:b", S)
+        assert (one.uri, one.passages[0].triples) == ("add:b", (("s", "p", "o"),))
         text = '{"id": "a", "text": "x"}\nbad\n{"id": "c", "deleted": true}'
-        several = [d async for d in pool.parse_json(text, "add:", S, form="lines")]
+        several = [d async for d in pool.parse_json_lines(text, "add:", S)]
         assert [(d.uri, bool(d.error), d.deleted) for d in several] == [
             ("add:a", False, False),
             ("add:line-2", True, False),
             ("add:c", False, True),
         ]
-        corpus = json.dumps([{"idx": n, "title": "T", "text": "x"} for n in range(200)])
-        assert len([d async for d in pool.parse_json(corpus, "add:", S, form="corpus")]) == 200
-        (bad,) = [d async for d in pool.parse_json("[" * 100_000, "add:", S)]
+        many = "\n".join(json.dumps({"id": str(n), "text": "x"}) for n in range(200))
+        assert len([d async for d in pool.parse_json_lines(many, "add:", S)]) == 200
+        bad = await pool.parse_json("[" * 100_000, "add:", S)
         assert "nested too deeply" in (bad.error or "")
-        (odd,) = [d async for d in pool.parse_json('{"id": "\\ud800", "text": "\udc00"}', "add:", S)]
+        odd = await pool.parse_json('{"id": "\\ud800", "text": "\udc00"}', "add:", S)
         assert odd.passages[0].text == "\ufffd"
 
     run(work)

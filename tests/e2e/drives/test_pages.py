@@ -34,8 +34,6 @@ def run(session: Session, found: list[Command]) -> list[str]:
     for command in found:
         if command.text.startswith(SET_UP):
             continue
-        if command.text.startswith("hippoctl") or ".venv/bin/hippoctl" in command.text:
-            session.run("hippoctl wait > /dev/null 2>&1")
         printed = session.run(command.text)
         if difference := differences(command.expected, printed):
             wrong.append(f"$ {command.text}\n{difference}")

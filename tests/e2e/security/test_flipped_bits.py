@@ -14,18 +14,21 @@ from tests.store.verify.test_flipped_bits import flipped
 pytestmark = pytest.mark.daemon
 
 FILES = {
-    r"\w+\.lance/(data|_deletions|_transactions|_versions)/[^/]+\.(lance|arrow|bin|txn|manifest)": "recorded in `checksums`",
+    r"\w+\.lance/(data|_deletions|_transactions|_versions)/[^/]+\.(lance|arrow|bin|txn|manifest)": "are in `checksums`",
     r"\w+\.lance/_versions/latest_version_hint\.json": "a hint that Lance does without",
     r"checksums": "each line has a checksum of its own",
-    r"snapshot-\d+/manifest\.json": "has its own checksum",
-    r"snapshot-\d+/[^/]+\.(npy|arrow)": "recorded in the checkpoint's manifest",
-    r"head": "the number of the last commit, which a start compares with the log",
+    r"log/\d+\.records": "commits that the tables lack, each with a checksum",
+    r"log/mark": "the last commit in the tables and each table's version, with a checksum",
+    r"torn/[^/]+": "manifests of unfinished changes; not needed",
+    r"snapshot-\d+/manifest\.json": "which has its own",
+    r"snapshot-\d+/[^/]+\.(npy|arrow)": "Checksums are in its `manifest.json`",
+    r"head": "the last commit's number, compared at a start",
     r"lock": "the process's id",
-    r"positions\.key": "random; with another one, positions that clients were given name nothing",
-    r"inbox/\d+\.jsonl": "documents that wait to be committed, for seconds; a damaged line of JSON is reported when it is read",
-    r"openie\.jsonl": "a model's answers that wait to be committed; a damaged line is left out, and the call is made again",
-    r"costs\.jsonl": "belongs to no commit; a damaged line is left out and logged",
-    r"sessions/[^/]+\.json": "belongs to no commit; a damaged file is reported when it is read",
+    r"positions\.key": "With another key, positions given to clients are invalid",
+    r"inbox/\d+\.jsonl": "documents that wait to be committed; a damaged line is reported",
+    r"openie\.jsonl": "model answers that wait to be committed; a call with a damaged line is repeated",
+    r"costs\.jsonl": "a damaged line is left out and logged",
+    r"sessions/[^/]+\.json": "a damaged file is reported",
     r"stacks-of-abort\.txt": "for people",
 }
 """By a pattern of a file's path: the check that protects the file, or the reason for none. Equals
@@ -42,6 +45,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         )
         daemon.add({"id": "news", "text": "The Ternby Post was founded in 1850 by Solveig Aas.", "labels": ["public"]})
         daemon.wait()
+        assert daemon.ctl("backup", str(daemon.home / "backup")).code == 0  # writes the log into the tables
         daemon.restart()  # writes a checkpoint
         daemon.write("later.md", "Torgeir Vik left Ternby.\n")
         daemon.wait()

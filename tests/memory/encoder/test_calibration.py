@@ -11,7 +11,7 @@ from memory.encoder.bert_encoder import BertEncoder
 from memory.encoder.calibration import calibrate, known_calibration
 from memory.encoder.hashing import HashEncoder
 from memory.encoder.packaged_model import E5, MINILM
-from memory.types import Matrix
+from memory.types import Encoder, Matrix
 from store.types import Calibration, EncoderIdentity
 
 
@@ -31,7 +31,7 @@ def test_the_labelled_pairs_give_minilm_its_threshold(minilm: BertEncoder) -> No
     assert found.weak_below == pytest.approx(MINILM.calibration.weak_below, abs=0.05)
 
 
-class Narrow:
+class Narrow(Encoder):
     """An encoder whose cosines are those of another one in a narrow range."""
 
     def __init__(self, noise: float = 0.0) -> None:
@@ -43,9 +43,6 @@ class Narrow:
         wide = self._wide.encode(texts) + np.float32(self._noise)
         vectors = np.hstack([wide, np.full((len(texts), 1), 3.0, np.float32)])
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-    def encode_low_precision(self, texts: Sequence[str]) -> Matrix:
-        return self.encode(texts)
 
     def encode_query(self, text: str) -> np.ndarray:
         return self.encode([text])[0]

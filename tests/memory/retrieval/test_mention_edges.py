@@ -20,6 +20,7 @@ from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from memory.types import Encoder
 from store.document_snapshot import DocumentSnapshot
 from store.export.json_lines import export_lines
 from store.index.quantised.sample import RowSample
@@ -43,7 +44,7 @@ STATEMENTS = [triple for stated in TRIPLES.values() for triple in stated if trip
 MENTIONS = [triple for stated in TRIPLES.values() for triple in stated if not triple[1]]
 
 
-class CountingEncoder:
+class CountingEncoder(Encoder):
     identity = HASH.identity
     encode_query = staticmethod(HASH.encode_query)
 
@@ -53,8 +54,6 @@ class CountingEncoder:
     def encode(self, texts):
         self.texts += texts
         return HASH.encode(texts)
-
-    encode_low_precision = encode
 
 
 class UnknownQuery(CountingEncoder):

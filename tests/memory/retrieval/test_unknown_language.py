@@ -11,12 +11,12 @@ from memory.encoder.hashing import HashEncoder
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
-from memory.types import Matrix, Retrieved
+from memory.types import Encoder, Matrix, Retrieved
 from store.store import Store
 from tests.memory.retrieval.test_reference import commit
 
 
-class EnglishEncoder:
+class EnglishEncoder(Encoder):
     """As the `hash` encoder, and knows nothing of a text with a Chinese character in it."""
 
     def __init__(self) -> None:
@@ -27,8 +27,6 @@ class EnglishEncoder:
         vectors = self._inner.encode(texts)
         vectors[[_is_unknown(text) for text in texts]] = 0.0
         return vectors
-
-    encode_low_precision = encode
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         return self.encode([text])[0]

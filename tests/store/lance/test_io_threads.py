@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from store.lance.io_threads import at_once, meanwhile
+from store.lance.io_threads import at_once
 
 
 def test_all_are_under_way_at_once() -> None:
@@ -29,24 +29,3 @@ def test_a_failure_is_raised_once_all_have_ended() -> None:
 
 def test_nothing_to_do_is_nothing() -> None:
     at_once(pytest.fail, [])
-
-
-def test_meanwhile_the_block_runs_and_is_left_once_all_have_ended() -> None:
-    met, ended = threading.Barrier(3, timeout=10), []
-    with meanwhile(lambda number: (met.wait(), ended.append(number)), range(2)):
-        met.wait()
-    assert sorted(ended) == [0, 1]
-
-
-def test_what_the_block_raises_goes_before_what_the_work_does() -> None:
-    ended = threading.Event()
-
-    def work(_: int) -> None:
-        ended.set()
-        raise OSError("the disk is full")
-
-    with pytest.raises(ValueError, match="the plan"), meanwhile(work, range(1)):
-        raise ValueError("the plan")
-    assert ended.is_set()
-    with pytest.raises(OSError, match="the disk is full"), meanwhile(work, range(1)):
-        pass

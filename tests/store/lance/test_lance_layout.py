@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from store.lance import layout
-from store.lance.fragments import FOREVER, UNLIMITED_ROWS, row_id_in
 from store.lance.import_shim import CLIENT, lancedb
+from store.lance.table_writer import FOREVER, fragments_with_deletions, row_id_in
+from store.lance.tables import UNLIMITED_ROWS
 
 SCHEMA = pa.schema([("number", pa.int32()), ("text", pa.string())])
 FEW_DELETED = 100
@@ -98,11 +99,11 @@ def test_a_torn_manifest_keeps_a_table_shut_until_it_is_taken_away(table, tear) 
         reopened(table)
     newest.unlink()
     (newest.parent / layout.VERSION_HINT).unlink(missing_ok=True)
-    assert table.numbers(reopened(table)) == [0, 1, 2, 3, 4], "torn_writes.py: the version before is not opened"
+    assert table.numbers(reopened(table)) == [0, 1, 2, 3, 4], "versions.py: the version before is not opened"
 
 
 def test_a_manifest_of_zeros_is_opened_as_a_table_without_rows(table) -> None:
-    """Worse than one that cannot be opened: `torn_writes` must find it before Lance does."""
+    """Worse than one that cannot be opened: `drop_newer` must find it before Lance does."""
     newest = layout.manifests(table.folder)[0]
     newest.write_bytes(b"\0" * newest.stat().st_size)
     assert not layout.is_whole(newest)
@@ -114,26 +115,15 @@ def test_an_append_is_one_data_file_one_fragment_and_one_version(table) -> None:
     table.add(8, 9)
     expected = ["_transactions/*.txn", "_versions/*.manifest", "data/*.lance"]
     assert added(before, table.files()) == expected, "layout.py: an append writes other files now"
-    assert table.fragments() == 3, "fragments.py: an append was one fragment before"
-    assert table.handle.version == 4, "log/commits.py: an append was one version before"
-
-
-def test_an_appends_manifest_names_the_files_that_it_wrote(table) -> None:
-    for _ in range(3):
-        before = set(table.folder.rglob("*"))
-        table.add(8, 9)
-        came = {path for path in set(table.folder.rglob("*")) - before if path.name != layout.VERSION_HINT}
-        named = layout.appended_files(table.folder, table.handle.version)
-        assert named is not None and set(named) == came, f"layout.appended_files: {named}"
-    table.handle.delete("number = 3")
-    assert layout.appended_files(table.folder, table.handle.version + 1) is None
+    assert table.fragments() == 3, "table_writer.py: an append was one fragment before"
+    assert table.handle.version == 4, "an append was one version before"
 
 
 def test_the_newest_manifest_names_one_data_file_a_fragment_and_its_transaction(table) -> None:
     manifest, files = table.manifest(), layout.file_names(table.folder)
     named = layout.named_in(manifest, layout.DATA, files[layout.DATA])
     assert len(named) == table.fragments() == 2, (
-        "vacuum.py would prune nothing: a manifest names data files otherwise now"
+        "compaction.py: a fragment had one data file; layout.py: a manifest named it"
     )
     transactions = layout.named_in(manifest, layout.TRANSACTIONS, files[layout.TRANSACTIONS])
     assert len(transactions) == 1, "layout.named_in: a manifest named its own transaction and no other before"
@@ -146,15 +136,10 @@ def test_a_delete_adds_a_deletion_file_which_the_manifest_names_by_its_number(ta
     assert added(before, table.files()) == expected, "layout.py: a delete writes other files now"
     (name,) = layout.file_names(table.folder)[layout.DELETIONS]
     assert layout.named_in(table.manifest(), layout.DELETIONS, [name]) == {name}, "layout._deletion_mark: not so"
-    assert layout.fragments_with_deletions(table.folder) == [1], f"layout._fragment_of: {name} is of fragment 1"
+    assert fragments_with_deletions(table.folder.parent, "t") == [1], (
+        f"fragments_with_deletions: {name} is of fragment 1"
+    )
     assert table.numbers() == [0, 1, 2, 3, 4, 5, 7]
-
-
-def test_a_fragment_whose_rows_are_all_deleted_is_named_no_more(table) -> None:
-    table.handle.delete("number >= 5")
-    assert table.fragments() == 1
-    manifest, files = table.manifest(), layout.file_names(table.folder)
-    assert len(layout.named_in(manifest, layout.DATA, files[layout.DATA])) == 1, "vacuum.py: it would never be pruned"
 
 
 def test_a_row_id_is_the_fragment_and_the_place_in_it_and_conditions_may_use_it(table) -> None:
@@ -162,31 +147,9 @@ def test_a_row_id_is_the_fragment_and_the_place_in_it_and_conditions_may_use_it(
     expected |= {number: (1 << layout.FRAGMENT_BITS) + number - 5 for number in range(5, 8)}
     assert table.row_ids() == expected, "layout.FRAGMENT_BITS: row ids are made in another way now"
     table.handle.delete(row_id_in([expected[0], expected[7]]))
-    assert table.numbers() == [1, 2, 3, 4, 5, 6], "fragments.row_id_in: rows cannot be deleted by their ids now"
+    assert table.numbers() == [1, 2, 3, 4, 5, 6], "table_writer.row_id_in: rows cannot be deleted by their ids now"
     beyond = table.handle.search().where(f"_rowid >= {expected[5]}").limit(UNLIMITED_ROWS).to_arrow()
-    assert sorted(beyond["number"].to_pylist()) == [5, 6], "fragments.py: rows cannot be searched by their ids now"
-
-
-def test_a_version_can_be_read_and_brought_back_as_a_new_one(table) -> None:
-    before = table.files()
-    old = table.db.open_table("t")
-    old.checkout(2)
-    assert table.numbers(old) == [0, 1, 2, 3, 4], "tables.read: another version is read"
-    table.handle.restore(2)
-    assert table.handle.version == 4, "tables.roll_back: a restore made a new version on top before"
-    assert table.numbers() == [0, 1, 2, 3, 4]
-    assert added(before, table.files()) == ["_transactions/*.txn", "_versions/*.manifest"]
-    table.add(5, 7)
-    assert table.numbers() == [0, 1, 2, 3, 4, 5, 6]
-
-
-def test_a_version_without_its_manifest_cannot_be_brought_back(table) -> None:
-    """`Tables.roll_back` then deletes the newer rows instead: one of these errors must tell it."""
-    layout.manifests(table.folder)[1].unlink()
-    with pytest.raises((RuntimeError, ValueError)):
-        table.handle.restore(2)
-    table.handle.checkout_latest()
-    assert table.numbers() == list(range(8))
+    assert sorted(beyond["number"].to_pylist()) == [5, 6], "table_writer.py: rows cannot be searched by their ids now"
 
 
 def test_optimize_merges_small_fragments_and_keeps_every_version(table) -> None:
@@ -196,28 +159,21 @@ def test_optimize_merges_small_fragments_and_keeps_every_version(table) -> None:
     assert [name for name in added(before, table.files()) if name.startswith("data/")] == ["data/*.lance"]
     assert table.numbers() == [0, 1, 2, 3, 4, 5, 7], "a handle saw another one's optimize only after a refresh before"
     table.handle.checkout_latest()
-    assert table.fragments() == 1, "fragments.rewrite: small fragments are not merged"
-    assert layout.fragments_with_deletions(table.folder) == [], "fragments.rewrite: deleted rows stay in the files"
+    assert table.fragments() == 1, "TableWriter.optimize: small fragments are not merged"
     assert not set(table.row_ids().values()) & set(ids.values()), "rows had other ids before"
     for version in (1, 2, 3):
         table.db.open_table("t").checkout(version)
 
 
 def test_optimize_leaves_a_fragment_of_which_few_rows_are_deleted(tmp_path) -> None:
-    """The reason for `Compactor._move_living_rows`: a purged text would stay on the disk."""
+    """The reason for `TableWriter.move_rows_from`: a purged text would stay on the disk."""
     table = LanceTable(tmp_path)
     table.add(0, FEW_DELETED)
     table.handle.delete("number = 1")
     table.handle.optimize(cleanup_older_than=FOREVER)
-    assert layout.fragments_with_deletions(table.folder) == [0], "compaction.py need not move living rows any more"
-
-
-def test_an_append_goes_on_top_of_another_handles_optimize(table) -> None:
-    table.db.open_table("t").optimize(cleanup_older_than=FOREVER)
-    table.add(8, 10)
-    assert table.numbers() == list(range(10)), "fragments.rewrite: a commit beside a rewrite loses rows"
-    table.handle.checkout_latest()
-    assert table.fragments() == 2
+    assert fragments_with_deletions(table.folder.parent, "t") == [0], (
+        "table_writer.py need not move living rows any more"
+    )
 
 
 def test_an_overwrite_is_a_new_version_with_one_data_file_a_fragment(table) -> None:
@@ -225,20 +181,29 @@ def test_an_overwrite_is_a_new_version_with_one_data_file_a_fragment(table) -> N
     rows = pa.table({"number": [1, 2], "text": ["a", "b"], "more": [3, 4]}, schema=wider)
     before = table.files()
     table.handle = table.db.create_table("t", data=rows.to_reader(), mode="overwrite")
-    assert table.handle.version == 4, "tables.replace_rows: a migration could not be rolled back"
+    assert table.handle.version == 4, "TableWriter.replace_rows: a migration could not be undone"
     assert added(before, table.files()) == ["_transactions/*.txn", "_versions/*.manifest", "data/*.lance"]
     assert sum(name.encode() in table.manifest() for name in layout.file_names(table.folder)[layout.DATA]) == 1
-    table.handle.restore(3)
-    assert table.numbers() == list(range(8))
+    layout.manifests(table.folder)[0].unlink()
+    assert table.numbers(reopened(table)) == list(range(8))
 
 
-def test_pruning_of_lance_itself_is_part_of_optimize_alone(table) -> None:
-    """The reason for `store.lance.vacuum`: Lance's separate method needs another package, of 210 MB."""
-    with pytest.warns(match="deprecated"), pytest.raises(ImportError):
-        table.handle.cleanup_old_versions(timedelta(0))
-    with pytest.warns(match="removes every version"):
-        table.db.open_table("t").optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
-    assert len(layout.manifests(table.folder)) == 1
+def test_a_second_optimize_makes_no_version_and_deletes_the_old_ones(table) -> None:
+    """`Tables.clean` relies on it: a version that it made would be above the mark, and the marked one would be gone."""
+    table.handle.delete("number = 6")
+    table.handle.optimize(cleanup_older_than=FOREVER)
+    version = table.handle.version
+    table.db.open_table("t").optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+    assert [layout.version_of(path) for path in layout.manifests(table.folder)] == [version]
+    assert len(layout.file_names(table.folder)[layout.DATA]) == 1
+    assert fragments_with_deletions(table.folder.parent, "t") == []
+    assert table.numbers() == [0, 1, 2, 3, 4, 5, 7], "the handle of the kept version cannot be read any more"
+
+
+def test_a_handle_stays_at_its_version(table) -> None:
+    before = table.db.open_table("t")
+    table.add(8, 10)
+    assert table.numbers(before) == list(range(8)), "tables.py: a view must not show an unfinished change"
 
 
 def test_the_packages_left_out_of_the_import_are_where_the_shim_looks() -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from store.backup.local import restore
 from store.errors import NewerFormat, OlderFormat
 from store.export.json_lines import export_lines
 from store.lance.schema import FORMAT
-from store.lance.tables import Tables
+from store.lance.table_writer import TableWriter
 from store.log import commits, migrations
+from store.log.log_files import FOLDER as LOG
+from store.upgrade_backup import upgrade_backups
 from tests.e2e.real_hippod import Daemon
 from tests.store.small_store import complete, open_store
 
@@ -41,9 +44,8 @@ def test_a_released_store_opens_and_is_what_it_was(archive: Path, tmp_path: Path
         assert backups == [number for number in [int(archive.name[7])] if number < FORMAT]
 
 
-def add_a_column(tables: Tables) -> None:
-    tables._db.open_table("documents").add_columns({"language": "'en'"})
-    tables.refresh("documents")
+def add_a_column(tables: TableWriter) -> None:
+    tables.written("documents").add_columns({"language": "'en'"})
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None
     before = a_store(tmp_path)
     made: list[int] = []
 
-    def step(tables: Tables) -> None:
+    def step(tables: TableWriter) -> None:
         made.append(1)
         add_a_column(tables)
 
@@ -92,7 +94,7 @@ def test_a_step_is_a_commit_and_is_made_once(tmp_path: Path, later: Any) -> None
 def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, later: Any) -> None:
     before = a_store(tmp_path)
 
-    def cut_short(tables: Tables) -> None:
+    def cut_short(tables: TableWriter) -> None:
         add_a_column(tables)
         raise KeyboardInterrupt
 
@@ -101,7 +103,6 @@ def test_a_step_that_is_cut_short_leaves_the_store_as_it_was(tmp_path: Path, lat
         open_store(tmp_path)
     later(add_a_column)
     with open_store(tmp_path) as store:
-        assert "documents" in store.repaired_tables
         assert list(export_lines(store.snapshot())) == before
         assert store._tables.read("documents").column_names.count("language") == 1
 
@@ -120,3 +121,18 @@ def test_a_format_that_nothing_leads_from_is_refused_and_untouched(tmp_path: Pat
             open_store(tmp_path)
     with open_store(tmp_path) as store:
         assert list(export_lines(store.snapshot())) == before
+
+
+@pytest.mark.slow
+def test_the_backup_before_an_upgrade_contains_the_commits_of_the_log(tmp_path: Path, later: Any) -> None:
+    before = a_store(tmp_path)
+    assert list((tmp_path / LOG).glob("*.records"))
+    later(add_a_column)
+    with open_store(tmp_path) as store:
+        store.compact()
+    [backup] = upgrade_backups(tmp_path)
+    restore(backup, tmp_path)
+    with pytest.MonkeyPatch.context() as back:
+        back.setattr(commits, "FORMAT", FORMAT)
+        with open_store(tmp_path) as store:
+            assert list(export_lines(store.snapshot())) == before

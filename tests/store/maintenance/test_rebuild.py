@@ -49,7 +49,7 @@ def test_nothing_is_loaded_anew_for_a_few_rows(worn) -> None:
 
 @pytest.mark.slow
 def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path: Path) -> None:
-    load = store.store.load_fresh
+    load = store.store.load_index
     earlier = worn.snapshot()
 
     def busy(*arguments):
@@ -58,7 +58,7 @@ def test_commits_made_meanwhile_are_there_afterwards(worn, monkeypatch, tmp_path
         worn.commit(complete(worn, {"file:///1": OLD["file:///1"]}, ["file:///2"]))
         return index
 
-    monkeypatch.setattr(store.store, "load_fresh", busy)
+    monkeypatch.setattr(store.store, "load_index", busy)
     assert worn.rebuild_index(force=True)
     documents = {"file:///0": NEW["file:///0"], "file:///1": OLD["file:///1"]}
     check(worn, documents)

@@ -9,6 +9,7 @@ import pytest
 
 from store.errors import EncoderMismatch, NotEncoded, StoreError
 from store.fixed_point import fixed
+from store.lance.table_writer import TableWriter
 from store.log.log_summary import summarize_log
 from store.reencode.kept_texts import KINDS
 from store.reencode.new_encoder import NewEncoder
@@ -164,7 +165,7 @@ def test_a_process_that_ends_during_the_switch_leaves_the_old_store_or_the_new_o
     fill(store, oracle.vector)
     before = exported(store)
     assert store.write_checkpoint()
-    replace_rows, discard, append = store._tables.replace_rows, store._checkpointing.discard, store._log.append
+    replace_rows, discard, mark = TableWriter.replace_rows, store._checkpointing.discard, store._log._write_mark
 
     def stop_after(work: Callable[..., object], ends: Callable[..., bool]) -> Callable[..., object]:
         def run(*arguments: object) -> object:
@@ -175,12 +176,13 @@ def test_a_process_that_ends_during_the_switch_leaves_the_old_store_or_the_new_o
 
         return run
 
-    monkeypatch.setattr(store, "_undo", lambda: None)
-    monkeypatch.setattr(store._tables, "replace_rows", stop_after(replace_rows, lambda name, *_: name == stop))
+    monkeypatch.setattr(store._log, "_undo", lambda: None)
+    monkeypatch.setattr(TableWriter, "replace_rows", stop_after(replace_rows, lambda _writer, name, *_: name == stop))
     monkeypatch.setattr(store._checkpointing, "discard", stop_after(discard, lambda: stop == "discard"))
-    monkeypatch.setattr(store._log, "append", stop_after(append, lambda *_: stop == "append"))
+    monkeypatch.setattr(store._log, "_write_mark", stop_after(mark, lambda *_: stop == "append"))
     with pytest.raises(Ended):
         switch(store, 5)
+    monkeypatch.undo()
     store._lock.release()
     identity, rule, content = (
         (OLD, RULE, before) if stop != "append" else (EncoderIdentity("other", 5), NEW_RULE, expected)

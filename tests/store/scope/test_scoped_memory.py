@@ -12,6 +12,7 @@ import store.index.synonyms.crowding
 import store.scope.scopes
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
+from memory.types import Encoder
 from store.export.canonical_order import CanonicalOrder
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
@@ -133,7 +134,7 @@ def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, nearly_w
     monkeypatch.setattr(store.scope.scopes, "NEARLY_WHOLE_SHARE", nearly_whole)
     monkeypatch.setattr(store.index.live_index, "EXACT_BELOW", exact_below)
     history = History(tmp_path, seed)
-    for step in range(40):
+    for step in range(24):
         history.step()
         commit = history.store.snapshot().commit
         for letters in SCOPES if step % 3 else SCOPES[:2]:
@@ -214,7 +215,7 @@ def test_a_commit_outside_the_scope_costs_it_nothing_but_its_number(tmp_path):
     memory.close()
 
 
-class OracleEncoder:
+class OracleEncoder(Encoder):
     """The vectors of the store's texts, for queries."""
 
     identity = EncoderIdentity("oracle", oracle.DIM)
@@ -222,7 +223,6 @@ class OracleEncoder:
     def encode(self, texts):
         return np.stack([oracle.vector(text) for text in texts])
 
-    encode_low_precision = encode
     encode_query = staticmethod(oracle.vector)
 
 

@@ -7,7 +7,7 @@ from store.backup.local import backup
 from store.fixed_point import fixed, floats
 from store.index.load import load_index_for_reading
 from store.index.vectors.taken_block import TakenBlock
-from store.lance.tables import Tables
+from store.lance.tables import open_for_reading
 from store.verify import compare_vectors
 from store.verify.compare_vectors import ComparedVectors
 from tests.store.small_store import complete, numbered_documents, open_store
@@ -21,7 +21,8 @@ def store(tmp_path):
 
 
 def loaded(store, compared=None):
-    tables = Tables(store.folder, store.snapshot().dim, repair=False)
+    with store.maintenance_paused(), store.commits_paused(flush=True):
+        tables = open_for_reading(store.folder, store.snapshot().dim)
     more = {} if compared is None else {"fill_vectors": compared}
     return load_index_for_reading(tables, tables.dim, **more)
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from store.errors import StoreDamaged
 from store.lance.checksums import NAME, Checksums
-from store.lance.layout import DATA
+from store.lance.layout import DATA, manifests, table_folder
 from store.lance.schema import TABLES
+from store.lance.table_writer import TableWriter
+from store.log.log_files import FOLDER
 from store.store import Store
 from store.verify.check_files import KEYS, check_tables, damaged_elsewhere, files_of, rows_in
 from store.verify.verify import verify
@@ -19,6 +22,9 @@ from tests.store.small_store import complete, numbered_documents, open_store
 
 WINDOW_BYTES = 32
 """One bit is flipped in each window of a data file. No column's values are short enough to lie between two flips."""
+
+MANY = 10**6
+"""More fragments than a table has."""
 
 
 @contextmanager
@@ -39,15 +45,16 @@ def flipped(file: Path, bit: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """With deleted rows, merged files, and a checkpoint."""
+    """With deleted rows and a checkpoint."""
     with open_store(tmp_path_factory.mktemp("flips") / "store") as opened:
         for first in range(0, 12, 3):
             opened.commit(complete(opened, numbered_documents(first, first + 3), []))
         opened.commit(complete(opened, {}, ["d1", "d2"]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(opened._compactor, "reclaim", lambda _deleted: None)  # as if hippod ended before that
+            patch.setattr(opened._compactor, "reclaim", lambda: None)  # as if hippod ended before that
             opened.purge(timedelta(0))
         opened.commit(complete(opened, numbered_documents(40, 43), ["d3"]))
+        opened.compact(MANY)  # writes the log into the tables, and rewrites none
         opened.write_checkpoint()
         yield opened
 
@@ -102,7 +109,7 @@ def test_verify_names_table_file_and_rows(store: Store, table: str) -> None:
 def test_a_problem_says_which_documents_a_damaged_file_has(store: Store) -> None:
     told = [rows_in(store.folder, store.snapshot().dim, "documents", name) for name in needed(store)["documents"]]
     assert all(f"uri 'd{number}'" in " ".join(told) for number in (40, 41, 42))
-    assert sum(each != "" for each in told) == store._tables.fragments.count("documents")
+    assert sum(each != "" for each in told) == store._tables.fragment_count("documents")
 
 
 def test_a_missing_file_is_a_damaged_one(store: Store, tmp_path: Path) -> None:
@@ -134,10 +141,12 @@ def test_a_text_that_changed_before_the_memory_was_loaded_is_known_by_its_id(tmp
         texts = rows["text"].to_pylist()
         column = rows.schema.get_field_index("text")
         changed = rows.set_column(column, rows.schema.field("text"), [["texu 0", *texts[1:]]])
-        tables._tables["passages"]._table.delete("true")
-        tables._tables["passages"]._table.add(changed)
-        tables._tables["passages"].checkout_latest()
-        opened._log.append("change", {})
+
+        def replace(writer: TableWriter) -> None:
+            writer.written("passages").delete("true")
+            writer.add("passages", changed)
+
+        opened._log.change_tables("purge", replace)
     with open_store(tmp_path / "store") as opened:
         [problem] = verify(opened).problems
         assert rows["id"][0].as_py() in problem
@@ -149,10 +158,11 @@ def test_an_older_stores_files_are_counted_until_they_are_written_anew(tmp_path:
     (tmp_path / "store" / NAME).unlink()
     with open_store(tmp_path / "store") as opened:
         opened.commit(complete(opened, numbered_documents(8, 12), []))
+        opened.compact(MANY)
         found = verify(opened)
         assert found.problems == []
         assert found.without_checksum > 0 and found.checked > 0
-        opened.compact(min_age=timedelta(0))
+        opened.compact()
         opened.commit(complete(opened, numbered_documents(12, 13), []))
         assert verify(opened).without_checksum < found.without_checksum
 
@@ -164,6 +174,7 @@ def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monke
         whole = (folder / NAME).read_bytes()
     (folder / NAME).write_bytes(whole[:-20])  # power was lost while the last line was written
     with open_store(folder) as opened:
+        opened.compact(MANY)
         assert verify(opened).problems == []
         assert (folder / NAME).read_bytes().endswith(b"\n")
 
@@ -174,13 +185,40 @@ def test_checksums_survive_a_crash_a_full_disk_and_pruning(tmp_path: Path, monke
         with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
             patch.setattr("store.lance.checksums._write", full)
             opened.commit(complete(opened, numbered_documents(4, 6), []))
+            opened.compact()
         assert (folder / NAME).read_bytes() == before
-        opened.commit(complete(opened, numbered_documents(4, 6), []))
         assert verify(opened).problems == []
         monkeypatch.setattr("store.lance.checksums.REWRITE_MIN_LINES", 0)
         for first in range(6, 12):
             opened.commit(complete(opened, numbered_documents(first, first + 1), []))
-        opened.compact(min_age=timedelta(0))
+        opened.compact()
         assert verify(opened).problems == []
         lines = (folder / NAME).read_bytes().count(b"\n")
         assert lines == len(Checksums(folder)._known)
+
+
+def test_verify_names_a_damaged_log(tmp_path: Path) -> None:
+    with open_store(tmp_path) as opened:
+        for first in (0, 2, 4):
+            opened.commit(complete(opened, numbered_documents(first, first + 2), []))
+        [file] = (tmp_path / FOLDER).glob("*.records")
+        for at in (0.3, 0.6, 0.9):
+            with flipped(file, 8 * int(at * file.stat().st_size)):
+                [problem] = verify(opened).problems
+            assert problem.startswith(f"the log {tmp_path / FOLDER} is damaged: it lacks commit")
+        assert verify(opened).problems == []
+
+
+def test_no_version_is_made_from_a_damaged_manifest(tmp_path: Path) -> None:
+    """Its files would have correct checksums."""
+    with open_store(tmp_path) as opened:
+        opened.commit(complete(opened, numbered_documents(0, 2), []))
+        opened.compact()
+        opened.commit(complete(opened, numbered_documents(2, 4), []))
+        newest = manifests(table_folder(tmp_path, "passages"))[0]
+        with flipped(newest, 4 * newest.stat().st_size):
+            with pytest.raises(StoreDamaged, match=f"{newest.name} is damaged"):
+                opened.compact()
+            opened.commit(complete(opened, numbered_documents(4, 5), []))
+        opened.compact()
+        assert verify(opened).problems == []

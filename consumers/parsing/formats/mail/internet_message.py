@@ -60,7 +60,7 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         metadata["message_id"] = identity
     if attachments:
         metadata["attachments"] = [each.name for each in attachments[:_MOST_NAMES]]
-    return ParsedText(blocks, header(message, "Subject"), metadata, attachments)
+    return ParsedText(blocks, header(message, "Subject"), metadata, attachments, tuple(outline.pictures))
 
 
 def _without_count(data: bytes) -> bytes:

@@ -40,7 +40,8 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             headers = message.read()
             if not outline.blocks:
                 outline.text(message.subject)
-            return ParsedText(outline.done(), message.subject, headers, tuple(message.attachments))
+            blocks, pictures = outline.done(), tuple(outline.pictures)
+            return ParsedText(blocks, message.subject, headers, tuple(message.attachments), pictures)
     except OSError as error:
         raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
 

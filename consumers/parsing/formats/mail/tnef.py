@@ -57,7 +57,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if not outline.blocks:
         outline.text(subject)
     files = (Attachment(each.name or "attachment", each.data) for each in message.files)
-    return ParsedText(outline.done(), " ".join(subject.split()), {}, tuple(files))
+    return ParsedText(outline.done(), " ".join(subject.split()), {}, tuple(files), tuple(outline.pictures))
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -4,9 +4,10 @@ from typing import Any
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
+from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html_elements import report
-from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_text import Pictures, walk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
@@ -23,16 +24,18 @@ _DATE_NAMES = {
 Element = Any
 
 
-def parse_html(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+def parse_html(data: bytes, limits: Limits, omissions: Omissions, pictures: Pictures = embedded_picture) -> ParsedText:
+    """Parse a page. `pictures` finds pictures that are in the file."""
     refuse_binary(data)
     outline = Outline(limits.text_chars, omissions)
     root = tree(data)
     if root is None:
         return ParsedText(())
     content = find_content(root, omissions)
-    walk(content.root, outline, left_out=content.left_out)
+    walk(content.root, outline, left_out=content.left_out, pictures=pictures)
     blocks = outline.done()
-    return ParsedText(blocks, _title(root, outline, omissions), _metadata(root))
+    title = _title(root, outline, omissions)
+    return ParsedText(blocks, title, _metadata(root), pictures=tuple(outline.pictures))
 
 
 def _title(root: Element, outline: Outline, omissions: Omissions) -> str:

@@ -1,6 +1,6 @@
 """Decides which elements of an HTML page are text, and reports the others as omissions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -23,6 +23,8 @@ _UNREAD = {
     "svg": OmissionKind.PICTURE,
     "nav": OmissionKind.NAVIGATION,
 }
+_PICTURES = frozenset(("img", "image"))
+_ADDRESSES = ("src", "xlink:href", "href")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
 _LABEL_WORDS = 3
 """A button with at least this many words is a question that unfolds its answer. A shorter one ("Copy") is a control."""
@@ -37,15 +39,32 @@ def is_unread(node: Element, left_out: LeftOut, omissions: Omissions) -> bool:
     tag = node.tag
     if not isinstance(tag, str) or tag in _SILENT:
         return True
+    kind = _kind_of_omission(node, left_out)
+    if kind is None:
+        return False
+    report(kind, content_of(node), omissions)
+    return True
+
+
+def _kind_of_omission(node: Element, left_out: LeftOut) -> OmissionKind | None:
+    tag = node.tag
     kind = left_out.get(node)
     if kind is None and node.get("hidden", "until-found") != "until-found":
         kind = OmissionKind.HIDDEN
     if kind is None and tag in _UNREAD and not _is_shown(node, tag):
         kind = _UNREAD[tag]
-    if kind is None:
-        return False
-    report(kind, content_of(node), omissions)
-    return True
+    return kind
+
+
+def pictures_below(node: Element, left_out: LeftOut) -> Iterator[tuple[str, bool]]:
+    """Yield the address of each picture in an element, and whether the picture has a description."""
+    walk = etree.iterwalk(node, events=("start",))
+    for _, each in walk:
+        if each.tag in _PICTURES:
+            address = next((value for name in _ADDRESSES if (value := each.get(name))), "")
+            yield address, bool((each.get("alt") or "").strip())
+        elif each is not node and each.tag != "svg" and _kind_of_omission(each, left_out) is not None:
+            walk.skip_subtree()
 
 
 def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
@@ -114,7 +133,8 @@ def _other_attributes(node: Element) -> str:
         case "img" | "area":
             return node.get("alt") or ""
         case "iframe" | "object" | "embed" | "audio" | "video":
-            return " ".join(node.get(name) or "" for name in ("srcdoc", "src", "data"))
+            addresses = ((node.get(name) or "").partition(";base64,")[0] for name in ("src", "data"))
+            return " ".join((node.get("srcdoc") or "", *addresses))
     return ""
 
 

@@ -3,13 +3,15 @@
 Text that a page does not show (menus, controls, hidden parts, frames) is reported to the outline's omissions.
 """
 
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from lxml import etree
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.html_elements import (
     NOTHING,
     Element,
@@ -17,6 +19,7 @@ from consumers.parsing.formats.markup.html_elements import (
     description,
     expansion,
     is_unread,
+    pictures_below,
 )
 from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS, read_rows
 from consumers.parsing.formats.markup.html_tree import tree
@@ -33,6 +36,8 @@ _BLOCKS_WORDS = """
 _BLOCKS = frozenset(_BLOCKS_WORDS.split())
 _TABLE_PARTS = frozenset(("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col", "script", "style"))
 _DEEPEST_FRAME = 3
+Pictures = Callable[[str], Callable[[], bytes] | None]
+"""Returns a function that reads the picture at an address, or None if the file does not contain the picture."""
 
 
 def walk(
@@ -43,12 +48,13 @@ def walk(
     lines: bool = True,
     page: int | None = None,
     level: int = 0,
+    pictures: Pictures = embedded_picture,
 ) -> None:
     """Add everything visible below `root` to the outline. The elements in `left_out` are reported with their kinds instead.
 
-    `level` is added to the level of each heading.
+    `level` is added to the level of each heading. `pictures` finds pictures that are in the file.
     """
-    _HtmlWalk(outline, left_out, lines, page, level).run(root)
+    _HtmlWalk(outline, left_out, lines, page, level, pictures).run(root)
 
 
 class _HtmlWalk:
@@ -61,6 +67,7 @@ class _HtmlWalk:
         lines: bool,
         page: int | None,
         level: int,
+        pictures: Pictures,
         frames: int = 0,
     ) -> None:
         """`frames` is the number of frames around this text."""
@@ -70,6 +77,7 @@ class _HtmlWalk:
         self.lines = lines
         self.page = page
         self.level = level
+        self.pictures = pictures
         self.parts: list[str] = []
         self.line: int | None = None
         self.item = ""
@@ -78,6 +86,8 @@ class _HtmlWalk:
         self.pre_depth = 0
         self.links: list[Link] = []
         """Links of the current block."""
+        self.behind: list[tuple[Callable[[], bytes], str, bool]] = []
+        """Pictures in the current block, their names, and whether each has a description."""
         self.anchor: tuple[str, int] | None = None
         """Target of the open link, and the number of parts before it."""
 
@@ -95,9 +105,12 @@ class _HtmlWalk:
                     self._frame(node)
                     skip = node
                 elif is_unread(node, self.left_out, self.outline.omissions):
+                    if tag == "svg" and node not in self.left_out:
+                        self._pictures(node)
                     skip = node
                 elif tag in _HEADINGS or (tag == "table" and not self._is_layout(node)):
                     self._whole(node, tag)
+                    self._pictures(node)
                     skip = node
                 else:
                     self._open(node, tag)
@@ -116,6 +129,8 @@ class _HtmlWalk:
             self.parts.append("\n")
         elif tag == "a" and node.get("href"):
             self.anchor = (node.get("href"), len(self.parts))
+        elif tag == "img":
+            self._pictures(node)
         if self.line is None:
             self.line = node.sourceline
         self._words(description(node, self.outline.omissions))
@@ -132,6 +147,14 @@ class _HtmlWalk:
             self.anchor = None
         if not is_root:
             self._words(node.tail)
+
+    def _pictures(self, node: Element) -> None:
+        """Add the pictures in an element, if they are in the file, behind the current block."""
+        for address, described in pictures_below(node, self.left_out):
+            image = self.pictures(address)
+            if image is not None:
+                name = address.partition(",")[0] if address.startswith("data:") else posixpath.basename(address)
+                self.behind.append((image, name, described))
 
     def _words(self, text: str | None) -> None:
         if text:
@@ -160,6 +183,9 @@ class _HtmlWalk:
         if not self.lists:
             self.joint = "\n\n"
         self.parts, self.line = [], None
+        for image, name, described in self.behind:
+            self.outline.picture(image, name, described=described, page=self.page)
+        self.behind = []
 
     def _whole(self, node: Element, tag: str) -> None:
         self._flush()
@@ -179,7 +205,7 @@ class _HtmlWalk:
         self._flush()
         page = tree(node.get("srcdoc").encode("utf-8", "replace"))
         if page is not None:
-            _HtmlWalk(self.outline, NOTHING, False, self.page, self.level, self.frames + 1).run(page)
+            _HtmlWalk(self.outline, NOTHING, False, self.page, self.level, self.pictures, self.frames + 1).run(page)
 
     def _is_layout(self, table: Element) -> bool:
         """Whether a table only arranges blocks (page columns, code next to its line numbers) and has no rows of values."""

@@ -1,22 +1,30 @@
 """Web pages in one MIME file (.mhtml, RFC 2557), as saved by browsers and Confluence ("Export to Word")."""
 
+import posixpath
+from collections.abc import Callable, Iterator
 from email.message import EmailMessage
+from functools import partial
+from itertools import islice
+from urllib.parse import urljoin
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.formats.mail.internet_message import parse_message
+from consumers.parsing.embedded_data import embedded_picture
+from consumers.parsing.formats.mail.internet_message import header, parse_message
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Limits, Unreadable
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
 _MOST_PARTS = 1000
+_WITHOUT_TEXT = ("text/css", "text/javascript", "application/javascript", "application/x-javascript")
 
 
 def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     """Parse the page and its frames. The first HTML part is the page."""
     message = parse_message(data)
     pages: list[ParsedText] = []
+    images = _Images(message)
     for number, part in enumerate(message.walk()):
         if number >= _MOST_PARTS:
             omissions.add(OmissionKind.TOO_LARGE, f"parts after the first {_MOST_PARTS:,}")
@@ -25,23 +33,63 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
         if part.is_multipart():
             continue
         if kind in ("text/html", "application/xhtml+xml"):
-            pages.append(parse_html(_content(part), limits, omissions))
-        elif kind.startswith("image/"):
-            omissions.add(OmissionKind.PICTURE)
-        elif kind not in ("text/css", "text/javascript", "application/javascript", "application/x-javascript"):
-            omissions.add(OmissionKind.EMBEDDED, part.get("Content-Location") or kind)
+            pages.append(parse_html(_content(part), limits, omissions, partial(images.image, _address(part))))
+        elif not kind.startswith("image/") and kind not in _WITHOUT_TEXT:
+            omissions.add(OmissionKind.EMBEDDED, _address(part) or kind)
     if not pages:
         raise Unreadable("an archive of a web page without a page in it; save the page again", FailureCode.DAMAGED)
     outline = Outline(limits.text_chars, omissions)
     for page in pages:
-        outline.include(page.blocks, 1)
-    return ParsedText(outline.done(), pages[0].title, pages[0].metadata)
+        outline.include(page, 1)
+    blocks = outline.done()
+    for name, image in images.unused():
+        outline.picture(image, name)
+    metadata, subject = pages[0].metadata, header(message, "Subject")
+    if subject and subject != pages[0].title:
+        metadata = {**metadata, "subject": subject}
+    return ParsedText(blocks, pages[0].title or subject, metadata, pictures=tuple(outline.pictures))
+
+
+class _Images:
+    """The pictures in the archive, by their addresses (RFC 2557, 5) and content ids."""
+
+    def __init__(self, message: EmailMessage) -> None:
+        self._parts: dict[str, EmailMessage] = {}
+        self._used: set[EmailMessage] = set()
+        for number, part in enumerate(islice(message.walk(), _MOST_PARTS)):
+            if part.get_content_maintype() == "image":
+                self._parts[_address(part) or f"part {number}"] = part
+                if identity := header(part, "Content-ID"):
+                    self._parts[f"cid:{identity.strip('<>')}"] = part
+
+    def image(self, page: str, address: str) -> Callable[[], bytes] | None:
+        """Return a function that reads the picture at an address on the page, or None if the archive does not contain it."""
+        part = self._parts.get(address) or self._parts.get(urljoin(page, address))
+        if part is None:
+            return embedded_picture(address)
+        self._used.add(part)
+        return partial(_payload, part)
+
+    def unused(self) -> Iterator[tuple[str, Callable[[], bytes]]]:
+        """Yield the name and a function for each picture that no page shows, such as a background."""
+        for address, part in self._parts.items():
+            if part not in self._used:
+                self._used.add(part)
+                yield posixpath.basename(address), partial(_payload, part)
+
+
+def _address(part: EmailMessage) -> str:
+    return header(part, "Content-Location")
+
+
+def _payload(part: EmailMessage) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
 
 
 def _content(part: EmailMessage) -> bytes:
     """Return the page's bytes as UTF-8 if the declared charset decodes them, otherwise unchanged."""
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
+    data = _payload(part)
     charset = part.get_content_charset()
     try:
         return data.decode(charset or "utf-8").encode()

@@ -61,7 +61,8 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     etree.strip_tags(root, etree.Comment)
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline, limits)
-    return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]})
+    pictures = tuple(outline.pictures)
+    return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]}, pictures=pictures)
 
 
 def _root(data: bytes) -> Element | None:
@@ -121,7 +122,7 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
             walk.skip_subtree()
         elif not len(node) and _PAGE.match(node.text or ""):
             page = parse_html(node.text.encode("utf-8", "replace"), limits, outline.omissions)
-            outline.include(page.blocks, depth + 1)
+            outline.include(page, depth + 1)
         elif not len(node) and is_base64(node.text or ""):
             outline.omissions.add(OmissionKind.EMBEDDED, f"{len(node.text):,} characters of base64")
         elif (node.text or "").strip() or any((child.tail or "").strip() for child in node):

@@ -6,33 +6,39 @@ the whole rectangle of a sheet before a limit can be checked. Here, the rectangl
 
 import io
 import struct
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import olefile
 import python_calamine
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import Omissions
+from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.package import OfficePackage
-from consumers.parsing.formats.office.sheets import cell_comment, cell_text, drawing_texts, margin_text
+from consumers.parsing.formats.office.sheets import (
+    add_sheet_pictures,
+    cell_comment,
+    cell_text,
+    drawing_texts,
+    margin_text,
+)
 from consumers.parsing.formats.office.tables import is_made_up
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
-from consumers.parsing.office_properties import document_properties, sensible_title
+from consumers.parsing.office_properties import document_properties, ole_properties
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import named_rows
 from consumers.parsing.zip_archive import check_members, open_package
-from consumers.splitting import ParsedText, TextBlock
+from consumers.splitting import ParsedText
 
 _BOF, _EOF, _SHEET, _CONTINUE = 0x809, 0x0A, 0x85, 0x3C
 _MARGINS, _OBJECT, _OBJECT_TEXT, _NOTE, _CHART_TEXT, _VALIDATION = (0x14, 0x15), 0x5D, 0x1B6, 0x1C, 0x100D, 0x1BE
 """Types of records in .xls ([MS-XLS] 2.3)."""
+_PICTURE = 8
+"""The type of a picture among the objects on a sheet ([MS-XLS] 2.5.143)."""
 _XLSB_SHEET, _XLSB_AUTHOR, _XLSB_COMMENT, _XLSB_COMMENT_TEXT, _XLSB_MARGINS = 156, 632, 635, 637, 479
 """Types of records in .xlsb ([MS-XLSB] 2.3)."""
 _CELLS = frozenset((0x06, 0x7E, 0xBD, 0xBE, 0xD6, 0xFD, 0x201, 0x203, 0x204, 0x205, 0x27E))
 _XLSB_ROW, _XLSB_LAST_CELL = 0, 11
-_PROPERTIES = ("subject", "author", "keywords", "comments", "manager", "company")
 
 Record = tuple[int, bytes]
 SheetTexts = dict[str, list[str]]
@@ -61,21 +67,43 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
                 check_members(archive)
                 package = OfficePackage(archive)
                 metadata, title = document_properties(archive)
-                texts = _xlsb_texts(package, limits, omissions)
+                outline = Outline(limits.text_chars, omissions)
+                parts = _xlsb_parts(package)
+                texts = {
+                    name: list(_xlsb_sheet_texts(package, part, limits, omissions)) for name, part in parts.items()
+                }
+
+                def add_pictures(name: str) -> None:
+                    if name in parts:
+                        add_sheet_pictures(parts[name], package, outline, name)
+
+                _fill(outline, data, texts, limits, add_pictures)
                 package.report_unread(omissions)
         else:
             with olefile.OleFileIO(io.BytesIO(data)) as file:
-                title, metadata = _ole_properties(file)
-                texts = _xls_texts(file.openstream("Workbook").read(), limits, omissions)
-        return ParsedText(_blocks(data, texts, limits, omissions), title, metadata)
+                metadata, title = ole_properties(file)
+                if file.exists("Workbook"):
+                    texts = _xls_texts(file.openstream("Workbook").read(), limits, omissions)
+                else:
+                    texts = {}
+                    _check_excel_95(file.openstream("Book").read(), limits, omissions)
+            outline = Outline(limits.text_chars, omissions)
+            _fill(outline, data, texts, limits)
+        return ParsedText(outline.done(), title, metadata, pictures=tuple(outline.pictures))
     except python_calamine.PasswordError as error:
         raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
     except (struct.error, OSError) as error:
         raise Unreadable(f"damaged: {error}; open it in Excel and save it again", FailureCode.DAMAGED) from error
 
 
-def _blocks(data: bytes, texts: SheetTexts, limits: Limits, omissions: Omissions) -> tuple[TextBlock, ...]:
-    outline = Outline(limits.text_chars, omissions)
+def _fill(
+    outline: Outline,
+    data: bytes,
+    texts: SheetTexts,
+    limits: Limits,
+    add_pictures: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Add the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
     room = limits.cells
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
         for name in book.sheet_names:
@@ -92,26 +120,7 @@ def _blocks(data: bytes, texts: SheetTexts, limits: Limits, omissions: Omissions
                 outline.text(text, "\n", sheet=name, row=number)
             for text in texts.get(name, ()):
                 outline.text(clean_text(text), "\n", sheet=name)
-    return outline.done()
-
-
-def _ole_properties(file: Any) -> tuple[str, dict[str, str]]:
-    """Return the title and the other properties of a file's summary ([MS-OLEPS])."""
-    stated = file.get_metadata()
-    encoding = f"cp{stated.codepage}" if isinstance(stated.codepage, int) and stated.codepage > 0 else "utf-8"
-
-    def value(name: str) -> str:
-        found = getattr(stated, name, None)
-        try:
-            text = found.decode(encoding, "replace") if isinstance(found, bytes) else ""
-        except LookupError:
-            text = found.decode("cp1252", "replace") if isinstance(found, bytes) else ""
-        return " ".join(clean_text(text.rstrip("\0")).split())[:1000]
-
-    metadata = {name: text for name in _PROPERTIES if (text := value(name))}
-    title = value("title")
-    believed = sensible_title(title)
-    return believed, ({"stated_title": title} if title and not believed else {}) | metadata
+            add_pictures(name)
 
 
 def _xls_texts(stream: bytes, limits: Limits, omissions: Omissions) -> SheetTexts:
@@ -121,6 +130,19 @@ def _xls_texts(stream: bytes, limits: Limits, omissions: Omissions) -> SheetText
             name, _ = _short_string(data, 6)
             texts[name] = list(_sheet_texts(stream, struct.unpack_from("<I", data)[0], limits, omissions))
     return texts
+
+
+def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None:
+    """Check the number of cells in a file of Excel 5 or 95, and report the texts outside its cells, which have another form."""
+    others = 0
+    for kind, data in _xls_records(stream, 0):
+        if kind == _SHEET:
+            extent = _Extent(limits.cells)
+            for inner, cell in _xls_records(stream, struct.unpack_from("<I", data)[0]):
+                if inner in _CELLS:
+                    extent.add(*struct.unpack_from("<HH", cell))
+                others += inner in (*_MARGINS, _OBJECT, _NOTE, _CHART_TEXT) and bool(cell)
+    omissions.add(OmissionKind.OTHER, "headers, comments, shapes and charts in the form of Excel 95", others)
 
 
 def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
@@ -146,7 +168,8 @@ def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -
         elif kind in _MARGINS and data:
             yield from margin_text(_string(data, 0)[0], omissions)
         elif kind == _OBJECT and len(data) >= 8:
-            number = struct.unpack_from("<H", data, 6)[0]
+            kind_of_object, number = struct.unpack_from("<HH", data, 4)
+            omissions.add(OmissionKind.PICTURE, count=int(kind_of_object == _PICTURE))
         elif kind == _OBJECT_TEXT:
             boxes[number], left = "", struct.unpack_from("<H", data, 10)[0]
         elif kind == _CONTINUE and left and data:
@@ -182,8 +205,9 @@ def _characters(flags: int, data: bytes, count: int) -> str:
     return data[: 2 * count].decode("utf-16-le", "replace") if flags & 1 else data[:count].decode("latin-1")
 
 
-def _xlsb_texts(package: OfficePackage, limits: Limits, omissions: Omissions) -> SheetTexts:
-    texts: SheetTexts = {}
+def _xlsb_parts(package: OfficePackage) -> dict[str, str]:
+    """Return the names of the sheets with the names of their parts."""
+    parts: dict[str, str] = {}
     main = package.main_part()
     for kind, data in _xlsb_records(package.data(main) or b""):
         if kind == _XLSB_SHEET:
@@ -191,8 +215,8 @@ def _xlsb_texts(package: OfficePackage, limits: Limits, omissions: Omissions) ->
             name, _ = _wide_string(data, at)
             relation = package.relations(main).get(relation_id)
             if relation is not None and not relation.external:
-                texts[name] = list(_xlsb_sheet_texts(package, relation.target, limits, omissions))
-    return texts
+                parts[name] = relation.target
+    return parts
 
 
 def _xlsb_sheet_texts(package: OfficePackage, part: str, limits: Limits, omissions: Omissions) -> Iterator[str]:
@@ -219,7 +243,7 @@ def _xlsb_sheet_texts(package: OfficePackage, part: str, limits: Limits, omissio
             elif kind == _XLSB_COMMENT_TEXT:
                 name = authors[author] if author < len(authors) else ""
                 yield cell_comment(place, name, _wide_string(data, 1)[0])
-    yield from drawing_texts(part, package, omissions)
+    yield from drawing_texts(part, package)
 
 
 def _xlsb_records(data: bytes) -> Iterator[Record]:

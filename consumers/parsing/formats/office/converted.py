@@ -1,6 +1,5 @@
 """Old office files, converted by LibreOffice to a format that hippod parses."""
 
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from io import BytesIO
@@ -13,6 +12,7 @@ from consumers.parsing.formats.office.slides import parse_pptx
 from consumers.parsing.formats.office.word import parse_docx
 from consumers.parsing.formats.pdf.document import parse_pdf
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.office_properties import document_properties, ole_properties
 from consumers.parsing.programs.installed import CONVERTER, KNOWN_PROGRAMS
 from consumers.parsing.programs.libreoffice import convert
 from consumers.parsing.programs.run import ProgramFailed
@@ -27,13 +27,16 @@ _KINDS: tuple[tuple[str, str, str, _Parse], ...] = (
     ("Quill", "pub", "pdf", parse_pdf),
     ("visio/document.xml", "vsdx", "pdf", parse_pdf),
     ("Index/Document.iwa", "pages", "docx", parse_docx),
+    ("buildVersionHistory.plist", "pages", "docx", parse_docx),
 )
 """A part or stream of each kind of file, its ending, the format to which it is converted, and that format's parser."""
+_OF_CONVERSION = ("created", "modified")
+"""Properties that may have the time of the conversion; the file states its own."""
 
 
 def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    parts = _parts(data, limits)
-    ending, target, parse = next(kind[1:] for kind in _KINDS if kind[0] in parts)
+    parts, (stated, title) = _parts(data, limits)
+    ending, target, parse = next(kind[1:] for kind in _KINDS if kind[0].lower() in parts)
     if CONVERTER not in limits.programs:
         raise NotADocument(
             f"a .{ending} file, which hippod reads with LibreOffice; install the packages "
@@ -48,12 +51,15 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
             FailureCode.DAMAGED,
         ) from error
     parsed = parse(converted, limits, omissions)
-    return replace(parsed, metadata={**parsed.metadata, "converted_by": limits.programs[CONVERTER].identity})
+    found = {name: value for name, value in parsed.metadata.items() if name not in _OF_CONVERSION}
+    metadata = {**found, **stated, "converted_by": limits.programs[CONVERTER].identity}
+    return replace(parsed, title=title or parsed.title, metadata=metadata)
 
 
-def _parts(data: bytes, limits: Limits) -> set[str]:
-    if zipfile.is_zipfile(BytesIO(data)):
+def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str], str]]:
+    """Return the names of the file's parts or streams, in lower case, and its properties with its title."""
+    if data.startswith(b"PK"):  # an OLE file may also end like a zip archive, with an embedded picture or document
         with open_package(data, limits) as package:
-            return set(package.namelist())
+            return {name.lower() for name in package.namelist()}, document_properties(package)
     with olefile.OleFileIO(BytesIO(data)) as file:
-        return {entry[0] for entry in file.listdir()}
+        return {entry[0].lower() for entry in file.listdir()}, ole_properties(file)

@@ -68,14 +68,22 @@ def alternative_texts(node: Element) -> Iterator[str]:
 
 
 def add_pictures(
-    node: Element, part: str, package: OfficePackage, outline: Outline, *, described: bool, page: int | None = None
+    node: Element,
+    part: str,
+    package: OfficePackage,
+    outline: Outline,
+    *,
+    described: bool,
+    page: int | None = None,
+    sheet: str | None = None,
 ) -> None:
     """Add the pictures below an element of `part` to the outline. Reports those that are not in the file."""
     for each in node.iter(f"{A}blip", f"{_VML}imagedata"):
         relation = package.relations(part).get(relation_id(each, "embed") or relation_id(each))
         image = None if relation is None or relation.external else package.picture(relation.target)
         if image is not None and relation is not None:
-            outline.picture(image, relation.target.rpartition("/")[2], described=described, page=page)
+            name = relation.target.rpartition("/")[2]
+            outline.picture(image, name, described=described, page=page, sheet=sheet)
         elif not described:
             outline.omissions.add(OmissionKind.PICTURE)
 

@@ -5,13 +5,15 @@ odfpy and ezodf create an object for each element, and neither has a reading ord
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.embedded_data import decoded_base64
 from consumers.parsing.formats.office.numbering import letters, roman
 from consumers.parsing.formats.office.package import parse_xml
 from consumers.parsing.formats.office.tables import fill_table, is_made_up, table_cell
@@ -20,7 +22,7 @@ from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import named_rows
 from consumers.parsing.zip_archive import open_package, read_again, read_member
-from consumers.splitting import ParsedText, TextBlock
+from consumers.splitting import ParsedText, Picture, TextBlock
 
 Element = Any
 _NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
@@ -56,6 +58,7 @@ _MOST_REPEATED = 1000
 _FIELD_MARK = re.compile(r"<[^<>]*>")
 """The placeholder of a field in a master page: "<number>"."""
 _DEEPEST_OBJECT = 3
+_OPENOFFICE_1, _DECLARATIONS = b"http://openoffice.org/2000/", 4096
 
 
 def parse_opendocument(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -65,7 +68,13 @@ def parse_opendocument(data: bytes, limits: Limits, omissions: Omissions) -> Par
     with open_package(data, limits) as package:
         if b"encryption-data" in _member(package, "META-INF/manifest.xml"):
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
-        content = parse_xml(read_member(package, "content.xml"), "content.xml")
+        data = read_member(package, "content.xml")
+        if _OPENOFFICE_1 in data[:_DECLARATIONS]:
+            raise NotADocument(
+                "a file of OpenOffice.org 1; open it in LibreOffice and save it as .odt, .ods or .odp",
+                FailureCode.NOT_A_DOCUMENT,
+            )
+        content = parse_xml(data, "content.xml")
         styles, meta = (_optional(_member(package, name), name) for name in ("styles.xml", "meta.xml"))
         return _parse(content, styles, meta, limits, omissions, package)
 
@@ -82,11 +91,12 @@ def _parse(
     body = content.find(f"{_OFFICE}body")
     for kind in () if body is None else body:
         reader.body(kind)
-    blocks = (*_margins(reader, styles), *reader.outline.done())
+    above, pictures = _margins(reader, styles)
+    blocks = (*above, *reader.outline.done())
     title, metadata = _properties(meta)
     is_sheet = any(block.sheet is not None for block in blocks)  # a sheet's name is not the file's title
     title = title or ("" if is_sheet else reader.outline.first_heading)
-    return ParsedText(blocks, title, metadata, pictures=reader.outline.pictures_at_end(blocks))
+    return ParsedText(blocks, title, metadata, pictures=(*pictures, *reader.outline.pictures_after(len(above))))
 
 
 def _member(package: zipfile.ZipFile, name: str) -> bytes:
@@ -126,8 +136,8 @@ def _report_hidden(node: Element, omissions: Omissions) -> None:
         omissions.add(OmissionKind.HIDDEN, clean_text(text))
 
 
-def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]:
-    """Return the headers, footers and fixed texts of master pages, each text once."""
+def _margins(reader: "_Reader", styles: Element | None) -> tuple[tuple[TextBlock, ...], Iterator[Picture]]:
+    """Return the headers, footers and fixed texts of master pages, each text once, and their pictures."""
     margins = _Reader(
         Outline(reader.limits.text_chars, reader.omissions),
         reader.limits,
@@ -152,7 +162,7 @@ def _margins(reader: "_Reader", styles: Element | None) -> tuple[TextBlock, ...]
         else:
             seen.add(block.text)
             kept.append(block)
-    return tuple(kept)
+    return tuple(kept), (replace(picture, before=0) for picture in margins.outline.pictures)
 
 
 def _is_placeholder(node: Element) -> bool:
@@ -383,11 +393,15 @@ class _Reader:
         self.blocks(node)
 
     def _picture(self, node: Element, *, described: bool) -> None:
-        """Add a picture that OCR may read. A picture outside the package is reported."""
+        """Add a picture that OCR may read. A picture outside the file is reported."""
         name = (node.get(f"{_XLINK}href") or "").removeprefix("./")
+        image: Callable[[], bytes] | None = None
         if self.package is not None and self.package.fp is not None and name in self.package.namelist():
             image = partial(read_again, self.package.fp, name)
-            self.outline.picture(image, name.rpartition("/")[2], described=described)
+        elif data := node.findtext(f"{_OFFICE}binary-data"):
+            image = partial(decoded_base64, data)
+        if image is not None:
+            self.outline.picture(image, name.rpartition("/")[2], described=described, page=self.page, sheet=self.sheet)
         elif not described:
             self.omissions.add(OmissionKind.PICTURE)
 

@@ -11,7 +11,7 @@ from lxml import etree
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.office.drawing import alternative_texts, linked_texts, paragraphs
+from consumers.parsing.formats.office.drawing import add_pictures, alternative_texts, linked_texts, paragraphs
 from consumers.parsing.formats.office.package import OfficePackage, relation_id, transitional_file
 from consumers.parsing.formats.office.tables import is_made_up
 from consumers.parsing.limits import Limits, NotADocument
@@ -61,11 +61,12 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
                     outline.text(text, "\n", sheet=name, row=number)
             for text in _around(part, package, omissions):
                 outline.text(text, "\n", sheet=name)
+            add_sheet_pictures(part, package, outline, name)
         for book in (values, formulas):
             if book is not None:
                 book.close()
         package.report_unread(omissions)
-    return ParsedText(outline.done(), title, metadata)
+    return ParsedText(outline.done(), title, metadata, pictures=tuple(outline.pictures))
 
 
 class _Cells:
@@ -107,7 +108,7 @@ class _Cells:
 def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
     """Yield the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
     yield from _comments(part, package)
-    yield from drawing_texts(part, package, omissions)
+    yield from drawing_texts(part, package)
     seen: set[str] = set()
     for text in _stated(package.data(part) or b"", omissions):
         text = " ".join(clean_text(text).split())
@@ -116,18 +117,28 @@ def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator
             yield text
 
 
-def drawing_texts(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
-    """Yield the texts of shapes and charts on a sheet; report pictures without a description."""
+def drawing_texts(part: str, package: OfficePackage) -> Iterator[str]:
+    """Yield the texts of shapes, pictures and charts on a sheet."""
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
-        if root is None:
-            continue
-        described = list(alternative_texts(root))
-        yield from described
-        yield from paragraphs(root)
-        yield from linked_texts(root, drawing, package)
-        if not described and next(root.iter("{*}blip"), None) is not None:
-            omissions.add(OmissionKind.PICTURE)
+        if root is not None:
+            yield from alternative_texts(root)
+            yield from paragraphs(root)
+            yield from linked_texts(root, drawing, package)
+
+
+def add_sheet_pictures(part: str, package: OfficePackage, outline: Outline, sheet: str) -> None:
+    """Add the pictures on a sheet and behind it to the outline; report those in its header and footer."""
+    for drawing in package.related(part, "drawing"):
+        root = package.tree(drawing)
+        for anchor in () if root is None else root:
+            described = any(alternative_texts(anchor))
+            add_pictures(anchor, drawing, package, outline, described=described, sheet=sheet)
+    for name in package.related(part, "image"):
+        if (background := package.picture(name)) is not None:
+            outline.picture(background, name.rpartition("/")[2], sheet=sheet)
+    for name in package.related(part, "vmlDrawing"):
+        outline.omissions.add(OmissionKind.PICTURE, count=(package.data(name) or b"").count(b"imagedata"))
 
 
 def _comments(part: str, package: OfficePackage) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int) -
         reader = _WordReader(package, package.main_part(), limits, omissions, depth)
         blocks = reader.document()
         package.report_unread(omissions)
-    pictures = reader.outline.pictures_at_end(blocks)
+    pictures = (*reader.margins.pictures, *reader.outline.pictures_after(len(reader.margins.blocks)))
     return ParsedText(blocks, title or reader.outline.first_heading, metadata, pictures=pictures)
 
 
@@ -269,7 +269,7 @@ class _WordReader:
             for name in ("string", f"{_OFFICE_VML}title", "alt"):
                 if (text := (each.get(name) or "").strip()) and text not in found:
                     found.append(clean_text(text))
-        add_pictures(node, self.part, self.package, self.outline, described=bool(found))
+        add_pictures(node, self.part, self.package, self.target, described=bool(found))
         behind += found
         boxes = [box for box in node.iter(f"{W}txbxContent") if not _inside(box, node)]
         behind += boxes
@@ -388,7 +388,7 @@ class _WordReader:
             self.omissions.add(OmissionKind.EMBEDDED, f"{relation.target} ({error})")
             return
         if self.cell is None:
-            self.target.include(included.blocks, len(self.target.headings) + 1)
+            self.target.include(included, len(self.target.headings) + 1)
         else:
             self.cell += [block.text for block in included.blocks]
 

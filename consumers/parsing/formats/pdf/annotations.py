@@ -2,7 +2,7 @@
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -19,6 +19,7 @@ _CHECKED_BOXES = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUT
 _WITHOUT_TEXT = (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP)
 _PASSWORD = 1 << 13
 _TAG = re.compile(r"<[^<>]*>")
+_WORD = re.compile(r"\w+")
 
 
 class Attachments:
@@ -80,6 +81,24 @@ def comments(page: Any, attachments: Attachments) -> Iterator[str]:
             author = _string(annotation, b"T")
             shown = kind == pdfium.FPDF_ANNOT_FREETEXT
             yield text if shown else f"Comment by {author}: {text}" if author else f"Comment: {text}"
+
+
+def draw_annotations(page: Any) -> bool:
+    """Make the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of its content, for the next time it is loaded.
+
+    Returns False if nothing changed.
+    """
+    if not any(pdfium.FPDFAnnot_HasKey(each, b"AP") for each in _annotations(page)):
+        return False
+    return bool(pdfium.FPDFPage_Flatten(page.raw, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS)
+
+
+def unknown_lines(text: str, known: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a text that contain a word which is not in `known`."""
+    words = {word for each in known for word in _WORD.findall(each)}
+    for line in text.splitlines():
+        if not words.issuperset(_WORD.findall(line)):
+            yield clean_text(line).strip()
 
 
 def alternative_texts(page: Any) -> Iterator[str]:

@@ -17,8 +17,10 @@ from consumers.parsing.formats.pdf.annotations import (
     alternative_texts,
     bookmarks,
     comments,
+    draw_annotations,
     field_values,
     report_xfa_form,
+    unknown_lines,
 )
 from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
@@ -118,18 +120,11 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         found = page_lines(text_page, number, omissions)
         notes = [*(field_values(page, document.formenv.raw) if has_forms else ()), *comments(page, attachments)]
         notes += [f"Picture: {text}" for text in alternative_texts(page)]
+        content = text_page.get_text_range()
         read = sum(len(line.text) for line in found)
         # Visiting every object is slow on pages with drawings, so only pages with little or East Asian text are checked.
         if read < _SHORT_PAGE or any(_EAST_ASIAN.search(line.text) for line in found):
             _report_vertical_text(page, number, read, omissions)
-        chars += read + sum(map(len, notes))
-        if chars > limits.text_chars:
-            raise NotADocument(
-                f"more than {limits.text_chars:,} characters of text; split it up", FailureCode.TOO_LARGE
-            )
-        pages.lines += found
-        if notes:
-            pages.notes[number] = notes
         # On pages with more lines the result is not used, and visiting the objects of drawings is slow.
         shown = page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,)) if len(found) <= MOST_STAMPS else ()
         if shares := [_share(each.get_bounds(), *page.get_size()) for each in shown]:
@@ -139,8 +134,28 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
         elif not pdfium.FPDFPage_CountObjects(page.raw):
             pages.blank.add(number)
         text_page.close()
+        is_drawn = draw_annotations(page)
         page.close()
+        if is_drawn:
+            notes += unknown_lines(_text_of_page(document, number), (content, *notes))
+        chars += read + sum(map(len, notes))
+        if chars > limits.text_chars:
+            raise NotADocument(
+                f"more than {limits.text_chars:,} characters of text; split it up", FailureCode.TOO_LARGE
+            )
+        pages.lines += found
+        if notes:
+            pages.notes[number] = notes
     return pages
+
+
+def _text_of_page(document: Any, number: int) -> str:
+    page = document[number - 1]
+    text_page = page.get_textpage()
+    text: str = text_page.get_text_range()
+    text_page.close()
+    page.close()
+    return text
 
 
 def _share(bounds: tuple[float, float, float, float], width: float, height: float) -> float:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from memory.answering.budget import BudgetReached, Spending
 from memory.answering.working_memory.records.trace import DeepStopReason, ModelCall, Purpose
@@ -50,7 +50,7 @@ async def call_model(
     purpose: Purpose,
     messages: tuple[ChatMessage, ...],
     shape: JsonSchema,
-    read: Callable[[Any], T],
+    read: Callable[[object], T],
     retries: int = DEEP_CALL_RETRIES,
     final: bool = False,
 ) -> CallResult[T]:

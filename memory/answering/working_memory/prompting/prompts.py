@@ -4,7 +4,6 @@ Passages and points are quoted between marks that the quoted text cannot contain
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from memory.answering import qa_reader
 from memory.answering.answer_form import DEFAULT_FORM, AnswerForm
@@ -16,47 +15,39 @@ from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.client import ChatMessage
 from memory.llm.messages import quoted, system_message, user_message, without_quote_marks
 from memory.llm.prompt_texts import prompt_text
-from memory.llm.response_format import JsonSchema
+from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 
 MAX_EVIDENCE_CHARS = 3_000
 """Maximum number of characters shown of a passage in a step."""
 
-_INTEGER = {"type": "integer"}
-_TEXT = {"type": "string"}
-
-
-def _array(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 JUDGEMENT_SCHEMA = JsonSchema(
     "judgement",
-    _object(
-        enough={"type": "boolean"},
-        concerns=_array(_object(concern=_TEXT, point=_INTEGER, subquery=_TEXT)),
+    json_object(
+        enough=JSON_BOOLEAN,
+        concerns=json_array(json_object(concern=JSON_TEXT, point=JSON_INTEGER, subquery=JSON_TEXT)),
     ),
 )
 CONCERNS_SCHEMA = JsonSchema(
     "concerns",
-    _object(
-        enough={"type": "boolean"},
-        about={"type": "string", "enum": ["points", "beyond"]},
-        concerns=_array(_object(concern=_TEXT, point=_INTEGER)),
+    json_object(
+        enough=JSON_BOOLEAN,
+        about={**JSON_TEXT, "enum": ["points", "beyond"]},
+        concerns=json_array(json_object(concern=JSON_TEXT, point=JSON_INTEGER)),
     ),
 )
-SUBQUERY_SCHEMA = JsonSchema("subquery", _object(subquery=_TEXT))
-MERGING_SCHEMA = JsonSchema("merging", _object(merges=_array(_object(points=_array(_INTEGER), description=_TEXT))))
-_INSERTS = _array(_object(description=_TEXT, entities=_array(_INTEGER), names=_array(_TEXT), passages=_array(_INTEGER)))
-_UPDATES = _array(_object(point=_INTEGER, description=_TEXT, passages=_array(_INTEGER)))
+SUBQUERY_SCHEMA = JsonSchema("subquery", json_object(subquery=JSON_TEXT))
+MERGING_SCHEMA = JsonSchema(
+    "merging", json_object(merges=json_array(json_object(points=json_array(JSON_INTEGER), description=JSON_TEXT)))
+)
+_INSERTS = json_array(
+    json_object(
+        description=JSON_TEXT,
+        entities=json_array(JSON_INTEGER),
+        names=json_array(JSON_TEXT),
+        passages=json_array(JSON_INTEGER),
+    )
+)
+_UPDATES = json_array(json_object(point=JSON_INTEGER, description=JSON_TEXT, passages=json_array(JSON_INTEGER)))
 
 _ROLE = (
     "You help to answer a question whose answer is spread over many documents. What is known so far stands in numbered "
@@ -70,8 +61,8 @@ _QUOTED_MATERIAL = (
 
 def evolution_schema(settings: DeepSettings) -> JsonSchema:
     if settings.update:
-        return JsonSchema("evolution", _object(updates=_UPDATES, inserts=_INSERTS))
-    return JsonSchema("evolution", _object(inserts=_INSERTS))
+        return JsonSchema("evolution", json_object(updates=_UPDATES, inserts=_INSERTS))
+    return JsonSchema("evolution", json_object(inserts=_INSERTS))
 
 
 def _sufficiency(settings: DeepSettings) -> str:

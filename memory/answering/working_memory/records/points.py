@@ -1,6 +1,6 @@
 """The working memory: a hypergraph of memory points over the entities of the graph (HGMem, section 3.3)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -34,15 +34,6 @@ class WorkingMemory:
     def vertices(self) -> tuple[str, ...]:
         """The distinct entities of all points, sorted."""
         return tuple(sorted({entity for point in self.points for entity in point.entities}))
-
-    @property
-    def incidence(self) -> Mapping[str, tuple[str, ...]]:
-        """For each vertex, the ids of the points that contain it."""
-        found: dict[str, list[str]] = {vertex: [] for vertex in self.vertices}
-        for point in self.points:
-            for entity in point.entities:
-                found[entity].append(point.id)
-        return {vertex: tuple(ids) for vertex, ids in found.items()}
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
         """Return the vertices that share a point with one of `entities`, which may include others of `entities`."""

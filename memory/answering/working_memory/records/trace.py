@@ -61,21 +61,6 @@ class DeepSettings:
     """Temperature of the model's calls, None for that of `[llm]`; the paper's is 0.8."""
 
 
-def check_settings(settings: DeepSettings) -> None:
-    """Raise ValueError, with a sentence for the user, for settings out of range."""
-    least = {"steps": 0, "concerns": 1, "entities": 1, "triples": 0, "passages": 1, "answer_passages": 1}
-    for name, lowest in least.items():
-        if (value := getattr(settings, name)) < lowest:
-            raise ValueError(f"{name} is {value}; a deep question needs at least {lowest}")
-    for name, limit in (("calls", 1), ("tokens", 1), ("seconds", 0)):
-        if (value := getattr(settings.budget, name)) < limit or value == 0:
-            raise ValueError(f"the budget of {name} is {value}; it must be more than 0")
-    if settings.temperature is not None and not 0 <= settings.temperature <= 2:
-        raise ValueError(f"temperature is {settings.temperature}; it must be from 0 to 2")
-    if settings.only not in (None, "local", "global"):
-        raise ValueError(f'only is "{settings.only}"; it must be "local" or "global"')
-
-
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """One model call: its prompt and its reply. Either `reply` or `error` is set.
@@ -176,20 +161,3 @@ class Trace:
     def memory(self) -> WorkingMemory:
         """The memory after the last step."""
         return self.steps[-1].after if self.steps else self.earlier
-
-    @property
-    def calls(self) -> tuple[ModelCall, ...]:
-        """Every model call, in order."""
-        of_steps = [
-            call
-            for step in self.steps
-            for call in (
-                step.judged,
-                *step.worded,
-                step.evolved,
-                step.merged,
-                *(step.answer.calls if step.answer is not None else ()),
-            )
-            if call is not None
-        ]
-        return (*of_steps, *self.answered)

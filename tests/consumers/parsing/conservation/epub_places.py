@@ -18,7 +18,7 @@ META = {
     "description": ("5.5.4", "description"),
     "rights": ("5.5.4", "rights"),
 }
-OTHERS = {"second title": "5.5.3.1", "heading": "5.7.1"}
+OTHERS = {"second title": "5.5.3.1", "heading": "5.7.1", "picture": "3.2", "cover": "3.2"}
 
 
 def page(inner: str) -> str:
@@ -46,6 +46,16 @@ def write(given: Words) -> bytes:
         parts["OEBPS/heading.xhtml"] = page(f"<h1>{given['heading']}</h1>")
         items += '<item id="h" href="heading.xhtml" media-type="application/xhtml+xml"/>'
         order += '<itemref idref="h"/>'
+    pictures = {
+        "picture": "<table><tr><td><img src='../My%20{}.png'/></td></tr></table>",
+        "cover": "<svg><image xlink:href='../My%20{}.png'/></svg>",
+    }
+    for place, markup in pictures.items():
+        if place in given:
+            parts[f"OEBPS/text/{place}.xhtml"] = page(f"{markup.format(given[place])}")
+            parts[f"OEBPS/My {given[place]}.png"] = "a picture"
+            items += f'<item id="{place}" href="text/{place}.xhtml" media-type="application/xhtml+xml"/>'
+            order += f'<itemref idref="{place}"/>'
     stated = "".join(f"<dc:{tag}>{given[place]}</dc:{tag}>" for place, (_, tag) in META.items() if place in given)
     stated += f"<dc:title>{given['second title']}</dc:title>" if "second title" in given else ""
     parts["OEBPS/book.opf"] = (

@@ -24,7 +24,14 @@ CELLS = {
         f"<table:table-cell>{frame('<draw:text-box><text:p>{}</text:p></draw:text-box>')}</table:table-cell>",
     ),
 }
+
+
+def image(name: str) -> str:
+    return frame(f"<draw:image xlink:href='{name}.png'/>")
+
+
 AROUND = {
+    "picture": ("10.4.4", f"<table:shapes>{image('{}')}</table:shapes>"),
     "text box on the sheet": (
         "9.2.8",
         f"<table:shapes>{frame('<draw:text-box><text:p>{}</text:p></draw:text-box>')}</table:shapes>",
@@ -45,7 +52,7 @@ BEFORE = {
         "</table:change-track-table-cell></table:previous></table:cell-content-change></table:tracked-changes>",
     ),
 }
-OTHERS = {"name of a sheet": "9.1.2", "name of a column": "9.1.3", "header": "16.10"}
+OTHERS = {"name of a sheet": "9.1.2", "name of a column": "9.1.3", "header": "16.10", "picture in the header": "10.4.4"}
 
 
 def write(given: Words) -> bytes:
@@ -58,7 +65,10 @@ def write(given: Words) -> bytes:
     name = given.get("name of a sheet", "Stock")
     sheets = f"<table:table table:name='{name}'>{rows}</table:table><table:table table:name='b'>{row('c', 'd')}</table:table>"
     header = f"<style:header><text:p>{given['header']}</text:p></style:header>" if "header" in given else ""
-    return opendocument("spreadsheet", before + sheets, margins=header)
+    if "picture in the header" in given:
+        header += f"<style:footer><text:p>{image(given['picture in the header'])}</text:p></style:footer>"
+    pictures = {f"{given[place]}.png": b"a" for place in ("picture", "picture in the header") if place in given}
+    return opendocument("spreadsheet", before + sheets, margins=header, pictures=pictures)
 
 
 TABLE = FormatTable(

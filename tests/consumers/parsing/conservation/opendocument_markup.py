@@ -1,5 +1,7 @@
 """Writes OpenDocument files of every kind, packed or flat, from the markup of their bodies."""
 
+from collections.abc import Mapping
+
 from tests.consumers.parsing.samples import archive
 
 _NAMES = {
@@ -11,9 +13,17 @@ _DECLARED = " ".join(
     + ['xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"']
 )
 
+NO_PICTURES: Mapping[str, bytes] = {}
 
-def opendocument(kind: str, body: str, meta: str = "", margins: str = "", styles: str = "", chart: str = "") -> bytes:
-    """A file of a kind (`text`, `spreadsheet`, `presentation`); `margins` is the inside of its master page."""
+
+def opendocument(
+    kind: str, body: str, meta: str = "", margins: str = "", styles: str = "", chart: str = "",
+    pictures: Mapping[str, bytes] = NO_PICTURES,
+) -> bytes:  # fmt: skip
+    """A file of a kind (`text`, `spreadsheet`, `presentation`); `margins` is the inside of its master page.
+
+    `pictures` are the pictures in it by name.
+    """
     masters = (
         f"<office:master-styles><style:master-page style:name='m'>{margins}</style:master-page></office:master-styles>"
     )
@@ -27,6 +37,7 @@ def opendocument(kind: str, body: str, meta: str = "", margins: str = "", styles
         "meta.xml": f"<office:document-meta {_DECLARED}><office:meta>{meta}</office:meta></office:document-meta>",
         "META-INF/manifest.xml": "<manifest/>",
     }
+    parts |= pictures
     if chart:
         inner = f"<office:body><office:chart><chart:chart>{chart}</chart:chart></office:chart></office:body>"
         parts["Object 1/content.xml"] = f"<office:document-content {_DECLARED}>{inner}</office:document-content>"

@@ -23,6 +23,11 @@ ANNOTATIONS = {
     "ink": ("12.5.6.13", "/Subtype /Ink /InkList [[0 0 9 9]] /Contents ({})"),
     "attached to a page": ("12.5.6.15", "/Subtype /FileAttachment /FS << /Type /Filespec /F (a) >> /Contents ({})"),
 }
+APPEARANCES = {
+    "appearance of a signature": ("12.7.4.5", "/Subtype /Widget /FT /Sig /T (seal)"),
+    "appearance of a stamp": ("12.5.6.12", "/Subtype /Stamp"),
+    "appearance of a field outside the form": ("12.7.2", "/Subtype /Widget /FT /Tx /T (bay)"),
+}
 FIELDS = {
     "text field": ("12.7.4.3", "/FT /Tx /T (name) /V ({})"),
     "name of a field": ("12.7.3.1", "/FT /Tx /T (f) /TU (The {}) /V (Bo)"),
@@ -96,6 +101,15 @@ def write(words: Words) -> bytes:
         for place, (_, entries) in ANNOTATIONS.items()
         if place in words
     ]
+    for place, (_, entries) in APPEARANCES.items():
+        if place in words:
+            look = "/Type /XObject /Subtype /Form /BBox [0 0 200 20]"
+            drawn = file.add(
+                file.stream(f"BT /F1 11 Tf 2 2 Td ({words[place]}) Tj ET", f"{look} /Resources << {font} >>")
+            )
+            annotation = f"<< /Type /Annot /Rect [300 {y} 500 {y + 20}] /AP << /N {drawn} 0 R >> {entries} >>"
+            annotations.append(file.add(annotation))
+            y -= 40
     fields = [
         file.add(f"<< /Type /Annot /Subtype /Widget /Rect [0 0 9 9] {entries.replace('{}', words[place])} >>")
         for place, (_, entries) in FIELDS.items()
@@ -163,6 +177,10 @@ def write(words: Words) -> bytes:
 TABLE = FormatTable(
     "plan.pdf",
     "ISO 32000-1:2008",
-    {place: section for table in (SHOWN, ANNOTATIONS, FIELDS, INFO, OTHER) for place, (section, _) in table.items()},
+    {
+        place: section
+        for table in (SHOWN, ANNOTATIONS, APPEARANCES, FIELDS, INFO, OTHER)
+        for place, (section, _) in table.items()
+    },
     write,
 )

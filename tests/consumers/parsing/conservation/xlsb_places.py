@@ -8,6 +8,7 @@ from tests.consumers.parsing.conservation.office_parts import element
 from tests.consumers.parsing.conservation.places import FormatTable, Words
 
 PLACES = {
+    "picture": "[MS-XLSB] 2.1.7.20",
     "text of a cell": "2.4.307",
     "shared text": "2.4.306",
     "text of a formula": "2.4.657",
@@ -99,12 +100,15 @@ def write(words: Words, last: tuple[int, int] | None = None) -> bytes:
             + record(635, struct.pack("<IIIII", 0, 1, 1, 0, 0) + bytes(16))
             + record(637, b"\0" + wide(words.get("comment", "See below"))) + record(636) + record(634) + record(629)
         )  # fmt: skip
-    if "text box" in words:
+    if {"text box", "picture"} & words.keys():
         related.append(("drawing", "../drawings/drawing1.xml"))
-        paragraph = f"<xdr:txBody><a:p><a:r><a:t>{words['text box']}</a:t></a:r></a:p></xdr:txBody>"
-        parts["xl/drawings/drawing1.xml"] = element(
-            "xdr:wsDr", f"<xdr:twoCellAnchor><xdr:sp>{paragraph}</xdr:sp></xdr:twoCellAnchor>"
-        )
+        paragraph = f"<xdr:txBody><a:p><a:r><a:t>{words.get('text box', 'a')}</a:t></a:r></a:p></xdr:txBody>"
+        shown = f"<xdr:twoCellAnchor><xdr:sp>{paragraph}</xdr:sp></xdr:twoCellAnchor>"
+        if "picture" in words:
+            shown += "<xdr:twoCellAnchor><xdr:pic><a:blip r:embed='r0'/></xdr:pic></xdr:twoCellAnchor>"
+            parts["xl/drawings/_rels/drawing1.xml.rels"] = relations(("image", f"{words['picture']}.png"))
+            parts[f"xl/drawings/{words['picture']}.png"] = b"a picture"
+        parts["xl/drawings/drawing1.xml"] = element("xdr:wsDr", shown)
     if related:
         parts["xl/worksheets/_rels/sheet1.bin.rels"] = relations(*related)
     buffer = io.BytesIO()

@@ -40,6 +40,10 @@ DRAWN = {
             f"<xdr:pic><xdr:nvPicPr><xdr:cNvPr id='1' name='p' descr='{word}'/></xdr:nvPicPr></xdr:pic>"
         ),
     ),
+    "picture": (
+        "20.5.2.25",
+        lambda word: anchored("<xdr:pic><xdr:blipFill><a:blip r:embed='p'/></xdr:blipFill></xdr:pic>"),
+    ),
     "title of a chart": (
         "21.2.2.210",
         lambda word: anchored("<xdr:graphicFrame><c:chart r:id='c'/></xdr:graphicFrame>"),
@@ -59,6 +63,7 @@ OTHERS = {
     "hidden sheet": "18.2.19",
     "comment": "18.7.3",
     "author of a comment": "18.7.1",
+    "picture behind the cells": "18.3.1.67",
     "threaded comment": "[MS-XLSX] 2.6.202",
     "name of a column": "18.3.1.73",
     "line above the table": "18.3.1.73",
@@ -88,7 +93,10 @@ def write(given: Words) -> bytes:
     data = "".join(f"<s:row r='{number}'>{row}</s:row>" for number, row in enumerate(rows, 1))
     around = "".join(markup.format(given[place]) for place, (_, markup) in AROUND.items() if place in given)
     if drawn := "".join(make(given[place]) for place, (_, make) in DRAWN.items() if place in given):
-        parts["xl/worksheets/drawing.xml"] = (element("xdr:wsDr", drawn), {"c": ("chart", "chart.xml")})
+        picture = f"{given.get('picture', 'a')}.png"
+        shown = {"c": ("chart", "chart.xml"), "p": ("image", picture)}
+        parts["xl/worksheets/drawing.xml"] = (element("xdr:wsDr", drawn), shown)
+        parts[f"xl/worksheets/{picture}"] = ("a picture", {})
         parts["xl/worksheets/chart.xml"] = (chart(title=given.get("title of a chart", "a")), {})
         related["d"] = ("drawing", "drawing.xml")
     if {"comment", "author of a comment"} & given.keys():
@@ -103,6 +111,9 @@ def write(given: Words) -> bytes:
         markup = f"<tc:threadedComment ref='A1'><tc:text>{given['threaded comment']}</tc:text></tc:threadedComment>"
         parts["xl/worksheets/threads.xml"] = (element("tc:ThreadedComments", markup), {})
         related["t"] = ("threadedComment", "threads.xml")
+    if "picture behind the cells" in given:
+        related["b"] = ("image", f"{given['picture behind the cells']}.png")
+        parts[f"xl/worksheets/{given['picture behind the cells']}.png"] = ("a picture", {})
     parts["xl/worksheets/sheet1.xml"] = (element("s:worksheet", f"<s:sheetData>{data}</s:sheetData>{around}"), related)
     other = f"<s:sheetData><s:row r='1'>{cell('A1', given.get('hidden sheet', 'The end'))}</s:row></s:sheetData>"
     parts["xl/worksheets/sheet2.xml"] = (element("s:worksheet", other), {})

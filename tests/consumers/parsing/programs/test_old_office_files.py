@@ -10,13 +10,16 @@ import pytest
 
 from consumers.omissions import Omissions
 from consumers.parsing import Limits, parse_data
+from consumers.parsing.formats.office import converted
 from consumers.parsing.formats.pdf.document import parse_pdf
 from consumers.parsing.programs.confinement import SOCKET_FOLDERS
-from consumers.parsing.programs.installed import KNOWN_PROGRAMS, find_programs
+from consumers.parsing.programs.installed import CONVERTER, KNOWN_PROGRAMS, Program, find_programs
 from consumers.parsing.programs.libreoffice import convert
 from consumers.splitting import SplitSettings
 from daemon.contract.status import PROGRAM_OF_REASON
+from tests.consumers.parsing.office_samples import outlook
 from tests.consumers.parsing.programs.word_97_sample import WORD_97
+from tests.consumers.parsing.samples import archive, pdf
 
 REAL = [
     pytest.mark.process,
@@ -88,6 +91,33 @@ def test_a_word_file_is_read_and_names_the_program(limits: Limits) -> None:
     assert document.title == "Letter of the lamp works"
     assert document.metadata["converted_by"].startswith("LibreOffice ")
     assert not [path for folder in SOCKET_FOLDERS for path in Path(folder.decode()).glob(f"OSL_PIPE_{os.getuid()}_*")]
+
+
+def test_a_file_is_known_by_its_parts_whatever_it_contains_besides() -> None:
+    """An embedded picture or document may end an OLE file like a zip archive; the case of names has no meaning."""
+    quill = outlook({"Contents": b""}, {"Quill": {"QuillSub": {"CONTENTS": b""}}})
+    files = {
+        "doc": WORD_97 + archive({"a": "b"}), "ppt": outlook({"POWERPOINT DOCUMENT": b""}), "pub": quill,
+        "pages": archive({"index.xml": "<a/>", "buildVersionHistory.plist": ""}),
+    }  # fmt: skip
+    for ending, data in files.items():
+        [document] = parse_data(data, f"a.{ending}".encode(), f"file:///a.{ending}", SplitSettings())
+        assert (document.error or "").startswith(f"a .{ending} file, which hippod reads with LibreOffice")
+
+
+def test_a_converted_file_keeps_its_own_properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LibreOffice states the time of the conversion as a PDF's date, which would differ each time."""
+    drawing = pdf([[(60, 700, 11, "The lamps of the quay.")]]).replace(
+        b"/Title (", b"/CreationDate (D:20261127) /Title ("
+    )
+    monkeypatch.setattr(converted, "convert", lambda *_: drawing)
+    monkeypatch.setattr(converted, "ole_properties", lambda _: ({"created": "2003-04-05T06:07:08Z"}, "Lamp plan"))
+    known = Limits(programs={CONVERTER: Program("/nowhere", "LibreOffice 7.4", ())})
+    [document] = parse_data(outlook({"VisioDocument": b""}), b"a.vsd", "file:///a.vsd", SplitSettings(), known)
+    assert document.title == "Lamp plan" and document.metadata["published_at"].startswith("2003-04-05")
+    monkeypatch.setattr(converted, "ole_properties", lambda _: ({}, ""))
+    [document] = parse_data(outlook({"VisioDocument": b""}), b"a.vsd", "file:///a.vsd", SplitSettings(), known)
+    assert "published_at" not in document.metadata and document.passages[0].text == "The lamps of the quay."
 
 
 def test_without_the_program_the_error_names_its_packages() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.content_counts import ContentCounts
-from store.lance import file_sync
 from store.passage_id import passage_id
 from store.types import Extraction, ExtractionOutcome, State
 from tests.store.small_store import complete, open_store
@@ -49,8 +48,7 @@ def numbers(counts):
     return counts.extractors(), counts.readers(), counts.mean_ms(lambda name: name != "model")
 
 
-def test_counts_of_random_commits_equal_a_complete_count(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_sync, "_fsync", lambda path: None)
+def test_counts_of_random_commits_equal_a_complete_count(tmp_path):
     draw, seen = random.Random(7), set()
     with open_store(tmp_path) as store:
         by_file = DocumentsByFile([])

@@ -59,27 +59,22 @@ def extraction_queue(store: Store, tmp_path: Path) -> ExtractionQueue:
     return ExtractionQueue(store, NAME, nobody, ExtractionJournal(tmp_path / "openie.jsonl", NAME), 1)
 
 
-def test_a_commit_costs_the_line_what_it_made_known_and_not_what_was_announced_before(
+def test_a_commit_costs_the_queue_what_it_wrote(
     store: Store, commit: Commit, extraction_queue: ExtractionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
     documents_to_extract = store.documents_to_extract
     monkeypatch.setattr(store, "documents_to_extract", lambda id: looked.append(id) or documents_to_extract(id))
-    extraction_queue.announce(passage_id("", f"never committed {n}") for n in range(1000))
-    extraction_queue.committed([])
+    extraction_queue.committed(passage_id("", f"never stored {n}") for n in range(1000))
     looked.clear()
     ids = commit("Ada Kerr built it.")
-    extraction_queue.announce(ids)
     extraction_queue.committed(ids)
     assert looked == ids
     assert extraction_queue.unfinished() == ids
 
 
-def test_a_passage_that_was_announced_before_another_commit_is_read_after_its_own(
-    commit: Commit, extraction_queue: ExtractionQueue
-) -> None:
+def test_a_passage_is_read_after_its_own_commit(commit: Commit, extraction_queue: ExtractionQueue) -> None:
     early = passage_id("", "Ada Kerr built it.")
-    extraction_queue.announce([early])  # while its document is parsed, the rules extract
     extraction_queue.committed(commit("Another."))
     assert early not in extraction_queue.unfinished()
     extraction_queue.committed(commit("Ada Kerr built it.", read=READ_BY_STAND_IN))
@@ -100,10 +95,13 @@ def test_a_passage_that_comes_back_before_the_model_read_it_is_read(
 
 
 def test_what_is_read_or_brought_its_triples_is_not_read_again(
-    commit: Commit, extraction_queue: ExtractionQueue
+    store: Store, commit: Commit, extraction_queue: ExtractionQueue
 ) -> None:
     extraction_queue.committed(commit("Ada Kerr built it.", read=READ))
-    extraction_queue.committed(commit("Others gave its triples."))
+    text = PassageText(passage_id("", "Others gave its triples."), "", "Others gave its triples.")
+    brought = Document("added:brought", "added", passages=(PassageRef(text.id, triples=()),))
+    store.commit(with_vectors(store, ENCODER, Batch((brought,), (), (text,))))
+    extraction_queue.committed([text.id])
     assert extraction_queue.unfinished() == []
 
 
@@ -118,7 +116,6 @@ def test_a_passage_is_read_for_documents_that_brought_no_extraction_of_it(
     commit(without=("Ada Kerr built it.",))
     assert store.documents_with_passage(id) == ["added:record"]
     again = ExtractionQueue(store, NAME, extraction_queue._read, extraction_queue._journal, 1)
-    again.announce([id])
     again.committed([id])
     assert again.unfinished() == []
 
@@ -147,7 +144,6 @@ def test_a_failure_that_is_not_committed_yet_is_not_lost_where_the_passage_is_as
 ) -> None:
     ids = commit("Ada Kerr built it.", read=READ_BY_STAND_IN)
     extraction_queue._fail(ids[0], GONE.attempts, GONE.reason)
-    extraction_queue.announce(ids)
     extraction_queue.committed(ids)
     assert extraction_queue.enqueue(ids) == 0
     assert extraction_queue.failures() == {ids[0]: GONE}

@@ -277,7 +277,7 @@ def test_an_import_comes_in_parts_that_have_room(
     monkeypatch.setattr(taking, "on_indexed", lambda: told.extend(board.current()))
     answer = asyncio.run(
         TransferService(
-            cast("Any", None), cast("Any", taking), cast("Any", None), board, cast("Any", None)
+            cast("Any", None), cast("Any", taking), cast("Any", None), board, *[cast("Any", None)] * 2
         ).import_openie(chunks())
     )
     assert (answer.passages, answer.triples, answer.skipped) == (1_200, 1_201, 1_201)

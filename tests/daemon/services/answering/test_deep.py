@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from memory.answering.working_memory.records.serialization import trace_from_json
 from tests.daemon.services.answering.conftest import Asking, documents
 from tests.e2e.real_hippod import clean_environment
-from tests.memory.answering.working_memory.replay import replay_step
+from tests.memory.answering.working_memory.replay import every_call, replay_step, trace_from_json
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Drop, Hang, Status, Text
@@ -32,7 +31,7 @@ def test_the_answer_holds_the_whole_trace_from_which_each_step_can_be_made_again
     ]
     assert (answer["answerer"], answer["stopped"], answer["commit"]) == ("deep", "steps", trace.commit)
     assert answer["calls"] == len(asking.purposes) == 18
-    assert answer["tokens"]["prompt"] == sum(call.prompt_tokens for call in trace.calls)
+    assert answer["tokens"]["prompt"] == sum(call.prompt_tokens for call in every_call(trace))
     points = trace.memory.points
     assert answer["entities_a_point"] == round(sum(len(point.entities) for point in points) / len(points), 4)
     [citation] = answer["citations"]

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from memory.answering.working_memory.judgement import read_subquery
 from memory.answering.working_memory.point_updates import apply_evolution, apply_merges
@@ -9,7 +12,7 @@ from memory.answering.working_memory.prompting import prompts
 from memory.answering.working_memory.prompting.prompt_material import material_of
 from memory.answering.working_memory.records.inquiries import Concern, Inquiry
 from memory.answering.working_memory.records.points import WorkingMemory
-from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord
+from memory.answering.working_memory.records.trace import DeepSettings, ModelCall, StepRecord, Trace
 from memory.answering.working_memory.step import (
     evolve_messages,
     judge_messages,
@@ -100,3 +103,18 @@ def _words_again(again: StepRecord, record: StepRecord, question: str) -> StepRe
 def _value(call: ModelCall) -> object:
     assert call.reply is not None
     return parse(call.reply).value
+
+
+def trace_from_json(value: Any) -> Trace:
+    return TypeAdapter(Trace).validate_python(value)
+
+
+def every_call(trace: Trace) -> list[ModelCall]:
+    """The model calls of a deep question, in order."""
+    of_steps = [
+        call
+        for step in trace.steps
+        for call in (step.judged, *step.worded, step.evolved, step.merged, *(step.answer.calls if step.answer else ()))
+        if call is not None
+    ]
+    return [*of_steps, *trace.answered]

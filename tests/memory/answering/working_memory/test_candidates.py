@@ -4,7 +4,7 @@ The oracle knows documents and sets alone (`tests.store.oracle`): no matrix, no 
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.answering.working_memory.subquery_retrieval import best_rows, inquire
+from memory.types import Encoder, Matrix
 from store.snapshot import Snapshot
 from tests.store import oracle
 from tests.store.small_store import PHRASES, complete, extract, open_store
@@ -25,8 +26,11 @@ MEMORIES = 12
 """Random working memories on the graph after each step."""
 
 
-class Encoder:
+class OracleEncoder(Encoder):
     """The oracle's vectors as a query encoder."""
+
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        return np.stack([oracle.vector(text) for text in texts])
 
     def encode_query(self, text: str) -> np.ndarray:
         return oracle.vector(text)
@@ -148,7 +152,7 @@ def test_what_is_retrieved_is_the_nearest_of_the_candidates_and_belongs_to_them(
             about = chance.choice([*memory.points, None])
             concern = Concern("why", chance.choice(PHRASES) + chance.choice(["", " of", " zz"]), about and about.id)
             among = formula_7(graph, memory) if about is None else formula_6(graph, memory, about)
-            inquiry = inquire(graph.snapshot, Encoder(), memory, concern, settings)
+            inquiry = inquire(graph.snapshot, OracleEncoder(), memory, concern, settings)
             entities = [entity.phrase for entity in inquiry.entities]
             found += len(entities)
             assert inquiry.candidates == len(among)

@@ -10,7 +10,7 @@ from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall
 from memory.llm.token_estimates import prompt_tokens
 from tests.memory.answering.working_memory.prompt_reader import Prompt
-from tests.memory.answering.working_memory.replay import replay_step
+from tests.memory.answering.working_memory.replay import every_call, replay_step
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import QUESTION
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text
@@ -134,7 +134,7 @@ def test_what_an_unreadable_cut_off_answer_took_is_counted(ask, model: ModelServ
     call = judged(answer)
     assert call.requests == model.count("judge") == 1
     assert (call.prompt_tokens, call.completion_tokens) == counted(model, "judge")
-    spent = sum(each.prompt_tokens + each.completion_tokens for each in answer.trace.calls)
+    spent = sum(each.prompt_tokens + each.completion_tokens for each in every_call(answer.trace))
     assert answer.tokens.prompt + answer.tokens.completion == spent
     too_long = Status(400, json.dumps({"error": {"message": "maximum context length is 4096 tokens"}}))
     refused = judged(ask(QUESTION, at("judge", lambda _call: too_long)))

@@ -12,11 +12,9 @@ from memory.answering.working_memory.deep import ask_deep
 from memory.answering.working_memory.records.events import DeepEvent
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.answering.working_memory.records.serialization import (
-    BadTrace,
     event_to_json,
     memory_from_json,
     memory_to_json,
-    trace_from_json,
     trace_to_json,
 )
 from memory.answering.working_memory.records.trace import DeepSettings
@@ -24,7 +22,7 @@ from memory.llm.errors import ModelError
 from store.passage_id import passage_id
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import QUICK, client_of, keep
-from tests.memory.answering.working_memory.replay import replay_step
+from tests.memory.answering.working_memory.replay import replay_step, trace_from_json
 from tests.memory.answering.working_memory.scripted_model import playing
 from tests.memory.answering.working_memory.toy import ENCODER, PASSAGES, QUESTION
 from tests.memory.llm.model_server import Call, ModelServer, Status, Text
@@ -300,38 +298,6 @@ def test_a_step_with_a_failed_call_is_replayed_as_it_was(ask, at: str) -> None:
     answer = ask(QUESTION, playing(lambda call, turn: Status(400) if call.purpose == at else None))
     for step in answer.trace.steps:
         assert replay_step(step, QUESTION, answer.trace.settings) == step
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ([], "no version"),
-        ({"version": 3}, "version 3; this hippod reads version 1 and 2"),
-        ({"version": 1, "question": "q", "commit": "first", "settings": {}}, "at commit"),
-        ({"version": 1, "question": "q", "commit": 1, "settings": {"only": "both"}}, "at settings.only"),
-    ],
-)
-def test_what_is_no_trace_is_refused_with_a_sentence(value: Any, said: str) -> None:
-    with pytest.raises(BadTrace, match=said):
-        trace_from_json(value)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        DeepSettings(steps=-1),
-        DeepSettings(temperature=2.1),
-        DeepSettings(passages=0),
-        DeepSettings(only="sideways"),  # type: ignore[arg-type]
-        DeepSettings(budget=Budget(calls=0)),
-        DeepSettings(budget=Budget(seconds=0)),
-        DeepSettings(budget=Budget(tokens=-5)),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(ask, settings: DeepSettings, model: ModelServer) -> None:
-    with pytest.raises(ValueError, match="is"):
-        ask(QUESTION, playing(), settings)
-    assert model.calls == []
 
 
 def test_phrases_that_no_longer_live_are_no_rows(own: Store) -> None:

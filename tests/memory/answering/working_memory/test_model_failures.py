@@ -14,6 +14,7 @@ from memory.answering.working_memory.records.trace import DeepSettings
 from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown, ModelError
 from memory.llm.max_tokens import REDUCED_MAX_TOKENS
+from memory.types import Encoder
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import QUICK, client_of
 from tests.memory.answering.working_memory.scripted_model import playing
@@ -215,7 +216,7 @@ def test_a_server_that_always_hangs_ends_with_the_budget_of_time(toy: Store) -> 
     asyncio.run(asyncio.wait_for(run(), 120))
 
 
-class Failing:
+class Failing(Encoder):
     """An encoder whose server goes away after so many queries."""
 
     identity = ENCODER.identity
@@ -230,6 +231,10 @@ class Failing:
         self.left -= 1
         if self.left < 0:
             raise EncoderServerDown("The embedding server is gone.")
+        return ENCODER.encode_query(text)
+
+    def encode_triple_query(self, text: str) -> Any:
+        """Answers from the cache of queries, as an embedding server's client does."""
         return ENCODER.encode_query(text)
 
 

@@ -13,13 +13,13 @@ from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.judgement import read_concerns, read_subquery, with_subqueries
 from memory.answering.working_memory.records.inquiries import Concern
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
-from memory.answering.working_memory.records.serialization import trace_from_json, trace_to_json
+from memory.answering.working_memory.records.serialization import trace_to_json
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.errors import BadAnswer
 from store.store import Store
 from tests.memory.answering.working_memory.conftest import ENCODER, keep
 from tests.memory.answering.working_memory.prompt_reader import Prompt
-from tests.memory.answering.working_memory.replay import replay_step
+from tests.memory.answering.working_memory.replay import every_call, replay_step, trace_from_json
 from tests.memory.llm.model_server import Call, Text
 
 QUESTION = "Why is Xodar given to Carter as a slave?"
@@ -225,7 +225,7 @@ def test_the_trace_is_whole_and_each_step_can_be_made_again(four_steps) -> None:
     trace = trace_from_json(trace_to_json(answer.trace))
     assert trace == answer.trace
     assert [replay_step(step, QUESTION, trace.settings) for step in trace.steps] == list(trace.steps)
-    assert sum(call.requests for call in trace.calls) == answer.requests
+    assert sum(call.requests for call in every_call(trace)) == answer.requests
 
 
 def test_entities_and_triples_are_described_by_sentences_that_the_model_is_not_shown_otherwise(ask, xodar) -> None:

@@ -257,7 +257,6 @@ def test_the_hypergraph_knows_its_vertices_and_their_neighbours() -> None:
         3,
     )
     assert memory.vertices == ("a", "b", "c", "e")
-    assert memory.incidence == {"a": ("p1",), "b": ("p1", "p2"), "c": ("p2",), "e": ("p3",)}
     assert memory.neighbours(["b"]) == {"a", "c"}
     assert memory.neighbours(["a", "b"]) == {"a", "b", "c"}
     assert memory.neighbours(["e"]) == frozenset()

@@ -102,7 +102,7 @@ def edges(memory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("through_bands", [False, True])
-@settings(max_examples=6, deadline=None, phases=(Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, phases=(Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_edges_follow_from_the_phrases_that_live_however_they_came(tmp_path_factory, through_bands, seed):
     random = np.random.default_rng(seed)

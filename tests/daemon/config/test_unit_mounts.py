@@ -1,4 +1,4 @@
-"""Under `PrivateTmp=yes`, hippod refuses what it would write where nobody sees it and where it does not last."""
+"""hippod refuses paths in the temporary directories of its unit, and explains paths that the unit hides."""
 
 import asyncio
 from pathlib import Path
@@ -60,6 +60,20 @@ def test_a_setting_in_the_unit_s_tmp_is_refused(unit: None, tmp_path: Path, sect
 @pytest.mark.parametrize("directory", ["/tmp/backup", "file:///tmp/backup"])
 def test_a_backup_into_the_unit_s_tmp_is_refused_before_anything_is_written(unit: None, directory: str) -> None:
     nothing = cast("Any", None)
-    service = TransferService(nothing, nothing, nothing, nothing, nothing)
+    service = TransferService(*[nothing] * 6)
     with pytest.raises(Conflict, match="PrivateTmp=yes"):
         asyncio.run(service.backup(directory))
+
+
+@pytest.mark.parametrize(("options", "reason"), [("ro", "unit hides /root.*drive.conf"), ("rw", "create it first")])
+def test_the_error_names_a_directory_that_the_unit_hides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, reason: str
+) -> None:
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mountinfo")
+    (tmp_path / "mountinfo").write_text(
+        f"25 1 254:0 / / rw - ext4 /dev/vda rw\n26 25 0:30 / /root {options},nosuid - tmpfs tmpfs rw\n"
+    )
+    file = tmp_path / "config.toml"
+    file.write_text('[[folder]]\npath = "/root/no-such-folder-of-the-test"\n')
+    with pytest.raises(ConfigError, match=rf"path.*{reason}"):
+        load_config(file, {"HOME": "/nowhere"})

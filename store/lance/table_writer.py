@@ -1,0 +1,135 @@
+"""A change of the tables that becomes visible, and durable, as a whole.
+
+The writer has its own handles of the tables that it changes, so readers see the versions of before. LanceDB is atomic per table
+only: `store.log.mark` makes the change of all tables atomic.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from store.lance.checksums import Checksums
+from store.lance.io_threads import at_once
+from store.lance.layout import DELETIONS, FRAGMENT_BITS, TABLE_SUFFIX, VERSIONS, manifest_name, table_folder
+from store.lance.schema import TABLES, schemas
+from store.lance.schema.commits import LogRow
+
+if TYPE_CHECKING:
+    from store.lance.tables import TableView
+
+FOREVER = timedelta(days=36_500)
+
+MOVED_ROWS = 4096
+"""Rows that are moved out of a fragment at a time."""
+
+
+class TableWriter:
+    """One change of the tables. Only one at a time."""
+
+    def __init__(self, db: Any, before: "TableView", checksums: Checksums) -> None:
+        self.before = before
+        """The tables without the change."""
+        self._db = db
+        self._schemas = schemas(before.dim)
+        self._checksums = checksums
+        self.handles: dict[str, Any] = {}
+        """The changed tables."""
+        self.commit = 0
+        """The last commit that the tables contain after the change."""
+        self.row: LogRow | None = None
+        """The row of the commit that the change makes, if any."""
+
+    def written(self, name: str) -> Any:
+        """Returns the handle of a table that this change writes. Raises StoreDamaged if the table's manifest is damaged: the
+        next version would inherit the damage, with a correct checksum."""
+        if name not in self.handles:
+            self._checksums.check(f"{name}{TABLE_SUFFIX}/{VERSIONS}/{manifest_name(self.before.versions[name])}")
+            self.handles[name] = self._db.open_table(name)
+        return self.handles[name]
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """The version of every table after the change."""
+        return {**self.before.versions, **{name: int(handle.version) for name, handle in self.handles.items()}}
+
+    def add(self, name: str, rows: pa.Table) -> None:
+        """Appends rows as one fragment."""
+        if rows.num_rows:
+            self.written(name).add(rows.combine_chunks())
+
+    def add_columns(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Appends rows in columnar form."""
+        self.add(name, pa.table(dict(columns), schema=self._schemas[name]))
+
+    def add_commits(self, pending: Sequence[Mapping[str, pa.Table]]) -> None:
+        """Appends the rows of commits that are only in the log, one fragment per table."""
+        names = sorted({name for rows in pending for name in rows})
+        added = {name: pa.concat_tables([rows[name] for rows in pending if name in rows]) for name in names}
+        at_once(lambda name: self.add(name, added[name]), names)
+
+    def delete(self, name: str, ids: Collection[int]) -> None:
+        """Deletes the rows with these ids. The ids must be current, because `optimize` changes them."""
+        self.written(name).delete(row_id_in(ids))
+
+    def optimize(self, name: str) -> None:
+        """Merges the fragments of less than a million rows, and drops deleted rows where they are a tenth of a fragment, until
+        there is nothing more to merge. O(table)."""
+        table, before = self.written(name), None
+        while table.version != before:
+            before = table.version
+            table.optimize(cleanup_older_than=FOREVER)
+
+    def move_rows_from(self, name: str, fragment: int) -> None:
+        """Appends the living rows of a fragment again, and deletes the fragment. For fragments with too few deleted rows for
+        `optimize`."""
+        table = self.written(name)
+        search = row_id_between(fragment)
+        while (rows := table.search().with_row_id(True).where(search).limit(MOVED_ROWS).to_arrow()).num_rows:
+            table.add(rows.drop_columns(["_rowid"]).cast(table.schema))
+            table.delete(row_id_in(rows["_rowid"].to_pylist()))
+
+    def replace_rows(
+        self,
+        name: str,
+        schema: pa.Schema,
+        convert: Callable[[pa.RecordBatch], Mapping[str, object]],
+        more: Mapping[str, object] | None = None,
+    ) -> None:
+        """Rewrites the whole table with other columns, for a migration. O(table), in batches.
+
+        `convert` returns the columns of `schema` for a batch of rows; `more` holds the columns of additional rows. Afterwards
+        every fragment has one data file; Lance's `add_columns` would create several.
+        """
+
+        def converted() -> Iterator[pa.RecordBatch]:
+            for batch in self.before.batches(name, self.before.columns(name).names):
+                yield pa.record_batch(dict(convert(batch)), schema=schema)
+            if more is not None:
+                yield pa.record_batch(dict(more), schema=schema)
+
+        rows = pa.RecordBatchReader.from_batches(schema, converted())
+        self.handles[name] = self._db.create_table(name, data=rows, mode="overwrite")
+
+    def sync(self) -> None:
+        """Records checksums of the new files, and flushes them. Raises OSError."""
+        self._checksums.sync(TABLES)
+
+
+def fragments_with_deletions(store: Path, name: str) -> list[int]:
+    """Returns the fragments whose files contain deleted rows, including fragments of old versions that were not cleaned."""
+    folder = table_folder(store, name) / DELETIONS
+    # A deletion file's name is `<fragment>-<version>-<number>.arrow`.
+    return sorted({int(path.name.split("-")[0]) for path in folder.iterdir()}) if folder.is_dir() else []
+
+
+def row_id_in(ids: Collection[int]) -> str:
+    """Returns the SQL condition that a row has one of these ids."""
+    return f"_rowid IN ({','.join(map(str, ids))})"
+
+
+def row_id_between(fragment: int) -> str:
+    """Returns the SQL condition that a row is in the fragment."""
+    return f"_rowid >= {fragment << FRAGMENT_BITS} AND _rowid <= {(fragment + 1 << FRAGMENT_BITS) - 1}"

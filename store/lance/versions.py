@@ -1,0 +1,65 @@
+"""Drops versions of tables that belong to no commit, before Lance opens the tables.
+
+Lance always opens the newest version. After a crash that may be a version of an unfinished change, whose files a power loss may
+have left incomplete.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from store.errors import StoreDamaged
+from store.lance.layout import (
+    HIGHEST_VERSION,
+    VERSION_HINT,
+    is_known_name,
+    is_whole,
+    manifests,
+    table_folder,
+    version_of,
+)
+
+FOLDER = "torn"
+"""Folder inside the store for dropped manifests."""
+
+
+def drop_newer(store: Path, table: str, version: int) -> list[str]:
+    """Moves the manifests of versions above `version` to `torn/`; returns their names relative to the store.
+
+    Raises StoreDamaged if the table does not have `version`.
+    """
+    found = [path for path in manifests(table_folder(store, table)) if is_known_name(path)]
+    newer = [path for path in found if version_of(path) > version]
+    present = found[len(newer) : len(newer) + 1]
+    if not present or version_of(present[0]) != version or not is_whole(present[0]):
+        last = f"version {version_of(present[0])}" if present else "no version"
+        raise StoreDamaged(
+            f"the store {store} lacks data of its last commit in: {table} ({last} of {version}); restore it from a backup "
+            "with `hippod --restore DIR`"
+        )
+    for path in newer:
+        _set_aside(store, table, path)
+    return [str(path.relative_to(store)) for path in newer]
+
+
+def newest_readable(store: Path, table: str, read: Callable[[], object]) -> int:
+    """Returns the newest version of a table that `read` can read, after dropping the newest one if it is incomplete.
+
+    For the table `commits` of a store without a mark: no other file says which version of it counts.
+    """
+    found = manifests(table_folder(store, table))
+    while found and not is_whole(found[0]):
+        _set_aside(store, table, found.pop(0))
+    try:
+        read()
+    except (OSError, RuntimeError, ValueError):
+        if len(found) < 2:
+            raise
+        _set_aside(store, table, found.pop(0))
+        read()
+    return version_of(found[0]) if found else HIGHEST_VERSION
+
+
+def _set_aside(store: Path, table: str, manifest: Path) -> None:
+    (store / FOLDER).mkdir(exist_ok=True)
+    manifest.rename(store / FOLDER / f"{table}-{manifest.name}")
+    (manifest.parent / VERSION_HINT).unlink(missing_ok=True)
