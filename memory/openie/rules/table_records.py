@@ -51,7 +51,7 @@ def read_record(
     if found.technical and (not of_first or subject == coref.title or not says(subject)):
         # "key: value" is as likely a setting or code as a fact about the title.
         return
-    if coref.strict and subject == coref.title and not about_document:
+    if coref.strict and subject == coref.title and (coref.document_title or not about_document):
         return
     for key, value in rest:
         if key.startswith(_ARTICLES):

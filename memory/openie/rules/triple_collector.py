@@ -24,8 +24,9 @@ _MAX_CHARS = 400
 class TripleCollector:
     """The triples and names of one passage; `triples` and `names` grow in reading order."""
 
-    def __init__(self, coref: Coreference, technical: bool = False) -> None:
+    def __init__(self, coref: Coreference, technical: bool = False, direct_only: bool = False) -> None:
         self.coref, self.technical = coref, technical
+        self.direct_only = direct_only or coref.strict or bool(coref.document_title)
         self.triples: dict[Triple, None] = {}
         self.names: dict[str, None] = {}
         self._near: dict[Triple, bool | None] = {}
@@ -114,7 +115,7 @@ class TripleCollector:
             return False
         if predicate == MENTION:
             return not self.technical and not any(map(is_malformed, unnamed))
-        if self.coref.strict:
+        if self.direct_only:
             return self._is_outright(triple, near)
         if is_of_another_clause(subject, predicate):
             return False

@@ -8,6 +8,7 @@ from memory.openie.rules.grammar.chunk import ADVERB, AND, BREAK, CLOSE, COMMA, 
 from memory.openie.rules.grammar.chunker import chunk_sentence
 from memory.openie.rules.grammar.clause_state import FINITE, ClauseState
 from memory.openie.rules.grammar.direct_speech import DirectSpeech, without_dateline
+from memory.openie.rules.grammar.direct_statements import read_direct
 from memory.openie.rules.grammar.embedded_clauses import (
     begin_free_clause,
     begin_relative_clause,
@@ -50,8 +51,12 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
         if words[-1] == "?" or asks(words) or supposed(words):
             _mention_names(clause)
-        else:
+        elif found.technical or not found.direct_only:
             _read(clause)
+        elif sentence[0].islower() and tagger().is_common(sentence[0]):
+            _mention_names(clause)  # the rest of a sentence whose beginning is elsewhere
+        else:
+            read_direct(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
 
@@ -169,7 +174,7 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = [""] if _hides_subject(clause, c) else [clause.coref.resolve_pronoun()]
+        clause.subjects = [""] if _hides_subject(clause, c) or _is_fragment(c) else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.
@@ -181,6 +186,11 @@ def _begin(clause: ClauseState, c: Chunk) -> None:
     for prep, phrase in clause.adverbials:
         clause.say(f"{clause.predicate()} {prep}", phrase, near=False)
     clause.adverbials = []
+
+
+def _is_fragment(c: Chunk) -> bool:
+    """Whether a verb in the present opens the sentence: "Matches any file". What its subject is, only the layout tells."""
+    return not c.start and tagger().lexicon.get(c.words[0]) in ("VB", "VBP", "VBZ")
 
 
 def _hides_subject(clause: ClauseState, c: Chunk) -> bool:

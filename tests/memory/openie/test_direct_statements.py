@@ -1,0 +1,64 @@
+"""Texts that speak to their reader, and sections of documents: only direct statements are read."""
+
+import pytest
+
+from memory.openie.rules.extractor import RulesExtractor
+from store.types import MENTION, PassageText, Triple
+
+STATED = ("redbird sync", "stores files in", "oslo")
+
+
+def _statements(title: str, text: str) -> set[Triple]:
+    [extraction] = RulesExtractor().extract([PassageText("p1", title, text)])
+    return {triple for triple in extraction.triples if triple[1] != MENTION}
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Redbird Sync stores the files in Oslo.", {STATED}),
+        ("You can pay. Bo Ek wrote Redbird Sync.", {("bo ek", "wrote", "redbird sync")}),
+        (
+            "Bo Ek wrote Redbird Sync and moved to Oslo.",
+            {("bo ek", "wrote", "redbird sync"), ("bo ek", "moved to", "oslo")},
+        ),
+        ("Ann Lee, who lives in Oslo, wrote your manual.", {("ann lee", "lives in", "oslo")}),
+    ],
+)
+def test_subject_verb_and_complement_side_by_side_are_read(text: str, stated: set[Triple]) -> None:
+    assert stated <= _statements("Settings › Devices", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When the phone is offline, Redbird Sync stores the files in Oslo.",
+        "Redbird Sync stores the files in Oslo if the phone is offline.",
+        "Redbird Sync usually stores the files in Oslo.",
+        "On a phone, Redbird Sync stores the files in Oslo.",
+        "This Redbird Sync stores the files in Oslo.",
+        "Some Redbird Sync stores the files in Oslo.",
+        "Stores the files in Oslo.",
+        "Store the files in Oslo.",
+    ],
+)
+def test_what_holds_only_under_a_condition_or_names_no_subject_is_not_read(text: str) -> None:
+    assert not _statements("Settings › Devices", text)
+
+
+def test_an_object_that_does_something_is_not_the_object_of_the_causing_verb() -> None:
+    assert not _statements("Settings › Devices", "Redbird Sync lets the server read the notes.")
+
+
+def test_a_denied_statement_is_complete_or_absent() -> None:
+    said = "does not store files in"
+    assert ("redbird sync", said, "oslo") in _statements(
+        "Settings › Devices", "Redbird Sync does not store the files in Oslo."
+    )
+    assert not _statements("Settings › Devices", "Redbird Sync does not store the files in Oslo without a password.")
+
+
+def test_an_article_that_speaks_to_nobody_is_read_in_full() -> None:
+    text = "Ann Lee often lived in Oslo."
+    assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", text)
+    assert not _statements("Ann Lee", f"{text} There you can visit her house.")
