@@ -27,8 +27,8 @@ RANK_OFFSET = 10
 """In a rank fusion, a passage counts 1 / (this + its rank) (Cormack, Clarke and Büttcher, 2009)."""
 VARIANTS_TRIED = 231
 """Number of variants of `fused` and of following links that were compared on the development questions: 67 of
-`../shared/peers.md`, 164 of links, neighbouring passages, limits of passages per document, mixtures of ranks, word weights, gates and rules of triples. With
-more variants, more of a gain is chance."""
+`../shared/peers.md`, 164 of links, neighbouring passages, limits of passages per document, mixtures of ranks, word weights,
+gates and rules of triples. With more variants, more of a gain is chance."""
 
 
 def ask(daemon: Daemon, text: str, mode: str, k: int = max(KS), scope: str = "", **settings: Any) -> QueryResponse:
