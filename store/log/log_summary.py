@@ -1,13 +1,19 @@
 """Reads a summary of the log without opening the store: for checks, and for a start while the model server is unavailable."""
 
 import json
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from store.errors import StoreDamaged
-from store.lance.layout import table_folder
+from store.lance.layout import VERSION_HINT, is_whole, manifests, table_folder
 from store.lance.tables import read_unopened
 from store.log.commit_facts import change_positions, edges_rule, made_by
 from store.log.log_files import read_records
@@ -57,8 +63,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         try:
             stale = mark is not None and is_stale(folder, mark)  # the log of a newer hippod, before a downgrade
             version = None if mark is None or stale else mark.versions["commits"]
-            table = read_unopened(folder, "commits", columns, version)
-            rows: list[dict[str, Any]] = table.sort_by("seq").to_pylist()
+            rows: list[dict[str, Any]] = _read_commits(folder, columns, version).sort_by("seq").to_pylist()
             for record in [] if stale else read_records(folder):
                 if rows and record.commit > rows[-1]["seq"]:
                     rows += record.rows["commits"].select(columns).to_pylist()
@@ -68,6 +73,29 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         else:
             if read_mark(folder) == mark:
                 return rows
+
+
+def _read_commits(folder: Path, columns: Sequence[str], version: int | None) -> pa.Table:
+    """Reads `commits` at a version, or at its newest one.
+
+    After a power loss, the newest version may be incomplete until the opening drops it. Then a copy without it is read, because
+    another process may have the store open.
+    """
+    try:
+        return read_unopened(folder, "commits", columns, version)
+    except (OSError, RuntimeError, ValueError) as error:
+        found = manifests(table_folder(folder, "commits"))
+        incomplete = len(list(takewhile(lambda path: not is_whole(path), found)))
+        for dropped in (incomplete, incomplete + 1):  # the data of a complete one may be incomplete
+            names = {VERSION_HINT, *(path.name for path in found[:dropped])}
+            with tempfile.TemporaryDirectory() as copy, suppress(OSError, RuntimeError, ValueError):
+                shutil.copytree(
+                    table_folder(folder, "commits"),
+                    table_folder(Path(copy), "commits"),
+                    ignore=lambda _folder, present, names=names: names.intersection(present),
+                )
+                return read_unopened(Path(copy), "commits", columns, version)
+        raise error
 
 
 def summary_of_store(folder: Path) -> LogSummary | None:
