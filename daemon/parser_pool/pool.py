@@ -8,7 +8,7 @@ import asyncio
 import base64
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -200,17 +200,16 @@ class ParserPool:
         documents: list[ParsedDocument] = []
         counts: list[int] = []
         try:
-            async with aclosing(self._decoded(self._messages(request, Turn(source, fresh=True)))) as items:
-                async for item in items:
-                    if isinstance(item, ParsedDocument):
-                        documents.append(item)
-                    elif isinstance(item, list):
-                        counts = item
-        except ChildLost as error:
-            if self._closed:
-                raise PoolClosed("the parsers were stopped") from error
+            with self._loss_as_failure("parsing it"):
+                async with aclosing(self._decoded(self._messages(request, Turn(source, fresh=True)))) as items:
+                    async for item in items:
+                        if isinstance(item, ParsedDocument):
+                            documents.append(item)
+                        elif isinstance(item, list):
+                            counts = item
+        except ParserFailed as error:
             if len(messages) == 1:
-                return [[unreadable_document(messages[0], f"parsing it {error}", error.code)]]
+                return [[unreadable_document(messages[0], str(error), error.code)]]
             return [found for each in messages for found in await self.parse_messages([each], form, settings, source)]
         rest = iter(documents)
         return [list(islice(rest, count)) for count in counts]
@@ -236,14 +235,10 @@ class ParserPool:
 
     async def _verdicts(self, request: Message, source: str) -> list[str | None]:
         found: list[str | None] = []
-        try:
+        with self._loss_as_failure("reading it"):
             async with aclosing(self._messages(request, Turn(source, fresh=True))) as messages:
                 async for message in messages:
                     found.extend(message["verdicts"])
-        except ChildLost as error:
-            if self._closed:
-                raise PoolClosed("the parsers were stopped") from error
-            raise ParserFailed(f"reading it {error}", error.code) from error
         return found
 
     async def extract(self, backend: str, passages: Sequence[Mapping[str, str]]) -> list[Message]:
@@ -253,30 +248,35 @@ class ParserPool:
         was lost.
         """
         found: list[Message] = []
-        try:
-            request = {"op": "extract", "backend": backend, "passages": [dict(item) for item in passages]}
+        request = {"op": "extract", "backend": backend, "passages": [dict(item) for item in passages]}
+        with self._loss_as_failure(f"extraction of {len(passages)} passages"):
             async with self._extracting, self._child() as child, aclosing(self._answer(child, request)) as messages:
                 async for message in messages:
                     found.extend(message["extractions"])
+        return found
+
+    @contextlib.contextmanager
+    def _loss_as_failure(self, task: str) -> Iterator[None]:
+        """Replaces the loss of the child by ParserFailed, whose message begins with `task`, or by PoolClosed."""
+        try:
+            yield
         except ChildLost as error:
             if self._closed:
                 raise PoolClosed("the parsers were stopped") from error
-            raise ParserFailed(f"extraction of {len(passages)} passages {error}", error.code) from error
-        return found
+            raise ParserFailed(f"{task} {error}", error.code) from error
 
     async def _documents(
         self, found: AsyncGenerator[Message, None], uri: str
     ) -> AsyncGenerator[ParsedDocument | ParseSummary, None]:
         try:
-            async with aclosing(self._decoded(found)) as items:
-                async for item in items:
-                    if not isinstance(item, list):
-                        yield item
-        except ChildLost as error:
-            if self._closed:
-                raise PoolClosed("the parsers were stopped") from error
+            with self._loss_as_failure("parsing it"):
+                async with aclosing(self._decoded(found)) as items:
+                    async for item in items:
+                        if not isinstance(item, list):
+                            yield item
+        except ParserFailed as error:
             title = os.fsencode(uri).rsplit(b"/", 1)[-1].decode("utf-8", "replace")
-            yield ParsedDocument(uri, title, error=f"parsing it {error}", code=error.code)
+            yield ParsedDocument(uri, title, error=str(error), code=error.code)
 
     async def _decoded(
         self, found: AsyncGenerator[Message, None]

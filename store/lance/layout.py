@@ -7,7 +7,8 @@ and its transaction in plain text, and each deletion file by a number. Lance nev
 
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 DATA, DELETIONS, TRANSACTIONS, VERSIONS = "data", "_deletions", "_transactions", "_versions"
@@ -58,6 +59,11 @@ def is_whole(manifest: Path) -> bool:
         size = file.seek(0, 2)
         file.seek(max(size - len(END_MARK), 0))
         return file.read() == END_MARK
+
+
+def incomplete_newest(found: Sequence[Path]) -> Sequence[Path]:
+    """Returns the manifests, of a list from newest to oldest, that are newer than the newest complete one."""
+    return list(takewhile(lambda path: not is_whole(path), found))
 
 
 def manifest_proper(manifest: Path) -> bytes:

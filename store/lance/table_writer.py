@@ -136,7 +136,7 @@ def open_version(db: Any, view: "TableView", name: str) -> Any:
 
 
 def fragments_with_deletions(store: Path, name: str) -> list[int]:
-    """Returns the fragments whose files contain deleted rows, including fragments of old versions that were not cleaned."""
+    """Returns the fragments whose files contain deleted rows, including those of old versions that are still on the disk."""
     folder = table_folder(store, name) / DELETIONS
     # A deletion file's name is `<fragment>-<version>-<number>.arrow`.
     return sorted({int(path.name.split("-")[0]) for path in folder.iterdir()}) if folder.is_dir() else []

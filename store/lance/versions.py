@@ -11,6 +11,7 @@ from store.errors import StoreDamaged
 from store.lance.layout import (
     HIGHEST_VERSION,
     VERSION_HINT,
+    incomplete_newest,
     is_known_name,
     is_whole,
     manifests,
@@ -47,8 +48,9 @@ def newest_readable(store: Path, table: str, read: Callable[[], object]) -> int:
     For the table `commits` of a store without a mark: no other file says which version of it counts.
     """
     found = manifests(table_folder(store, table))
-    while found and not is_whole(found[0]):
-        set_aside(store, table, found.pop(0))
+    for path in incomplete_newest(found):
+        set_aside(store, table, path)
+        found.remove(path)
     try:
         read()
     except (OSError, RuntimeError, ValueError):

@@ -312,7 +312,7 @@ class CommitLog:
         opening decides. With a `job`, the block runs concurrently with commits, and the write lock is held, as that job, only
         to begin and to publish. Without, the caller holds it.
         """
-        with self._held(job):
+        with self._locked_for(job):
             if self._unfinished:
                 self._undo()
             pending, size = self.tables.pending, self.pending_bytes
@@ -336,7 +336,7 @@ class CommitLog:
                 log.exception("change_not_undone")
             raise
         with (
-            self._held(job, writes=False),
+            self._locked_for(job, writes=False),
             self._write_lock.must_succeed(f"the change after commit {self.last.seq} is on the disk and not in memory"),
             self._visible,
         ):
@@ -348,7 +348,8 @@ class CommitLog:
         self._check()
         self._files.remove(sealed)
 
-    def _held(self, job: str | None, *, writes: bool = True) -> AbstractContextManager[None]:
+    def _locked_for(self, job: str | None, *, writes: bool = True) -> AbstractContextManager[None]:
+        """Holds the write lock as this job; without one, the caller holds it."""
         return nullcontext() if job is None else self._write_lock.hold(job, writes=writes)
 
     def _undo(self) -> None:

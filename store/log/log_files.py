@@ -5,8 +5,8 @@ and flushing the file once makes a commit durable. Each file begins with a recor
 without knowing its format. Once the tables contain all commits of a file (`store.log.mark`), it is deleted.
 
 A process or a computer that stops can leave the last record incomplete, which was never acknowledged. Opening moves it to the
-folder `torn` and changes nothing else. Other damage is an error. A last record that was acknowledged is told by `HEAD`. If that
-file is missing or names an earlier commit, as after a power loss, the last record counts as never acknowledged.
+folder `torn` and changes nothing else. Other damage is an error. The file `HEAD` says which commits were acknowledged. If
+it is missing or names an earlier commit, as after a power loss, the last record counts as never acknowledged.
 """
 
 import os
@@ -162,7 +162,7 @@ class LogFiles:
         return _paths(self._folder)
 
     def remove(self, sealed: Sequence[Path]) -> None:
-        """Deletes files of which the tables contain all commits. A file that stays is ignored at the next opening."""
+        """Deletes files whose commits are all in the tables. The next opening ignores a file that could not be deleted."""
         for path in sealed:
             with suppress(OSError):
                 path.unlink()

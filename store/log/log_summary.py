@@ -6,14 +6,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from store.errors import StoreDamaged
-from store.lance.layout import VERSION_HINT, is_whole, manifests, table_folder
+from store.lance.layout import VERSION_HINT, incomplete_newest, manifests, table_folder
 from store.lance.tables import read_unopened
 from store.log.commit_facts import change_positions, edges_rule, made_by
 from store.log.log_files import read_records
@@ -85,7 +84,7 @@ def _read_commits(folder: Path, columns: Sequence[str], version: int | None) -> 
         return read_unopened(folder, "commits", columns, version)
     except (OSError, RuntimeError, ValueError) as error:
         found = manifests(table_folder(folder, "commits"))
-        incomplete = len(list(takewhile(lambda path: not is_whole(path), found)))
+        incomplete = len(incomplete_newest(found))
         for dropped in (incomplete, incomplete + 1):  # the data of a complete one may be incomplete
             names = {VERSION_HINT, *(path.name for path in found[:dropped])}
             with tempfile.TemporaryDirectory() as copy, suppress(OSError, RuntimeError, ValueError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.lance.schema import TABLES
-from tests.e2e.real_hippod import Daemon
+from tests.e2e.real_hippod import Daemon, until
 from tests.store.verify.test_flipped_bits import flipped
 
 pytestmark = pytest.mark.daemon
@@ -79,3 +79,20 @@ def test_every_file_of_a_store_is_guarded_or_has_a_reason_not_to_be(memory: Daem
     assert unknown == []
     listed = (Path(__file__).parents[3] / "docs" / "reference" / "store-files.md").read_text("utf-8")
     assert [reason for reason in FILES.values() if reason not in listed] == []
+
+
+def test_a_log_that_cannot_be_written_into_a_damaged_table_is_reported(tmp_path: Path) -> None:
+    with Daemon(tmp_path, schedule={"compact": "1s"}) as daemon:
+        daemon.add({"id": "mill", "text": "Solveig Aas built the mill of Ternby."})
+        daemon.wait()
+        daemon.restart()
+        versions = (daemon.store / "documents.lance" / "_versions").glob("*.manifest")
+        newest = max(versions, key=lambda path: path.stat().st_mtime_ns)
+        with flipped(newest, 8 * (newest.stat().st_size // 2)):
+            daemon.add({"id": "bridge", "text": "Torgeir Vik designed the bridge."})
+            daemon.wait()
+            until(lambda: "cannot be written into the tables" in daemon.status().get("trouble", ""), "status says so")
+            checks = daemon.ctl("--json", "doctor").json["checks"]
+            assert [each["status"] for each in checks if each["name"] == "commits"] == ["fail"]
+            assert daemon.query("bridge")
+        until(lambda: "trouble" not in daemon.status(), "the log is written once the table is whole")

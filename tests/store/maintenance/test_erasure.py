@@ -77,12 +77,12 @@ def test_a_text_that_a_commit_beside_a_purge_removes_leaves_the_disk_with_the_ne
         store.commit(complete(store, {"a": [("T", SECRET, None)]}, ["d1"]))
         delete = Store._delete
 
-        def beside(self: Store, *given: object) -> int:
+        def commit_then_delete(self: Store, *given: object) -> int:
             if "a" in {document.uri for document in self.documents()}:
                 self.commit(complete(self, {}, ["a"]))
             return delete(self, *given)  # type: ignore[arg-type]
 
-        with mock.patch.object(Store, "_delete", beside):
+        with mock.patch.object(Store, "_delete", commit_then_delete):
             assert store.purge(timedelta(0))
         assert files_with_secret(tmp_path)
         store.purge(timedelta(0))

@@ -86,7 +86,7 @@ class _HtmlWalk:
         self.pre_depth = 0
         self.links: list[Link] = []
         """Links of the current block."""
-        self.behind: list[tuple[Callable[[], bytes], str, bool]] = []
+        self.block_pictures: list[tuple[Callable[[], bytes], str, bool]] = []
         """Pictures in the current block, their names, and whether each has a description."""
         self.anchor: tuple[str, int] | None = None
         """Target of the open link, and the number of parts before it."""
@@ -154,7 +154,7 @@ class _HtmlWalk:
             image = self.pictures(address)
             if image is not None:
                 name = address.partition(",")[0] if address.startswith("data:") else posixpath.basename(address)
-                self.behind.append((image, name, described))
+                self.block_pictures.append((image, name, described))
 
     def _words(self, text: str | None) -> None:
         if text:
@@ -183,9 +183,9 @@ class _HtmlWalk:
         if not self.lists:
             self.joint = "\n\n"
         self.parts, self.line = [], None
-        for image, name, described in self.behind:
+        for image, name, described in self.block_pictures:
             self.outline.picture(image, name, described=described, page=self.page)
-        self.behind = []
+        self.block_pictures = []
 
     def _whole(self, node: Element, tag: str) -> None:
         self._flush()

@@ -54,7 +54,7 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         elif found.technical or not found.direct_only:
             _read(clause)
         elif sentence[0].islower() and tagger().is_common(sentence[0]):
-            _mention_names(clause)  # the rest of a sentence whose beginning is elsewhere
+            _mention_names(clause)  # the end of a sentence that began in an earlier block
         else:
             read_direct(clause)
         found.drop_vague_triples(before)
