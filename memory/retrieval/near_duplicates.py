@@ -7,6 +7,7 @@ influence.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
     near = vectors @ vectors.T >= NEAR_COSINE - ROUNDING
     may_be = np.where(known[:, None], near, ~known)
     later = np.triu(may_be, 1)
-    words = _Words(snapshot)
+    words = _Words(snapshot, rows, np.logical_or(later.any(axis=1), later.any(axis=0)))
     is_free: NDArray[np.bool_] = np.ones(len(rows), np.bool_)
     leader_of: dict[int, int] = {}
     for place in np.flatnonzero(later.any(axis=1)).tolist():
@@ -41,26 +42,36 @@ def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
         if is_free[place] and len(others):
             # A fixed order of summation gives equal sums for every pair, unlike a product of matrices.
             exact = np.multiply(vectors[others], vectors[place], dtype=np.float64).sum(axis=1)
-            for other in others[(exact >= NEAR_COSINE) | ~known[others]].tolist():
-                if words.shared(rows[place], rows[other]) >= SHARED_WORDS:
-                    leader_of[rows[other]] = rows[place]
-                    is_free[other] = False
+            others = others[(exact >= NEAR_COSINE) | ~known[others]]
+            found = others[words.shared(place, others) >= SHARED_WORDS]
+            leader_of.update((rows[other], rows[place]) for other in found.tolist())
+            is_free[found] = False
     return leader_of
 
 
 class _Words:
-    """The words of passages; each passage is split once."""
+    """The words of passages as numbers, so that one passage is compared with many at once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._of: dict[int, frozenset[str]] = {}
+    def __init__(self, snapshot: Snapshot, rows: Sequence[int], is_compared: NDArray[np.bool_]) -> None:
+        """`is_compared` says which of `rows` will be compared; the others are not split into words."""
+        number_of: dict[str, int] = {}
+        numbers = [
+            [number_of.setdefault(word, len(number_of)) for word in set(split_words(snapshot.passage(row).full))]
+            if compared
+            else []
+            for row, compared in zip(rows, is_compared.tolist(), strict=True)
+        ]
+        self._counts = np.array([len(each) for each in numbers], np.int64)
+        self._ends = np.cumsum(self._counts)
+        self._numbers = np.fromiter(chain.from_iterable(numbers), np.int64, int(self._counts.sum()))
+        self._places = np.repeat(np.arange(len(rows)), self._counts)
+        self._is_shared: NDArray[np.bool_] = np.zeros(len(number_of), np.bool_)
 
-    def of(self, row: int) -> frozenset[str]:
-        if row not in self._of:
-            self._of[row] = frozenset(split_words(self._snapshot.passage(row).full))
-        return self._of[row]
-
-    def shared(self, one: int, other: int) -> float:
-        """Return the Jaccard index of the words of two passages; 1 if neither has words."""
-        ours, theirs = self.of(one), self.of(other)
-        return len(ours & theirs) / len(ours | theirs) if ours or theirs else 1.0
+    def shared(self, place: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the Jaccard indices of the words of a passage and of others, by place; 1 if neither has words."""
+        ours = self._numbers[self._ends[place] - self._counts[place] : self._ends[place]]
+        self._is_shared[ours] = True
+        both = np.bincount(self._places[self._is_shared[self._numbers]], minlength=len(self._counts))[others]
+        self._is_shared[ours] = False
+        either = self._counts[place] + self._counts[others] - both
+        return np.where(either, both / np.maximum(either, 1), 1.0)

@@ -35,7 +35,8 @@ from store.log.commit_facts import (
     rule_facts,
 )
 from store.log.extraction_costs import add_costs
-from store.log.log_files import HEAD, LogFiles
+from store.log.head import HEAD, Head
+from store.log.log_files import LogFiles
 from store.log.mark import Mark, current_mark, mark_of_tables, read_mark, write_mark
 from store.log.migrated import Migrated
 from store.log.write_lock import WriteLock
@@ -83,9 +84,9 @@ class CommitLog:
         """Tables from which opening removed an unfinished change, and the file to which it moved an unfinished commit."""
         self.tables = Tables(folder, encoder.dim, self._mark is not None)
         self._schemas = schemas(encoder.dim)
-        self._acknowledged = _acknowledged(folder)
+        self._head = Head(folder)
         """A commit that was acknowledged. Later ones may have been, too."""
-        self._files = LogFiles(folder, self._schemas, self._acknowledged, write_lock.must_succeed)
+        self._files = LogFiles(folder, self._schemas, self._head.acknowledged, write_lock.must_succeed)
         self.repaired += self._files.torn
         self.pending_bytes = 0
         """Bytes of the commits that are only in the log."""
@@ -196,9 +197,9 @@ class CommitLog:
             )
 
     def _check_head(self) -> None:
-        if self._acknowledged > self.last.seq:
+        if self._head.acknowledged > self.last.seq:
             raise StoreDamaged(
-                f"the store {self._folder} made commit {self._acknowledged} and its log ends with {self.last.seq}; "
+                f"the store {self._folder} made commit {self._head.acknowledged} and its log ends with {self.last.seq}; "
                 "restore it from a backup with `hippod --restore DIR`, or, to go on from the older commit, delete the "
                 f"file {self._folder / HEAD}"
             )
@@ -397,7 +398,7 @@ class CommitLog:
     def _note(self, row: LogRow) -> None:
         """Makes a durable commit the last one."""
         with suppress(OSError):  # the commit is valid; on a full disk the file keeps an earlier number or is missing
-            (self._folder / HEAD).write_text(str(row.seq))
+            self._head.write(row.seq)
         self.last = commit = Commit(row.seq, row.time, row.facts.get("bygone", self.last.rowless_costs))
         self.times[commit.seq] = commit.time
         self._read_counts(commit.seq, row.facts)
@@ -411,12 +412,4 @@ class CommitLog:
 
     def close(self) -> None:
         self._files.close()
-
-
-def _acknowledged(folder: Path) -> int:
-    """Returns the commit that the file `HEAD` names; 0 if it is missing, empty or damaged."""
-    try:
-        written = (folder / HEAD).read_bytes()
-    except FileNotFoundError:
-        return 0
-    return int(written) if written.isdigit() else 0
+        self._head.close()

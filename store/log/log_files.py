@@ -5,7 +5,7 @@ and flushing the file once makes a commit durable. Each file begins with a recor
 without knowing its format. Once the tables contain all commits of a file (`store.log.mark`), it is deleted.
 
 A process or a computer that stops can leave the last record incomplete, which was never acknowledged. Opening moves it to the
-folder `torn` and changes nothing else. Other damage is an error. The file `HEAD` says which commits were acknowledged. If
+folder `torn` and changes nothing else. Other damage is an error. The file `head` says which commits were acknowledged. If
 it is missing or names an earlier commit, as after a power loss, the last record counts as never acknowledged.
 """
 
@@ -24,10 +24,7 @@ from store.durable_files import durable_file, sync
 from store.errors import StoreDamaged
 from store.lance.tables import RowsByTable
 from store.lance.versions import FOLDER as TORN
-
-HEAD = "head"
-"""File with the last commit's number, written after the commit. If the log ends before that number, it has lost commits. The
-file is not synced: after a power loss it may name an earlier commit, or be empty or missing."""
+from store.log.head import HEAD
 
 FOLDER = "log"
 """Folder in the store's folder."""
