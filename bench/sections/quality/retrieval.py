@@ -185,7 +185,7 @@ def _handbook(home: Path, results: dict[str, Any]) -> str:
     """Measures a company's handbook, with questions about one page and about several."""
     source, asked = place("handbook", DATA / "handbook" / "drive"), DATA / "handbook" / "questions.json"
     if not source.is_dir() or not asked.exists():
-        return _skipped("The handbook", source, "HANDBOOK")
+        return _skipped("The handbook", "HANDBOOK", source, asked)
     daemon = bulk_daemon(home)
     shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
     with daemon:
@@ -198,7 +198,7 @@ def _vault(home: Path, results: dict[str, Any]) -> str:
     """Measures help pages in several languages in one drive, with each language's questions on its own pages."""
     source, asked = place("vault", DATA / "vault" / "drive"), DATA / "vault" / "questions.json"
     if not source.is_dir() or not asked.exists():
-        return _skipped("The vault", source, "VAULT")
+        return _skipped("The vault", "VAULT", source, asked)
     daemon = bulk_daemon(home)
     shutil.copytree(source, daemon.drive, dirs_exist_ok=True)
     parts = ["A vault of help pages, each language in scope alone, triples of the rules:"]
@@ -215,7 +215,7 @@ def _locomo(folder: Path, results: dict[str, Any]) -> str:
     """Measures conversations, one document per session, with each conversation's questions on its own sessions."""
     source = place("locomo", DATA / "locomo" / "locomo10.json")
     if not source.exists():
-        return _skipped("LoCoMo", source, "LOCOMO")
+        return _skipped("LoCoMo", "LOCOMO", source)
     daemon = bulk_daemon(folder / "locomo")
     questions = write_conversations(source, daemon.drive)
     with daemon:
@@ -224,10 +224,9 @@ def _locomo(folder: Path, results: dict[str, Any]) -> str:
     return f"LoCoMo's first conversations, each in scope alone, triples of the rules:\n\n{table}"
 
 
-def _skipped(name: str, source: Path, variable: str) -> str:
-    return (
-        f"{name} skipped: it is read from {source}, which is not there (HIPPOD_BENCH_{variable} names another place)."
-    )
+def _skipped(name: str, variable: str, source: Path, *questions: Path) -> str:
+    missing = " and ".join(str(each) for each in (source, *questions) if not each.exists())
+    return f"{name} skipped: {missing} not found (HIPPOD_BENCH_{variable} names another place than {source})."
 
 
 def _ablations(daemon: Daemon, questions: list[EvalQuestion], results: dict[str, Any]) -> str:
