@@ -18,6 +18,7 @@ import structlog
 from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
 from daemon.errors import Conflict, RequestError, UpstreamFailed
 from daemon.pipeline.commit.committer import Committer
+from daemon.pipeline.outage import Dependency
 from daemon.services.progress import LongTask, ProgressBoard
 from memory.batch_encoding import SliceSize, triple_text
 from memory.encoder.errors import EncoderRefused, EncoderUnavailable
@@ -34,8 +35,8 @@ IDLE_CHECK_S = 0.1
 MAX_WAIT_S = 2.0
 """A slice of texts waits at most this long for a moment without queries and new documents, so that the work ends on a busy
 machine too."""
-RETRY_S = 30.0
-"""Pause after an error, such as an unreachable server or a full disk."""
+MAX_PAUSE_S = 30.0
+"""Maximum pause after an error, such as an unreachable server or a full disk."""
 SWITCH_BELOW_TEXTS = 512
 """With fewer texts left, commits wait until they are encoded and the encoders are switched."""
 FIRST_RATE_S = 2.0
@@ -92,7 +93,8 @@ class Reencoding:
         self._switching = False
         self._encoded = 0
         self._needed = 0
-        self._error: str | None = None
+        self._needed = Dependency(MAX_PAUSE_S)
+        """The encoder, its server, and the disk."""
 
     def resume(self) -> None:
         """Continues what an earlier run began; deletes its vectors if the configuration does not ask for them any more."""
@@ -174,7 +176,7 @@ class Reencoding:
             encoder=self._committer.encoder.identity.name,
             configured=None if self._wanted is None else self._wanted.name,
             running=self._running,
-            error=self._error,
+            error=self._needed.problem,
             passages=passages,
             texts=texts,
             calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
@@ -214,13 +216,9 @@ class Reencoding:
             try:
                 await self._encode_and_switch()
             except (EncoderUnavailable, RequestError) as error:
-                self._error = error.loggable if isinstance(error, EncoderUnavailable) else error.detail
-                log.warning("reencoding_waits", error=self._error, retry_s=RETRY_S)
-                await asyncio.sleep(RETRY_S)
-            except Exception as error:  # the next try or start continues; nothing else must stop
-                self._error = f"{type(error).__name__}: {str(error)[:300]}"
-                log.error("reencoding_failed", error=error, exc_info=True, retry_s=RETRY_S)
-                await asyncio.sleep(RETRY_S)
+                await self._needed.wait("reencoding_waits", error)
+            except Exception as error:  # noqa: BLE001 - the next try or start continues; nothing else must stop
+                await self._needed.wait("reencoding_failed", error, exc_info=True)
 
     async def _encode_and_switch(self) -> None:
         encoder, calibration, rule = await self._load()
@@ -242,7 +240,8 @@ class Reencoding:
         finally:
             await self._in_thread(vectors.close)
         log.info("reencoded", encoder=target.encoder, commit=self._store.snapshot().commit)
-        self._wanted = self._loaded = self._error = None
+        self._wanted = self._loaded = None
+        self._needed.restored()
         self._measured.set()
         # A crash before this leaves vectors that the next start deletes.
         await asyncio.to_thread(discard, self._store.folder)
@@ -281,7 +280,7 @@ class Reencoding:
                     size.adapt(asyncio.get_running_loop().time() - began, full=True)
                     count += len(part.keys)
                     self._encoded = len(vectors)
-                    self._error = None
+                    self._needed.restored()
                     self._measured.set()
                 done[kind] = found.after
         return count
