@@ -57,7 +57,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
 
     @needs(Need.READ)
     async def overview(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).overviews.overview())
+        return responses.json_response(await (await context.memory(request)).documents.overview())
 
     app.add_route(HOME_PATH, home, ["GET"], include_in_schema=False)
     app.add_route(SESSION_PATH, session, ["GET"], include_in_schema=False)

@@ -1,13 +1,16 @@
-"""`reextract` and `backfill`: requests for extraction beyond that of new passages."""
+"""`reextract`, `backfill` and `costs`: requests for extraction beyond that of new passages, and what the model has cost."""
 
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 from typing import Any
 
 import structlog
 
 from daemon.contract.base import utc_time
+from daemon.contract.costs import CostEntry, CostsRequest, CostsResponse
+from daemon.contract.query import Tokens
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
 from daemon.costs.estimate import SAMPLE_PASSAGES, CostEstimator, ExtractedSample
 from daemon.costs.ledger import CostLedger, charged_to
@@ -161,6 +164,23 @@ class ExtractionService:
             with charged_to(source_of_passage(self._store, extraction.passage)):
                 self._ledger.count("backfill", extraction.prompt_tokens, extraction.completion_tokens)
 
+    async def costs(self, request: CostsRequest) -> CostsResponse:
+        """Reports the ledger of model calls."""
+        since = None if request.since is None else _utc_day(request.since)
+        return CostsResponse(
+            costs=[
+                CostEntry(
+                    day=date.fromisoformat(key.day),
+                    source=key.source,
+                    purpose=key.purpose,
+                    calls=spent.calls,
+                    tokens=Tokens(prompt=spent.prompt, completion=spent.completion),
+                    money=round(spent.money, 6),
+                )
+                for key, spent in self._ledger.entries(since)
+            ]
+        )
+
     async def stop(self) -> None:
         if self._running is not None:
             self._running.cancel()
@@ -199,3 +219,10 @@ def _history(answer: ExtractionResponse) -> ExtractedSample:
         if spent is None
         else ExtractedSample(spent.passages, spent.prompt_tokens, spent.completion_tokens)
     )
+
+
+def _utc_day(moment: datetime) -> date:
+    try:
+        return moment.astimezone(UTC).date()
+    except OverflowError:  # within a day of the years 1 or 9999
+        return moment.date()

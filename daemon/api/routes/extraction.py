@@ -27,7 +27,7 @@ def add_routes(endpoints: Endpoints) -> None:
     @endpoints.add("GET", Route.COSTS, Need.ADMIN)
     async def costs(ports: MemoryPorts, wanted: CostsRequest) -> CostsResponse:
         """Tokens and money of model calls, by day, source and purpose."""
-        return await ports.costs.costs(wanted)
+        return await ports.extractions.costs(wanted)
 
     @endpoints.add("POST", Route.REENCODE, Need.ADMIN, 409, 502)
     async def reencode(ports: MemoryPorts) -> ReencodeResponse:
