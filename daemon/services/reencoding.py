@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import structlog
@@ -61,10 +61,8 @@ class ConfiguredEncoder:
     batch_size: int
 
 
-class Switched(Protocol):
-    """Makes all parts use the new encoder for the memory from a commit on. Called in a thread while commits wait."""
-
-    def __call__(self, encoder: Encoder, calibration: Calibration, since: int) -> None: ...
+Switched = Callable[[Encoder, Calibration, int], None]
+"""Makes all parts use the new encoder for the memory from a commit on. Called in a thread while commits wait."""
 
 
 class Reencoding:
