@@ -10,8 +10,10 @@ import structlog
 
 from daemon.contract.base import utc_time
 from daemon.contract.costs import CostEntry, CostsRequest, CostsResponse
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
 from daemon.contract.query import Tokens
-from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
+from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus, ReextractRequest
 from daemon.costs.estimate import SAMPLE_PASSAGES, CostEstimator, ExtractedSample
 from daemon.costs.ledger import CostLedger, charged_to
 from daemon.costs.passage_source import source_of_passage
@@ -58,10 +60,18 @@ class ExtractionService:
         self._running: asyncio.Task[None] | None = None
         self._failed: str | None = None
 
-    async def reextract(self, dry_run: bool) -> ExtractionResponse:
-        """Queues the passages that another extractor has read; with `dry_run`, only estimates their cost."""
+    @served("POST", Route.REEXTRACT, Need.ADMIN, 409, body_required=False, releases_body=True)
+    async def reextract(self, request: ReextractRequest) -> ExtractionResponse:
+        """Extract triples again from passages that another extractor has read.
+
+        With `dry_run`, only estimates the cost.
+        """
         found = await self._extraction_queue.unread()
-        return await self.plan(found) if dry_run else await self._planned(found, self._extraction_queue.enqueue(found))
+        return (
+            await self.plan(found)
+            if request.dry_run
+            else await self._planned(found, self._extraction_queue.enqueue(found))
+        )
 
     async def plan(self, passages: Sequence[str]) -> ExtractionResponse:
         """Returns what the extraction of `passages` costs. With a model that has extracted too few, it extracts a sample."""
@@ -95,8 +105,12 @@ class ExtractionService:
                 self._sample = await self._extraction_queue.extract_sample(ids)
             return self._sample
 
+    @served("POST", Route.BACKFILL, Need.ADMIN, 409)
     async def backfill(self) -> ExtractionResponse:
-        """Starts the backfill and returns. Raises NotConfigured if a server does the extraction."""
+        """Read everything that waits with the in-process model.
+
+        Returns at once. Raises NotConfigured if a server does the extraction.
+        """
         if self._bulk is None:
             names = " or ".join(
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
@@ -112,7 +126,9 @@ class ExtractionService:
             self._running = asyncio.create_task(self._fill())
         return await self._answer(started)
 
-    async def status(self) -> ExtractionResponse:
+    @served("GET", Route.EXTRACTION, Need.ADMIN, 409)
+    async def extraction(self) -> ExtractionResponse:
+        """Progress and cost of extraction."""
         return await self._answer(0)
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
@@ -164,8 +180,9 @@ class ExtractionService:
             with charged_to(source_of_passage(self._store, extraction.passage)):
                 self._ledger.count("backfill", extraction.prompt_tokens, extraction.completion_tokens)
 
+    @served("GET", Route.COSTS, Need.ADMIN)
     async def costs(self, request: CostsRequest) -> CostsResponse:
-        """Reports the ledger of model calls."""
+        """Tokens and money of model calls, by day, source and purpose."""
         since = None if request.since is None else _utc_day(request.since)
         return CostsResponse(
             costs=[

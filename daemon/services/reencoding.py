@@ -15,6 +15,8 @@ from typing import TypeVar
 import numpy as np
 import structlog
 
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
 from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
 from daemon.errors import Conflict, RequestError, UpstreamFailed
 from daemon.pipeline.commit.committer import Committer
@@ -112,9 +114,13 @@ class Reencoding:
         except RequestError as error:
             log.error("reencoding_refused", error=error.detail)
 
+    @served("POST", Route.REENCODE, Need.ADMIN, 409, 502)
     async def reencode(self) -> ReencodeResponse:
-        """Begins, if the content is not as configured, and returns the work that is left. Raises Conflict if the disk has too
-        little space, and UpstreamFailed if the encoder cannot be loaded."""
+        """Replace all vectors by those of the configured encoder, and the remaining work.
+
+        Begins if the content is not as configured. Raises Conflict if the disk has too little space, and UpstreamFailed if the
+        encoder cannot be loaded.
+        """
         if self._wanted is not None and not self._running:
             await self._require_space()
             self._begin()

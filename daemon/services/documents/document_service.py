@@ -13,15 +13,19 @@ from consumers.types import FileChanged, Fingerprint
 from daemon.contract.base import utc_time
 from daemon.contract.documents import (
     AddResponse,
+    ConfirmRequest,
     ConfirmResponse,
     DocumentList,
     ListRequest,
     RemoveResponse,
     RemoveSourceRequest,
     RemoveSourceResponse,
+    RetryRequest,
     RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
 from daemon.contract.query import ADDED_POSITION
 from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
@@ -116,8 +120,12 @@ class DocumentService:
         missing = [uri for uri in uris if not removed[uri]]
         return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
 
+    @served("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
-        """Removes a source's documents. Raises Conflict for a followed folder, whose files would be parsed again."""
+        """Remove what a source has committed since a time.
+
+        Raises Conflict for a followed folder, whose files would be parsed again.
+        """
         holds = self._scopes.holds(scope) if scope is not None else None
         in_sight = await asyncio.to_thread(self._documents_of, request.source, holds)
         named = [each for each in self._sources if each.name == request.source]
@@ -158,7 +166,9 @@ class DocumentService:
             return True
         return container_uri(uri) == uri and bool(self._pipeline.documents_by_file.of(uri))
 
+    @served("GET", Route.DOCUMENTS, Need.READ)
     async def documents(self, request: ListRequest) -> DocumentList:
+        """Documents and their states."""
         holds = self._scopes.holds(request.scope) if request.scope is not None else None
         return await asyncio.to_thread(self._list, request, self._states(), holds)
 
@@ -170,7 +180,9 @@ class DocumentService:
         memory = self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
         return show(memory, self._store.extraction_state, key, limit, states)
 
+    @served("GET", Route.SCOPES, Need.READ)
     async def scopes(self, scope: Scope | None = None) -> ScopeList:
+        """What a scope may name: sources, labels and folders."""
         return await asyncio.to_thread(self._scopes.named, scope)
 
     async def overview(self, scope: Scope | None = None) -> Overview:
@@ -197,8 +209,13 @@ class DocumentService:
         ]
         return Overview(growth=growth, recent=[document_entry(document) for document in recent])
 
-    async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
-        """Retries failed documents; all in `scope` if `uris` is None."""
+    @served("POST", Route.RETRY, Need.WRITE, body_required=False)
+    async def retry(self, request: RetryRequest, scope: Scope | None = None) -> RetryResponse:
+        """Try failed documents again.
+
+        All in `scope` if the request names none.
+        """
+        uris = request.uris
         holds = self._scopes.holds(scope) if scope is not None else None
         wanted = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
@@ -214,8 +231,13 @@ class DocumentService:
             requeued=documents + self._retry_passages(wanted, holds), missing_uris=missing, not_failed_uris=sound
         )
 
-    async def confirm(self, source: str) -> ConfirmResponse:
-        """Raises NotFound if the source does not exist, Conflict if it has no pending removals."""
+    @served("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
+    async def confirm(self, request: ConfirmRequest) -> ConfirmResponse:
+        """Confirm that the documents which a source did not find are gone.
+
+        Raises NotFound if the source does not exist, Conflict if it has no pending removals.
+        """
+        source = request.source
         named = [each for each in self._sources if each.name == source]
         if not named:
             raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")
