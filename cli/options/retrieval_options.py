@@ -12,7 +12,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _FIELDS = {
+    "filter_": "filter",
     "timeout": "timeout_s",
+    "after_timeout": "after_timeout_s",
     "no_update": "update",
     "no_merge": "merge",
     "deep_set": "deep_settings",
@@ -21,14 +23,17 @@ _FIELDS = {
 """Field of a request for each option that has another name."""
 
 
-def field_of(option: str) -> str:
-    return _FIELDS.get(option, option)
+def request_fields(chosen: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """Return the options that were given as fields of a request. `names`: fields of options that have another name."""
+    known = _FIELDS | names
+    given = {name: value for name, value in chosen.items() if value is not None and value is not False and value != {}}
+    return {known.get(name, name): not value if name.startswith("no_") else value for name, value in given.items()}
 
 
 def flag_of(field: str) -> str:
     """Return the option that sets a field of a request."""
     names = {named: option for option, named in _FIELDS.items()}
-    return f"--{names.get(field, field).replace('_', '-')}"
+    return f"--{names.get(field, field).rstrip('_').replace('_', '-')}"
 
 
 class _ModeChoice(click.Choice[str]):
