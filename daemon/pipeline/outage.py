@@ -79,7 +79,7 @@ class Dependency:
 
     async def wait(self, event: str, error: Exception, what: str = "", **fields: object) -> None:
         """Records a failed try like `failed`; returns when it is time for the next one."""
-        await asyncio.sleep(self.failed(event, error, what, **fields))
+        await asyncio.sleep(self.failed(event, error, what, None, **fields))
 
     async def until_done(
         self,

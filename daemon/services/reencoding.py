@@ -92,7 +92,7 @@ class Reencoding:
         self._measured = asyncio.Event()
         self._switching = False
         self._encoded = 0
-        self._needed = 0
+        self._needed_bytes = 0
         self._needed = Dependency(MAX_PAUSE_S)
         """The encoder, its server, and the disk."""
 
@@ -185,7 +185,7 @@ class Reencoding:
             texts=texts,
             calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
             left_s=self._left_s(),
-            disk_bytes=self._needed if self._wanted is not None else 0,
+            disk_bytes=self._needed_bytes if self._wanted is not None else 0,
         )
 
     # The work.
@@ -203,11 +203,11 @@ class Reencoding:
         except EncoderUnavailable as error:
             raise UpstreamFailed(str(error)) from error
         folder, dims = self._store.folder, (self._store.snapshot().dim, encoder.identity.dim)
-        self._needed = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
-        if (free := free_bytes(folder)) < self._needed:
+        self._needed_bytes = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
+        if (free := free_bytes(folder)) < self._needed_bytes:
             raise Conflict(
-                f"encoding anew needs {self._needed:,} bytes on the disk of the memory, which has {free:,} left: make room, "
-                "then repeat the command"
+                f"encoding anew needs {self._needed_bytes:,} bytes on the disk of the memory, which has {free:,} left: make "
+                "room, then repeat the command"
             )
 
     def _begin(self) -> None:
