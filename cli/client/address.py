@@ -1,4 +1,4 @@
-"""Finds the daemon's socket without importing the daemon's code.
+"""Finds the daemon's socket.
 
 The first of these decides: --socket, $HIPPOD_SOCKET, $HIPPOD_API__SOCKET, `[api] socket` of the configuration, and the default.
 The configuration is $HIPPOD_CONFIG if that is set, otherwise the first existing file of $XDG_CONFIG_HOME/hippod/config.toml,
@@ -7,21 +7,16 @@ overrides an installed daemon.
 """
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cli.errors import CommandError, Exit
+from daemon.contract.paths import SOCKET, candidates, expand
 
-SYSTEM_CONFIG = Path("/etc/hippod/config.toml")
-DEFAULT_SOCKET = "$XDG_RUNTIME_DIR/hippod.sock"
 SOCKET_BYTES = 107
 """Maximum length of a Unix socket's path in bytes."""
-
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
-_XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +39,25 @@ class Address:
 def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Address:
     """Return the socket to connect to. Raises CommandError if the configuration cannot be read."""
     if flag:
-        return Address(cwd / _at_home(flag), "--socket")
+        return Address(_path(flag, cwd, environ), "--socket")
     if environ.get("HIPPOD_SOCKET"):
-        return Address(cwd / _at_home(environ["HIPPOD_SOCKET"]), "$HIPPOD_SOCKET")
+        return Address(_path(environ["HIPPOD_SOCKET"], cwd, environ), "$HIPPOD_SOCKET")
     config = find_config(environ, cwd)
     base = config.parent if config else cwd
     if environ.get("HIPPOD_API__SOCKET"):
-        return Address(_expand(environ["HIPPOD_API__SOCKET"], base, environ), "$HIPPOD_API__SOCKET", config)
+        return Address(_path(environ["HIPPOD_API__SOCKET"], base, environ), "$HIPPOD_API__SOCKET", config)
     if config is not None:
         written = table(read_config(config), "api").get("socket")
         if isinstance(written, str) and written:
-            return Address(_expand(written, base, environ), f"[api] socket in {config}", config)
-    return Address(_expand(DEFAULT_SOCKET, base, environ), "the default", config)
+            return Address(_path(written, base, environ), f"[api] socket in {config}", config)
+    return Address(_path(str(SOCKET), base, environ), "the default", config)
 
 
 def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
     """Return the configuration file that may define the socket, if there is one."""
     if environ.get("HIPPOD_CONFIG"):
-        return cwd / _at_home(environ["HIPPOD_CONFIG"])
-    places = [Path(_variable("XDG_CONFIG_HOME", environ)) / "hippod" / "config.toml", SYSTEM_CONFIG]
+        return _path(environ["HIPPOD_CONFIG"], cwd, environ)
+    places = [place for place, _ in candidates(environ)]
     # os.path.isfile treats a folder without access as absent; Path.is_file would raise.
     return next((path for path in (*places, cwd / "config.toml") if os.path.isfile(path)), None)  # noqa: PTH113
 
@@ -89,31 +84,10 @@ def table(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _at_home(text: str) -> Path:
+def _path(text: str, base: Path, environ: Mapping[str, str]) -> Path:
     try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise CommandError(f"{text}: {error}", Exit.USAGE, "Write the full path, or use --socket PATH.") from None
-
-
-def _expand(text: str, base: Path, environ: Mapping[str, str]) -> Path:
-    expanded = _VARIABLE.sub(lambda match: _variable(match[1] or match[2], environ), text)
-    path = base / _at_home(expanded)
-    # Only a path with ".." has to follow symbolic links as the system does; others are simply joined.
-    return path.resolve() if ".." in path.parts else path.absolute()
-
-
-def _variable(name: str, environ: Mapping[str, str]) -> str:
-    if environ.get(name):
-        return environ[name]
-    home = environ.get("HOME") or str(Path.home())
-    if name in _XDG:
-        return f"{home}/{_XDG[name]}"
-    if name == "XDG_RUNTIME_DIR":
-        runtime = f"/run/user/{os.getuid()}"
-        return runtime if Path(runtime).is_dir() else _variable("XDG_STATE_HOME", environ)
-    if name == "HOME":
-        return home
-    raise CommandError(
-        f"the socket's configured path uses ${name}, which is not set here.", hint="Or use --socket PATH."
-    )
+        return expand(text, base, environ)
+    except ValueError as error:
+        raise CommandError(
+            f"{text} is not {error}.", Exit.USAGE, "Write the full path, or use --socket PATH."
+        ) from None

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from cli.commands.documents import all_documents
-from cli.commands.query import answer_timeout_s, form_options, retrieval_fields, step_fields, step_options
+from cli.commands.query import answer_timeout_s, form_options, step_fields, step_options
 from cli.errors import CommandError
 from cli.evaluation.rows import Row
 from cli.options.global_options import Invocation, json_option, pass_invocation
-from cli.options.retrieval_options import answer_mode_option, filter_option, settings_option
+from cli.options.retrieval_options import answer_mode_option, filter_option, request_fields, settings_option
 from cli.options.row_specs import completed, parse_row
 from cli.options.scope_options import scope_options, scope_parameter
 from cli.output import print_note, progress
@@ -116,8 +116,8 @@ def evaluate(
     base = Row(
         mode=mode,
         answerer=_answerer(answers or judge, answerer, steps),
-        retrieval=retrieval_fields({"filter_": filter_, "settings": settings}),
-        answering=_answering(steps) | retrieval_fields({"length": length, "reason": reason}),
+        retrieval=request_fields({"filter_": filter_, "settings": settings}),
+        answering=_answering(steps) | request_fields({"length": length, "reason": reason}),
         read=read,
     )
     specs, saved = _split(compared)

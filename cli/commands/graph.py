@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.commands.export import atomic_file
+from cli.commands.query import question_options
 from cli.errors import CommandError
 from cli.options.global_options import Invocation, json_option, pass_invocation
-from cli.options.retrieval_options import mode_option
+from cli.options.retrieval_options import mode_option, request_fields
 from cli.options.scope_options import scope_options
 from cli.options.time_type import Moment
 from cli.output import progress
 from cli.terminal_text import count
 from daemon.contract.http.routes import Route
-from daemon.contract.limits import K_MAX, NODES_MAX, QUERY_CHARS_MAX
+from daemon.contract.limits import NODES_MAX
 
 if TYPE_CHECKING:
     from daemon.contract.graph import GraphResponse
@@ -25,7 +26,7 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.argument("text", nargs=-1, required=True, metavar="TEXT")
+@question_options
 @click.option("--html", "page", type=OUTPUT_FILE, metavar="FILE", help="A page: one file that works offline.")
 @click.option("--png", "picture", type=OUTPUT_FILE, metavar="FILE", help="A picture, 1600 x 1200.")
 @click.option("--graphml", "exchanged", type=OUTPUT_FILE, metavar="FILE", help="For igraph, networkx or Gephi.")
@@ -36,39 +37,24 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Largest number of nodes.",
 )
-@click.option("-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages.")
 @mode_option
 @click.option("--as-of", type=Moment(), help="Use an earlier state of the memory: a time, or the number of a commit.")
 @scope_options
 @json_option
 @pass_invocation
 def graph(
-    invocation: Invocation,
-    text: tuple[str, ...],
-    page: Path | None,
-    picture: Path | None,
-    exchanged: Path | None,
-    nodes: int,
-    k: int,
-    mode: str | None,
-    as_of: str | int | None,
-    scope: dict[str, Any] | None,
+    invocation: Invocation, /, page: Path | None, picture: Path | None, exchanged: Path | None, **chosen: Any
 ) -> None:
     """Write the graph around the question TEXT to files: passages, their phrases, and the edges between them.
 
     The nodes are those with the highest PageRank from the phrases that the question is linked to, with the strongest path to
     each passage. Give one or more files, or --json to print the graph.
     """
-    query = " ".join(text).strip()
-    if not query or len(query) > QUERY_CHARS_MAX:
-        raise click.UsageError(f"TEXT has {len(query):,} characters; 1 to {QUERY_CHARS_MAX:,} are allowed.")
     if page is picture is exchanged is None and not invocation.json:
         raise click.UsageError(
             "Name a file: --html FILE, --png FILE or --graphml FILE; or print the graph with --json."
         )
-    chosen = {"mode": mode, "as_of": as_of, "scope": scope}
-    body = {"query": query, "nodes": nodes, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    answer = invocation.call("POST", Route.GRAPH, body)
+    answer = invocation.call("POST", Route.GRAPH, request_fields(chosen, text="query"))
     from cli.client.typed_answers import parse_answer
     from cli.render.lines import text as line
     from daemon.contract.graph import GraphResponse

@@ -16,11 +16,11 @@ from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.options.retrieval_options import (
     answer_mode_option,
     deep_settings_option,
-    field_of,
     filter_option,
     flag_of,
     mode_option,
     refuse_unread,
+    request_fields,
     settings_option,
 )
 from cli.options.scope_options import scope_options
@@ -100,25 +100,10 @@ def question_options(command: Command) -> Command:
 @scope_options
 @json_option
 @pass_invocation
-def query(
-    invocation: Invocation,
-    text: str,
-    k: int,
-    mode: str | None,
-    filter_: str | None,
-    as_of: str | int | None,
-    after: dict[str, int],
-    after_timeout: float | None,
-    explain: bool,
-    settings: dict[str, Any],
-    scope: dict[str, Any] | None,
-) -> None:
+def query(invocation: Invocation, /, **chosen: Any) -> None:
     """Find the passages that answer TEXT, and show the triples that led to them."""
-    refuse_unread(mode, settings)
-    chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
-    chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
-    body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    answer = invocation.call("POST", Route.QUERY, body)
+    refuse_unread(chosen["mode"], chosen["settings"])
+    answer = invocation.call("POST", Route.QUERY, request_fields(chosen, text="query"))
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 
@@ -177,9 +162,9 @@ def step_options(command: Command) -> Command:
 
 
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of `step_options` as fields of the request. Raises UsageError for options without effect."""
-    given = {name: value for name, value in chosen.items() if value not in (None, False, {})}
-    fields = {field_of(name): not value if name.startswith("no_") else value for name, value in given.items()}
+    """Return the options of a question as fields of the request. Raises UsageError for options of `step_options` without
+    effect."""
+    fields = request_fields(chosen, text="question")
     if not chosen["deep"] and (unused := [field for field in DEEP_ONLY if field in fields]):
         raise click.UsageError(f"{flag_of(unused[0])} is for --deep.")
     several = chosen["deep"] or chosen["steps"] is not None
@@ -206,15 +191,6 @@ def form_options(command: Command) -> Command:
     )(command)
 
 
-def retrieval_fields(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options as fields of a request, without those that were not given.
-
-    The options are `mode`, `filter_`, `settings`, `as_of`, `scope`, `length`, `reason` and `verify`.
-    """
-    fields = {("filter" if name == "filter_" else name): value for name, value in chosen.items()}
-    return {name: value for name, value in fields.items() if value not in (None, False, {})}
-
-
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     if name is not None and not re.fullmatch(SESSION_PATTERN, name):
         rule = "letters, digits, underscores, dots and dashes; not first a dot or dash, and 60 at most"
@@ -236,7 +212,6 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 @click.option("--verify", is_flag=True, help="TEXT is a claim: the short answer is true or false.")
 @click.option(
     "--session",
-    "name",
     metavar="NAME",
     callback=_session,
     help="With --deep: continue with the points of this session.",
@@ -250,46 +225,18 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 @scope_options
 @json_option
 @pass_invocation
-def ask(
-    invocation: Invocation,
-    /,
-    text: str,
-    k: int,
-    name: str | None,
-    trace: Path | None,
-    scope: dict[str, Any] | None,
-    mode: str | None,
-    filter_: str | None,
-    settings: dict[str, Any],
-    as_of: str | int | None,
-    length: int | None,
-    reason: bool,
-    verify: bool,
-    **chosen: Any,
-) -> None:
+def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
     """Answer TEXT from the memory, with citations. Needs a language model; exits with 4 if none is configured.
 
     Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
     happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
     """
-    refuse_unread(mode, settings)
-    if name is not None and as_of is not None:
+    refuse_unread(chosen["mode"], chosen["settings"])
+    if chosen["session"] is not None and chosen["as_of"] is not None:
         raise click.UsageError("--session is of the present memory; ask as of an earlier time without it.")
-    body = {"question": text, "k": k} | step_fields({**chosen, "session": name})
+    body = step_fields(chosen)
     if chosen["deep"] and click.get_current_context().get_parameter_source("k") is ParameterSource.DEFAULT:
         del body["k"]  # the server has another default for a deep question
-    body |= retrieval_fields(
-        {
-            "mode": mode,
-            "filter_": filter_,
-            "settings": settings,
-            "as_of": as_of,
-            "scope": scope,
-            "length": length,
-            "reason": reason,
-            "verify": verify,
-        }
-    )
     if trace is not None and not trace.absolute().parent.is_dir():
         raise click.UsageError(f"--trace {trace}: there is not a directory {trace.absolute().parent}.")
     from cli.client.typed_answers import parse_answer

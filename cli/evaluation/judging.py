@@ -44,10 +44,6 @@ class JudgeTally:
         self.completion_tokens += said.tokens.completion
         return float(bool(said.correct)) if criterion is Criterion.CORRECTNESS else said.score or 0.0
 
-    def values(self) -> dict[str, list[float]]:
-        names = {Criterion.CORRECTNESS: "judged accuracy"}
-        return {names.get(criterion, criterion.value): values for criterion, values in self.scores.items()}
-
     def result(self) -> JudgeScores | None:
         if not self.scores:
             return None

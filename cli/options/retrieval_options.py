@@ -1,21 +1,20 @@
 """`--mode` and `--set`: the retrieval mode and settings of one command, derived from their declarations."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from daemon.contract.choices import DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Filter, Setting
 
-if TYPE_CHECKING:
-    from daemon.contract.base import Request
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _FIELDS = {
+    "filter_": "filter",
     "timeout": "timeout_s",
+    "after_timeout": "after_timeout_s",
     "no_update": "update",
     "no_merge": "merge",
     "deep_set": "deep_settings",
@@ -24,14 +23,17 @@ _FIELDS = {
 """Field of a request for each option that has another name."""
 
 
-def field_of(option: str) -> str:
-    return _FIELDS.get(option, option)
+def request_fields(chosen: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """Return the options that were given as fields of a request. `names`: fields of options that have another name."""
+    known = _FIELDS | names
+    given = {name: value for name, value in chosen.items() if value is not None and value is not False and value != {}}
+    return {known.get(name, name): not value if name.startswith("no_") else value for name, value in given.items()}
 
 
 def flag_of(field: str) -> str:
     """Return the option that sets a field of a request."""
     names = {named: option for option, named in _FIELDS.items()}
-    return f"--{names.get(field, field).replace('_', '-')}"
+    return f"--{names.get(field, field).rstrip('_').replace('_', '-')}"
 
 
 class _ModeChoice(click.Choice[str]):
@@ -68,17 +70,68 @@ def filter_option(command: Command) -> Command:
     )(command)
 
 
-def settings_option(command: Command) -> Command:
-    """Add the parameter `settings`, a mapping that the request contains unchanged."""
+def _pairs_option(flag: str, name: str, known: Mapping[str, Setting], help: str) -> Callable[[Command], Command]:
+    """Return an option of KEY=VALUE pairs, whose mapping the request contains unchanged."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete `KEY=`, or the values of a setting that has few."""
+        found = []
+        for setting in known.values():
+            values: tuple[str, ...] = ("",)
+            if "=" in incomplete:
+                values = ("true", "false") if setting.kind is bool else setting.choices or values
+            pairs = (f"{setting.name}={value}" for value in values)
+            found += [CompletionItem(pair, help=setting.meaning) for pair in pairs if pair.startswith(incomplete)]
+        return found
+
+    def read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
+        texts = {}
+        for pair in pairs:
+            key, equals, value = (part.strip() for part in pair.partition("="))
+            if not equals or not key or not value:
+                raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
+            if key not in known:
+                message = f"{key!r} is not a setting; the settings are {', '.join(known)}"
+                raise click.BadParameter(message, context, parameter)
+            texts[key] = value
+        try:
+            return typed_fields({name: texts}).get(name, {}) if texts else {}
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, parameter) from None
+
     return click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_read,
-        shell_complete=_complete,
-        help="Change a setting of [retrieval], such as passage_weight=0.1 or passage_nodes=false. Repeatable.",
-    )(command)
+        flag, name, multiple=True, metavar="KEY=VALUE", callback=read, shell_complete=complete, help=help
+    )
+
+
+settings_option = _pairs_option(
+    "--set",
+    "settings",
+    SETTINGS,
+    "Change a setting of [retrieval], such as passage_weight=0.1 or passage_nodes=false. Repeatable.",
+)
+"""Adds the parameter `settings`, a mapping."""
+deep_settings_option = _pairs_option(
+    "--deep-set", "deep_settings", DEEP_SETTINGS, "With --deep: change a setting of [deep], such as n_v=10. Repeatable."
+)
+"""Adds the parameter `deep_settings`, a mapping."""
+
+
+def typed_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert fields of a question from text to numbers and booleans, by the rules of the daemon. ValueError, naming the
+    field, for a value that it refuses."""
+    from pydantic import ValidationError  # loaded only if there are values to convert
+
+    from daemon.contract.answering.ask import AskRequest
+
+    try:
+        request = AskRequest.model_validate_strings({"question": "?", **texts})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = f"{first['loc'][-1]}: " if first["loc"] else ""
+        raise ValueError(f"{where}{first['msg'][:1].lower()}{first['msg'][1:]}") from None
+    named = request.model_dump(mode="json", exclude_unset=True, exclude_none=True, exclude={"question"})
+    return {key: value for key, value in named.items() if value != {}}
 
 
 def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
@@ -88,77 +141,3 @@ def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = ""
     if unread := [name for name in settings if name not in MODES[mode].settings]:
         readers = ", ".join(SETTINGS[unread[0]].modes)
         raise click.UsageError(f"{where}{unread[0]} has no effect in {mode}; the modes that read it are {readers}.")
-
-
-def deep_settings_option(command: Command) -> Command:
-    """Add the parameter `deep_settings`, a mapping that the request contains unchanged."""
-    return click.option(
-        "--deep-set",
-        "deep_settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        callback=_read_deep,
-        shell_complete=_complete_deep,
-        help="With --deep: change a setting of [deep], such as n_v=10. Repeatable.",
-    )(command)
-
-
-def _complete_deep(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    keys = ((f"{setting.name}=", setting.meaning) for setting in DEEP_SETTINGS.values())
-    return [CompletionItem(key, help=meaning) for key, meaning in keys if key.startswith(incomplete)]
-
-
-def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete `KEY=`, or the values of a setting that has few."""
-    found = []
-    for setting in SETTINGS.values():
-        values: tuple[str, ...] = ("",)
-        if "=" in incomplete:
-            values = ("true", "false") if setting.kind is bool else setting.choices or values
-        pairs = (f"{setting.name}={value}" for value in values)
-        found += [CompletionItem(pair, help=setting.meaning) for pair in pairs if pair.startswith(incomplete)]
-    return found
-
-
-def _read(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
-    if not pairs:
-        return {}
-    from daemon.contract.retrieval import RetrievalOverrides
-
-    return _read_pairs(context, parameter, pairs, SETTINGS, RetrievalOverrides)
-
-
-def _read_deep(context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]) -> dict[str, Any]:
-    if not pairs:
-        return {}
-    from daemon.contract.answering.deep_settings import DeepOverrides
-
-    return _read_pairs(context, parameter, pairs, DEEP_SETTINGS, DeepOverrides)
-
-
-def _read_pairs(
-    context: click.Context,
-    parameter: click.Parameter,
-    pairs: tuple[str, ...],
-    known: Mapping[str, Setting],
-    overrides: "type[Request]",
-) -> dict[str, Any]:
-    from pydantic import ValidationError
-
-    texts = {}
-    for pair in pairs:
-        key, equals, value = (part.strip() for part in pair.partition("="))
-        if not equals or not key or not value:
-            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", context, parameter)
-        if key not in known:
-            raise click.BadParameter(
-                f"{key!r} is not a setting; the settings are {', '.join(known)}", context, parameter
-            )
-        texts[key] = value
-    try:
-        # Text is converted to numbers and booleans here, by the rules of the daemon.
-        return overrides.model_validate_strings(texts).model_dump(exclude_none=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        message = f"{first['loc'][0]}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        raise click.BadParameter(message, context, parameter) from None

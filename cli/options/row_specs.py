@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.evaluation.rows import Row
-from cli.options.retrieval_options import flag_of, refuse_unread
+from cli.options.retrieval_options import flag_of, refuse_unread, typed_fields
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, DEEP_SETTINGS, MODES, NO_RETRIEVAL, SETTINGS, Answerer
 
 ITERATIVE_STEPS = 3
@@ -81,19 +81,10 @@ def completed(row: Row) -> Row:
 
 
 def _validated(spec: str, texts: Mapping[str, Any]) -> dict[str, Any]:
-    from pydantic import ValidationError
-
-    from daemon.contract.answering.ask import AskRequest
-
     try:
-        # Text becomes numbers and truth values here, as the daemon takes them.
-        request = AskRequest.model_validate_strings({"question": "?", **texts})
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][-1]) if first["loc"] else spec
-        raise click.UsageError(f"--compare {spec!r}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}.") from None
-    named = request.model_dump(mode="json", exclude_unset=True, exclude_none=True, exclude={"question"})
-    return {key: value for key, value in named.items() if value != {}}
+        return typed_fields(texts)
+    except ValueError as error:
+        raise click.UsageError(f"--compare {spec!r}: {error}.") from None
 
 
 def _answerer(spec: str, named: str | None, fields: Mapping[str, Any], base: Row) -> Answerer | None:

@@ -1,6 +1,6 @@
 """`ls` on a terminal: a table whose lines are never truncated, so that URIs can be copied and searched."""
 
-from cli.render.lines import DIM, HEADING, align, state, text
+from cli.render.lines import DIM, state, table, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, local_time, uri
 from daemon.contract.choices import DocumentState
@@ -10,9 +10,7 @@ from daemon.contract.documents import DocumentEntry
 def document_lines(entries: list[DocumentEntry]) -> list[Text]:
     if not entries:
         return [text("No documents.")]
-    head = [text((word, HEADING)) for word in ("STATE", "PASSAGES", "COMMITTED", "DOCUMENT")]
-    rows = [head, *(_row(entry) for entry in entries)]
-    lines = align(rows, right=[1])
+    lines = table(("STATE", "PASSAGES", "COMMITTED", "DOCUMENT"), map(_row, entries), right=[1])
     with_reasons = [lines[0]]
     for entry, line in zip(entries, lines[1:], strict=True):
         with_reasons.append(line)
@@ -23,10 +21,6 @@ def document_lines(entries: list[DocumentEntry]) -> list[Text]:
     return [*with_reasons, text((count(len(entries), "document"), DIM))]
 
 
-def _row(entry: DocumentEntry) -> list[Text]:
-    return [
-        text(state(entry.state.value)),
-        text(f"{entry.passages:,}"),
-        text((local_time(entry.committed_at) or "-", DIM)),
-        text(uri(entry.uri)),
-    ]
+def _row(entry: DocumentEntry) -> list[str | Text]:
+    committed = text((local_time(entry.committed_at) or "-", DIM))
+    return [text(state(entry.state.value)), f"{entry.passages:,}", committed, uri(entry.uri)]

@@ -70,6 +70,14 @@ def align(
     return lines
 
 
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str | Text]], right: Iterable[int] = (), indent: int = 0
+) -> list[Text]:
+    """Return aligned rows below their headings."""
+    cells = [[each if isinstance(each, Text) else text(each) for each in row] for row in rows]
+    return align([[text((head, HEADING)) for head in heads], *cells], right, indent)
+
+
 def indent(body: Text, by: int, width: int) -> list[Text]:
     """Return `body` wrapped to `width` columns, with every line indented by `by`."""
     wrapped = body.wrap(max(20, width - by))

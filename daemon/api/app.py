@@ -15,15 +15,16 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from daemon.api import responses
-from daemon.api.access.rights import Need, guard
+from daemon.api.access.rights import guard
 from daemon.api.context import ApiContext
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.request_boundary import internal_error
 from daemon.api.openapi import document
-from daemon.api.routes import chat, documents, extraction, questions, status, transfer
+from daemon.api.routes import chat, documents, questions, status, transfer
 from daemon.api.validation import validation_problem
 from daemon.contract.http.routes import JSON
 from daemon.contract.http.routes import Route as Paths
+from daemon.contract.http.served import Need
 from daemon.errors import BadRequest, MethodNotAllowed, NotFound, RequestError
 
 AddRoutes = Callable[[FastAPI, ApiContext], None]
@@ -43,7 +44,7 @@ def build(context: ApiContext, more_routes: Sequence[AddRoutes] = ()) -> FastAPI
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
     endpoints = Endpoints(app, context)
-    for part in (questions, chat, documents, extraction, transfer, status):
+    for part in (questions, chat, documents, transfer, status):
         part.add_routes(endpoints)
     for add_routes in more_routes:
         add_routes(app, context)

@@ -17,12 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.access.rights import Need, needs
+from daemon.api.access.rights import needs
 from daemon.api.context import ApiContext
 from daemon.api.openapi import json_body, problems, query_parameters
 from daemon.api.ports import MemoryPorts
 from daemon.api.request_body import BodyReservation
 from daemon.api.validation import read_model, read_query_string
+from daemon.contract.base import Request as RequestModel
+from daemon.contract.http.served import Need
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[BaseModel | Response]])
 
@@ -47,6 +49,7 @@ class Endpoints:
         body_lines: bool = False,
         body_required: bool = True,
         releases_body: bool = False,
+        audited: bool | None = None,
         described: Mapping[int | str, Any] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Callable[[Handler], Handler]:
@@ -54,7 +57,8 @@ class Endpoints:
 
         `statuses` are those of its problems, in addition to the usual ones. `body` is the model of a body that the function
         reads itself, perhaps as JSON lines (`body_lines`). `releases_body`: the reservation ends when the body is parsed,
-        because the work takes long. `described` and `extra` are further responses and keys of the route's description.
+        because the work takes long. `audited`: its requests are logged at info, by default those that change something.
+        `described` and `extra` are further responses and keys of the route's description.
         """
 
         def added(handler: Handler) -> Handler:
@@ -80,6 +84,8 @@ class Endpoints:
                     return answer if isinstance(answer, Response) else responses.json_response(answer)
 
             endpoint.__name__ = handler.__name__
+            changes = need in (Need.WRITE, Need.ADMIN) and method != "GET"
+            endpoint.__dict__["audited"] = changes if audited is None else audited
             description: dict[str, Any] = {}
             if sent := body or (model if reads_body else None):
                 description |= json_body(endpoint, sent, lines=body_lines, required=body_required)
@@ -100,3 +106,25 @@ class Endpoints:
             return handler
 
         return added
+
+    def add_service(self, port: str, service: type) -> None:
+        """Adds the methods of a service that `served` declares. They are called on the port of that name."""
+        for name, method in vars(service).items():
+            if hasattr(method, "served"):
+                arguments, options = method.served
+                self.add(*arguments, **options)(_call_of(port, name, method))
+
+
+def _call_of(port: str, name: str, method: Callable[..., Any]) -> Callable[..., Awaitable[BaseModel]]:
+    """Returns a handler that calls the method `name` of a port with the request that the method takes, if it takes one."""
+    kinds = get_type_hints(method)
+    model = next((kind for kind in kinds.values() if isinstance(kind, type) and issubclass(kind, RequestModel)), None)
+
+    async def call(ports: MemoryPorts, **wanted: BaseModel) -> BaseModel:
+        answer: BaseModel = await getattr(getattr(ports, port), name)(*wanted.values())
+        return answer
+
+    wanted = {} if model is None else {"wanted": model}
+    call.__annotations__ = {"ports": MemoryPorts, **wanted, "return": kinds["return"]}
+    call.__name__, call.__doc__ = name, (method.__doc__ or "").partition("\n")[0]
+    return call

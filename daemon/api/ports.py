@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from daemon.services.answering.ask import AskService
     from daemon.services.answering.judging import JudgeService
     from daemon.services.answering.sessions import SessionService
-    from daemon.services.costs import CostService
     from daemon.services.documents.document_service import DocumentService
     from daemon.services.extraction import ExtractionService
     from daemon.services.freshness import Freshness
     from daemon.services.graph import GraphService
-    from daemon.services.overview import OverviewService
     from daemon.services.query import QueryService
     from daemon.services.reencoding import Reencoding
     from daemon.services.status import StatusService
@@ -48,8 +46,6 @@ class MemoryPorts:
     reencoding: "Reencoding"
     graphs: "GraphService"
     sessions: "SessionService"
-    costs: "CostService"
-    overviews: "OverviewService"
     asks: "AskService | None"
     judge: "JudgeService | None" = None
 

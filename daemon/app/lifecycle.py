@@ -20,6 +20,7 @@ from daemon.api.listen import inherited_socket
 from daemon.api.ports import StartupPorts
 from daemon.api.server import ApiServer
 from daemon.api.startup_gate import StartupGate
+from daemon.app import served
 from daemon.app.gauges import Gauges
 from daemon.app.open_memory import Memory, OpeningStep, open_memory, unless_stopped
 from daemon.app.status_line import status_line
@@ -138,7 +139,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
         gate,
         api_settings(config),
         inherited,
-        more_routes=[page_routes.add_routes],
+        more_routes=[page_routes.add_routes, served.add_routes],
         tcp_middleware=[LoginMiddleware],
         tcp_apps=tcp_apps,
     )

@@ -43,15 +43,13 @@ from daemon.services.answering.judging import JudgeService
 from daemon.services.answering.sessions import SessionService
 from daemon.services.backups import ScheduledBackup
 from daemon.services.client_positions import ClientPositions
-from daemon.services.costs import CostService
 from daemon.services.documents.document_service import DocumentService
-from daemon.services.documents.document_states import DocumentStates
+from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.unread import UnreadDocuments
 from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.freshness import Freshness
 from daemon.services.graph import GraphService
 from daemon.services.indistinct_phrases import LanguageWatch
-from daemon.services.overview import OverviewService
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
@@ -212,7 +210,7 @@ async def open_memory(
     unread = UnreadDocuments(store, pipeline, extraction_queue, sources, scopes)
     sessions = SessionService(store, lambda: active.config.retrieval.keep_sessions, scopes)
     scheduler = Scheduler(config.schedule)
-    states = DocumentStates(store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
+    states = partial(CurrentStates, store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
     provenance = Provenance(
         pipeline.content_counts, extraction_queue.name, extraction_queue.at_once, models.is_older_version
@@ -284,8 +282,6 @@ async def open_memory(
         reencoding=reencoding,
         graphs=GraphService(queries),
         sessions=sessions,
-        costs=CostService(models.ledger),
-        overviews=OverviewService(store, scopes),
         asks=None
         if models.client is None
         else AskService(store, queries, models.client, sessions, unread.note, active.deep),

@@ -14,8 +14,8 @@ from daemon.config.config import Config
 from daemon.config.cross_checks import disagreements
 from daemon.config.environment import overrides
 from daemon.config.messages import sentence
-from daemon.config_types.paths import candidates
 from daemon.config_types.values import Context
+from daemon.contract.paths import candidates
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS
 

@@ -15,7 +15,6 @@ from pydantic_core import PydanticCustomError
 from consumers.kafka.settings import KafkaSettings
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.config_types.path_validators import directory_to_be, readable_secret, token_in, usable_prompts
-from daemon.config_types.paths import SOCKET, STORE
 from daemon.config_types.section import MiB, Section
 from daemon.config_types.values import (
     AnyPath,
@@ -32,6 +31,7 @@ from daemon.config_types.values import (
     or_none,
 )
 from daemon.config_types.values import Size as Bytes
+from daemon.contract.paths import SOCKET, STORE
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.encoder.registry import ENCODER_BACKENDS
 from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS

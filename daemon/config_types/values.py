@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pathspec import GitIgnoreSpec
 from pydantic import BeforeValidator, Field, ValidationInfo
 
-from daemon.config_types.paths import expand
 from daemon.contract.durations import ALLOWED, parse_duration
+from daemon.contract.paths import expand
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b)", re.IGNORECASE)
 _BYTES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
-from kafka.errors import KafkaError
 
 from consumers.failure_codes import FailureCode
 from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
@@ -17,18 +17,25 @@ from consumers.records.writer import state_of
 from consumers.types import ParsedDocument
 from daemon.fleet.record_maker import RecordMaker
 from daemon.observe.metrics import RECORDS
-from memory.encoder.errors import EncoderRefused, EncoderServerDown
+from daemon.pipeline.outage import Dependency, encoder_is_away
+from daemon.sources.kafka.dead_letter_queue import are_brokers_away
+from memory.encoder.errors import EncoderRefused
 
 SEND_BATCH_RECORDS = 64
 """Maximum messages whose records are encoded and sent together: enough to share the cost, few enough to wait for."""
 SEND_BATCH_PASSAGES = 256
-RETRY_DELAY_S = 2.0
+MAX_PAUSE_S = 2.0
+"""Maximum pause before the server of embeddings, or the brokers, are tried again."""
 VECTORS_MAX_BYTES = 64 * 1024 * 1024
 """Maximum size of a record with vectors. A larger one is sent without, and the replica encodes it."""
 RECORD_MAX_BYTES = 256 * 1024 * 1024
 """Maximum size of a record without vectors. A larger one is replaced by the record of a failed document."""
 
 log = structlog.get_logger()
+
+
+class TopicRefuses(Exception):
+    """The topic refuses even the records of failed documents."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +56,8 @@ class RecordSender:
         self._message_bytes = message_bytes
         self._waiting: asyncio.Queue[Outgoing] = asyncio.Queue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="records")
-        self.problem: str | None = None
-        """Why records wait, None if they do not."""
+        self.needed = Dependency(MAX_PAUSE_S)
+        """The brokers, and the encoder's server."""
 
     def put(self, outgoing: Outgoing) -> None:
         self._waiting.put_nowait(outgoing)
@@ -83,21 +90,15 @@ class RecordSender:
         self._thread.shutdown(wait=False)
 
     async def _encoded(self, records: list[Record]) -> list[Record]:
-        while True:
-            try:
-                found = await self._maker.encoded(records)
-            except EncoderRefused as error:
-                if len(records) > 1:
-                    return [done for record in records for done in await self._encoded([record])]
-                log.warning("record_without_vectors", uri=records[0].uri, error=error.loggable)
-                return records
-            except EncoderServerDown as error:
-                self.problem = f"the embeddings server does not answer: {error.loggable}"
-                log.warning("records_wait", error=error.loggable, retry_s=RETRY_DELAY_S)
-                await asyncio.sleep(RETRY_DELAY_S)
-            else:
-                self.problem = None
-                return found
+        try:
+            what = "the embeddings server does not answer"
+            encode = partial(self._maker.encoded, records)
+            return await self.needed.until_done("records_wait", encode, encoder_is_away, what)
+        except EncoderRefused as error:
+            if len(records) > 1:
+                return [done for record in records for done in await self._encoded([record])]
+            log.warning("record_without_vectors", uri=records[0].uri, error=error.loggable)
+            return records
 
     def _messages(self, records: Sequence[Record]) -> list[tuple[Record, list[RecordMessage]]]:
         return [(record, self._message_parts(record)) for record in records]
@@ -124,22 +125,12 @@ class RecordSender:
             failures.append(to_messages(failed_record(record, reason, FailureCode.TOO_LARGE), self._message_bytes))
         while any(await self._publish(failures)):
             # The topic refuses even the failure. Do not acknowledge the message, or the document would be lost silently.
-            self.problem = f"the topic refuses records: {refused[0][1]}"
-            await asyncio.sleep(RETRY_DELAY_S)
-        self.problem = None
+            await self.needed.wait("records_wait", TopicRefuses(f"the topic refuses records: {refused[0][1]}"))
 
     async def _publish(self, messages: Sequence[list[RecordMessage]]) -> list[str | None]:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                answer = await loop.run_in_executor(self._thread, self._publisher.publish, messages)
-            except (KafkaError, OSError) as error:
-                self.problem = f"records wait for the brokers: {type(error).__name__}: {error}"
-                log.warning("records_wait", error=error, retry_s=RETRY_DELAY_S)
-                await asyncio.sleep(RETRY_DELAY_S)
-            else:
-                self.problem = None
-                return answer
+        publish = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._publisher.publish, messages)
+        what = "records wait for the brokers"
+        return await self.needed.until_done("records_wait", publish, are_brokers_away, what)
 
 
 def failed_record(record: Record, reason: str, code: FailureCode) -> Record:

@@ -85,8 +85,9 @@ class Worker:
     def problem(self) -> str | None:
         """Why the worker cannot work at present, None if it can."""
         state = self._feed.consumer.state
-        letters = self._dead_letters.problem if self._dead_letters is not None else None
-        own = self._feed.problem or self._sender.problem or letters
+        letters = self._dead_letters.brokers.problem if self._dead_letters is not None else None
+        sending = self._sender.needed.outage
+        own = self._feed.problem or (sending and sending.loggable) or letters
         return own or (
             None if state.state in ("starting", "joining", "following") else f"{state.state}: {state.detail}"
         )
@@ -94,7 +95,7 @@ class Worker:
     @property
     def broken(self) -> bool:
         """Whether a part of the worker has ended with an internal error, so that only a restart helps."""
-        return self._feed.problem is not None
+        return self._feed.failure is not None
 
     def lags(self) -> dict[tuple[str, int], int]:
         """Returns, for each assigned partition, the number of offsets that are not sent as records."""

@@ -133,10 +133,15 @@ def _errors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict
     return event
 
 
+def is_ours(error: BaseException) -> bool:
+    """Returns whether hippod declares the exception, so that its message is a sentence for people."""
+    return type(error).__module__.partition(".")[0] in _OURS
+
+
 def loggable(error: BaseException) -> str:
     """An exception as it may be logged: its message where we or the system wrote it, else its kind and where it arose."""
     kind = type(error)
-    if kind.__module__.partition(".")[0] in _OURS:
+    if is_ours(error):
         return str(error) if _outspoken else str(getattr(error, "loggable", error))
     numbered = isinstance(error, OSError) and error.errno is not None  # a library's OSError has no number
     if _outspoken or numbered or isinstance(error, MemoryError | ImportError):

@@ -2,9 +2,10 @@
 
 import time
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import correlation, linear_regression
+
+from daemon.contract.status import MemoryUse
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -44,18 +45,6 @@ def shown(size: float) -> str:
     return f"{size / GIB:.2f} GiB" if size >= GIB else f"{size / MIB:.0f} MiB"
 
 
-@dataclass(frozen=True, slots=True)
-class RamUse:
-    """`used` and `limit` (None: there is none) in bytes. The other fields need a trend: `bytes_per_passage` and `room_passages`
-    are None until memory grows in step with passages, and `full_in_s` also while no passages come."""
-
-    used: int
-    limit: int | None = None
-    bytes_per_passage: int | None = None
-    room_passages: int | None = None
-    full_in_s: float | None = None
-
-
 class MemoryForecast:
     """Tells from what the process holds, as passages come, how many more there is room for."""
 
@@ -64,15 +53,18 @@ class MemoryForecast:
         self._trend: deque[tuple[int, int]] = deque(maxlen=TREND_SAMPLES_MAX)
         """Passages, and bytes in use, while passages come."""
 
-    def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> RamUse:
+    def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> MemoryUse:
         """`limit`: the bytes at which no more is taken. `now` in seconds of a clock that only goes forward."""
         now = time.monotonic() if now is None else now
         rate = self._rate(passages, now)
         each = self._bytes_per_passage(used, passages)
         if limit is None or each is None:
-            return RamUse(used, limit, each)
+            return MemoryUse(used_bytes=used, limit_bytes=limit, bytes_per_passage=each)
         room = max(limit - used, 0) // each
-        return RamUse(used, limit, each, room, room / rate if rate > 0 else None)
+        full_in_s = room / rate if rate > 0 else None
+        return MemoryUse(
+            used_bytes=used, limit_bytes=limit, bytes_per_passage=each, room_passages=room, full_in_s=full_in_s
+        )
 
     def _bytes_per_passage(self, used: int, passages: int) -> int | None:
         """How much memory each further passage takes, None where no trend shows it."""

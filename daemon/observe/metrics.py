@@ -7,161 +7,106 @@ Labels take few values: an outcome is a document's state, a stage one of `STAGES
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from time import perf_counter
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
+import prometheus_client
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from daemon.contract.status import BAD_SOURCE_STATES, DaemonState, Status
 
-disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which says when its label was first seen
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which says when its label was first seen
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
+Counter = partial(prometheus_client.Counter, registry=REGISTRY)
+Gauge = partial(prometheus_client.Gauge, registry=REGISTRY)
+Histogram = partial(prometheus_client.Histogram, registry=REGISTRY)
 
 STAGES = ("parse", "split", "extract", "encode", "commit")
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.5, 10.0)
 SLOW = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
-DOCUMENTS = Counter("hippod_documents", "Documents committed, by their new state.", ["outcome"], registry=REGISTRY)
-RECORDS = Counter("hippod_records", "Records that hippod-worker has sent, by state.", ["state"], registry=REGISTRY)
-PASSAGES = Counter("hippod_passages", "Passages indexed for the first time.", registry=REGISTRY)
-COMMITS = Counter("hippod_commits", "Commits of the store.", registry=REGISTRY)
-FAILURES = Counter(
-    "hippod_failures",
-    "Documents that failed or were skipped, by reason.",
-    ["state", "reason"],
-    registry=REGISTRY,
-)
-STAGE = Histogram("hippod_stage_seconds", "Time in one step of a stage.", ["stage"], buckets=SLOW, registry=REGISTRY)
-QUERY = Histogram("hippod_query_seconds", "Time of one query, by mode.", ["mode"], buckets=FAST, registry=REGISTRY)
+DOCUMENTS = Counter("hippod_documents", "Documents committed, by their new state.", ["outcome"])
+RECORDS = Counter("hippod_records", "Records that hippod-worker has sent, by state.", ["state"])
+PASSAGES = Counter("hippod_passages", "Passages indexed for the first time.")
+COMMITS = Counter("hippod_commits", "Commits of the store.")
+FAILURES = Counter("hippod_failures", "Documents that failed or were skipped, by reason.", ["state", "reason"])
+STAGE = Histogram("hippod_stage_seconds", "Time in one step of a stage.", ["stage"], buckets=SLOW)
+QUERY = Histogram("hippod_query_seconds", "Time of one query, by mode.", ["mode"], buckets=FAST)
 QUERY_STAGE = Histogram(
-    "hippod_query_stage_seconds", "Time of one query in each of its steps.", ["stage"], buckets=FAST, registry=REGISTRY
+    "hippod_query_stage_seconds", "Time of one query in each of its steps.", ["stage"], buckets=FAST
 )
-QUEUE = Gauge("hippod_queue_depth", "Waiting documents, passages or messages, by queue.", ["queue"], registry=REGISTRY)
-QUEUE_BYTES = Gauge("hippod_queue_bytes", "Waiting bytes, by queue.", ["queue"], registry=REGISTRY)
-QUEUE_LIMIT = Gauge("hippod_queue_limit", "Limit of a queue.", ["queue"], registry=REGISTRY)
-QUEUE_LIMIT_BYTES = Gauge("hippod_queue_limit_bytes", "Limit of a queue in bytes.", ["queue"], registry=REGISTRY)
+QUEUE = Gauge("hippod_queue_depth", "Waiting documents, passages or messages, by queue.", ["queue"])
+QUEUE_BYTES = Gauge("hippod_queue_bytes", "Waiting bytes, by queue.", ["queue"])
+QUEUE_LIMIT = Gauge("hippod_queue_limit", "Limit of a queue.", ["queue"])
+QUEUE_LIMIT_BYTES = Gauge("hippod_queue_limit_bytes", "Limit of a queue in bytes.", ["queue"])
 
-REQUESTS = Counter(
-    "hippod_http_requests", "Requests, by route and status.", ["method", "route", "status"], registry=REGISTRY
-)
-REQUEST = Histogram(
-    "hippod_http_seconds", "Time until a request was answered.", ["route"], buckets=FAST, registry=REGISTRY
-)
-REFUSED = Counter(
-    "hippod_http_refused", "Refused requests and closed connections, by reason.", ["reason"], registry=REGISTRY
-)
-UNDER_WAY = Gauge("hippod_http_under_way", "Requests being served, by kind.", ["kind"], registry=REGISTRY)
-CONNECTIONS = Gauge("hippod_http_connections", "Open connections, by side.", ["side"], registry=REGISTRY)
+REQUESTS = Counter("hippod_http_requests", "Requests, by route and status.", ["method", "route", "status"])
+REQUEST = Histogram("hippod_http_seconds", "Time until a request was answered.", ["route"], buckets=FAST)
+REFUSED = Counter("hippod_http_refused", "Refused requests and closed connections, by reason.", ["reason"])
+UNDER_WAY = Gauge("hippod_http_under_way", "Requests being served, by kind.", ["kind"])
+CONNECTIONS = Gauge("hippod_http_connections", "Open connections, by side.", ["side"])
 
-CALLS = Counter(
-    "hippod_model_calls", "Calls to the model, by purpose and outcome.", ["purpose", "outcome"], registry=REGISTRY
-)
-DROPPED = Counter("hippod_triples_dropped", "Dropped triples of a model, by reason.", ["reason"], registry=REGISTRY)
+CALLS = Counter("hippod_model_calls", "Calls to the model, by purpose and outcome.", ["purpose", "outcome"])
+DROPPED = Counter("hippod_triples_dropped", "Dropped triples of a model, by reason.", ["reason"])
 FILTERED = Counter(
-    "hippod_filter",
-    "Queries to recognition memory, by outcome: kept some, emptied, remembered, skipped.",
-    ["outcome"],
-    registry=REGISTRY,
+    "hippod_filter", "Queries to recognition memory, by outcome: kept some, emptied, remembered, skipped.", ["outcome"]
 )
-TOKENS = Counter(
-    "hippod_model_tokens",
-    "Tokens sent to and received from the model, by purpose.",
-    ["purpose", "kind"],
-    registry=REGISTRY,
-)
+TOKENS = Counter("hippod_model_tokens", "Tokens sent to and received from the model, by purpose.", ["purpose", "kind"])
 _COST_LABELS = ("source", "purpose")
 CALLS_TODAY = Gauge(
     "hippod_model_calls_today",
     "Answered calls of the present UTC day, by source of the extracted passages (empty: none) and purpose.",
     _COST_LABELS,
-    registry=REGISTRY,
 )
-TOKENS_TODAY = Gauge("hippod_model_tokens_today", "Tokens of these calls.", [*_COST_LABELS, "kind"], registry=REGISTRY)
-MONEY_TODAY = Gauge("hippod_model_money_today", "Money for these calls.", _COST_LABELS, registry=REGISTRY)
-BUDGET_USED_UP = Gauge(
-    "hippod_budget_used_up", "1 while extraction waits for the next day's budget.", registry=REGISTRY
-)
-MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model server.", registry=REGISTRY)
-WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.", registry=REGISTRY)
+TOKENS_TODAY = Gauge("hippod_model_tokens_today", "Tokens of these calls.", [*_COST_LABELS, "kind"])
+MONEY_TODAY = Gauge("hippod_model_money_today", "Money for these calls.", _COST_LABELS)
+BUDGET_USED_UP = Gauge("hippod_budget_used_up", "1 while extraction waits for the next day's budget.")
+MODEL_DOWN = Gauge("hippod_model_down", "1 while extraction waits for the model server.")
+WAITING = Gauge("hippod_passages_waiting", "Passages that wait for the extractor.")
 
-MEMORY = Gauge("hippod_memory_items", "Size of the memory, by kind.", ["kind"], registry=REGISTRY)
+MEMORY = Gauge("hippod_memory_items", "Size of the memory, by kind.", ["kind"])
 HELD = Gauge(
-    "hippod_memory_held_bytes",
-    "Memory that the kernel cannot drop, of the daemon without its child processes.",
-    registry=REGISTRY,
+    "hippod_memory_held_bytes", "Memory that the kernel cannot drop, of the daemon without its child processes."
 )
-MEMORY_LIMIT = Gauge(
-    "hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf without a limit.", registry=REGISTRY
-)
-PASSAGE_BYTES = Gauge(
-    "hippod_memory_bytes_per_passage", "Memory per passage; NaN until there is a trend.", registry=REGISTRY
-)
+MEMORY_LIMIT = Gauge("hippod_memory_limit_bytes", "[store] memory_limit in bytes; +Inf without a limit.")
+PASSAGE_BYTES = Gauge("hippod_memory_bytes_per_passage", "Memory per passage; NaN until there is a trend.")
 MEMORY_ROOM = Gauge(
-    "hippod_memory_room_passages",
-    "Number of further passages that fit below the limit; NaN if unknown.",
-    registry=REGISTRY,
+    "hippod_memory_room_passages", "Number of further passages that fit below the limit; NaN if unknown."
 )
 MEMORY_FULL = Gauge(
     "hippod_memory_full_seconds",
     "Seconds until the limit is reached at the rate of the last ten minutes; +Inf if the memory does not grow.",
-    registry=REGISTRY,
 )
-MEMORY_PAUSED = Gauge("hippod_memory_paused", "1 while additions wait for memory.", registry=REGISTRY)
-COMMIT = Gauge("hippod_commit", "The last commit's number.", registry=REGISTRY)
-LAG = Gauge(
-    "hippod_source_lag", "Known changes of a source that are not committed.", ["kind", "name"], registry=REGISTRY
-)
-PARTITION_LAG = Gauge(
-    "hippod_kafka_lag", "Offsets of a partition that are not committed.", ["topic", "partition"], registry=REGISTRY
-)
+MEMORY_PAUSED = Gauge("hippod_memory_paused", "1 while additions wait for memory.")
+COMMIT = Gauge("hippod_commit", "The last commit's number.")
+LAG = Gauge("hippod_source_lag", "Known changes of a source that are not committed.", ["kind", "name"])
+PARTITION_LAG = Gauge("hippod_kafka_lag", "Offsets of a partition that are not committed.", ["topic", "partition"])
 LAST_SCAN = Gauge(
     "hippod_source_last_scan_timestamp_seconds",
     "Time of the last successful comparison of a folder with the memory.",
     ["name"],
-    registry=REGISTRY,
 )
 SOURCE_UP = Gauge(
-    "hippod_source_up",
-    "1 while a source is followed; 0 while it is missing or in error.",
-    ["kind", "name"],
-    registry=REGISTRY,
+    "hippod_source_up", "1 while a source is followed; 0 while it is missing or in error.", ["kind", "name"]
 )
-STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part.", ["part"], registry=REGISTRY)
-DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.", registry=REGISTRY)
-CHECKPOINT_TIME = Gauge("hippod_checkpoint_timestamp_seconds", "Time of the newest checkpoint.", registry=REGISTRY)
-CHECKPOINT_COMMIT = Gauge("hippod_checkpoint_commit", "Commit of the newest checkpoint.", registry=REGISTRY)
-SCOPES = Gauge("hippod_scopes", "Number of scopes in memory.", registry=REGISTRY)
-SCOPE_BYTES = Gauge("hippod_scope_bytes", "Approximate memory of these scopes.", registry=REGISTRY)
-PAST_COMMITS = Gauge(
-    "hippod_earlier_states", "Number of earlier commits in memory for questions with `as_of`.", registry=REGISTRY
-)
-PAST_BYTES = Gauge("hippod_earlier_state_bytes", "Approximate memory of these commits.", registry=REGISTRY)
-COMMIT_TROUBLE = Gauge(
-    "hippod_commit_trouble", "1 while the store refuses commits (for example, the disk is full).", registry=REGISTRY
-)
-JOB = Histogram("hippod_job_seconds", "Time of one run of a scheduled job.", ["task"], buckets=SLOW, registry=REGISTRY)
-JOB_FAILED = Counter("hippod_job_failures", "Runs of a scheduled job that failed.", ["task"], registry=REGISTRY)
-JOB_DONE = Gauge(
-    "hippod_job_last_success_timestamp_seconds",
-    "Time of the last success of a scheduled job.",
-    ["task"],
-    registry=REGISTRY,
-)
-READY = Gauge("hippod_ready", "1 while queries are answered.", registry=REGISTRY)
-UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.", registry=REGISTRY)
+STORE_BYTES = Gauge("hippod_store_bytes", "Size on disk, by table and other part.", ["part"])
+DISK_FREE = Gauge("hippod_disk_free_bytes", "Free on the store's file system.")
+CHECKPOINT_TIME = Gauge("hippod_checkpoint_timestamp_seconds", "Time of the newest checkpoint.")
+CHECKPOINT_COMMIT = Gauge("hippod_checkpoint_commit", "Commit of the newest checkpoint.")
+SCOPES = Gauge("hippod_scopes", "Number of scopes in memory.")
+SCOPE_BYTES = Gauge("hippod_scope_bytes", "Approximate memory of these scopes.")
+PAST_COMMITS = Gauge("hippod_earlier_states", "Number of earlier commits in memory for questions with `as_of`.")
+PAST_BYTES = Gauge("hippod_earlier_state_bytes", "Approximate memory of these commits.")
+COMMIT_TROUBLE = Gauge("hippod_commit_trouble", "1 while the store refuses commits (for example, the disk is full).")
+JOB = Histogram("hippod_job_seconds", "Time of one run of a scheduled job.", ["task"], buckets=SLOW)
+JOB_FAILED = Counter("hippod_job_failures", "Runs of a scheduled job that failed.", ["task"])
+JOB_DONE = Gauge("hippod_job_last_success_timestamp_seconds", "Time of the last success of a scheduled job.", ["task"])
+READY = Gauge("hippod_ready", "1 while queries are answered.")
+UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.")
 
 
 @contextmanager
@@ -202,7 +147,7 @@ def render(status: Status | None) -> bytes:
             _set(status)
         for look in _looks:
             look()
-        return generate_latest(REGISTRY)
+        return prometheus_client.generate_latest(REGISTRY)
 
 
 def _set(status: Status) -> None:

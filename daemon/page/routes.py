@@ -12,9 +12,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from daemon.api import responses
-from daemon.api.access.rights import Need, client_of, needs
+from daemon.api.access.rights import client_of, needs
 from daemon.api.context import ApiContext
 from daemon.contract.choices import MODES
+from daemon.contract.http.served import Need
 from daemon.errors import NotFound
 from daemon.page.login_middleware import HOME_PATH, SESSION_HEADER, SESSION_PATH
 from daemon.page.security_headers import SECURITY_HEADERS, page_headers
@@ -57,7 +58,7 @@ def add_routes(app: FastAPI, context: ApiContext) -> None:
 
     @needs(Need.READ)
     async def overview(request: Request) -> Response:
-        return responses.json_response(await (await context.memory(request)).overviews.overview())
+        return responses.json_response(await (await context.memory(request)).documents.overview())
 
     app.add_route(HOME_PATH, home, ["GET"], include_in_schema=False)
     app.add_route(SESSION_PATH, session, ["GET"], include_in_schema=False)

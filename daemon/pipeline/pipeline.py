@@ -134,19 +134,13 @@ class Pipeline:
     # Input.
 
     def follow_folder(
-        self,
-        source: str,
-        root: bytes,
-        follow_symlinks: bool,
-        known: Iterable[str],
-        committed: PositionCommitted,
-        max_bytes: int | None = None,
+        self, source: str, folder: FolderAccess, known: Iterable[str], committed: PositionCommitted
     ) -> None:
-        """Allows files below `root` to be parsed, each up to `max_bytes`; calls `committed` with each committed position.
+        """Allows files below the folder to be parsed; calls `committed` with each committed position.
 
-        Call it before `start`. `known` are the files below `root` in the store, whichever folder they were parsed for.
+        Call it before `start`. `known` are the files below it in the store, whichever folder they were parsed for.
         """
-        self._reader.follow_folder(FolderAccess(root, follow_symlinks, max_bytes))
+        self._reader.follow_folder(folder)
         self.file_events.listen(source, committed)
         self.file_events.take_over(source, known)
 

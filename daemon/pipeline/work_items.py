@@ -65,6 +65,8 @@ class FileTakenOver:
     source: str
 
 
+Group = tuple[str, str | int]
+"""A source, and what arrives together: the ticket of a request, or the directory of files."""
 Task = FileEvent | FileTakenOver | AddedDocument | RemoveDocument | DeliveredDocument
 
 
@@ -134,6 +136,10 @@ class DocumentChange:
     """The record that supplies the documents' vectors."""
     awaits_ocr: bool = False
     """Whether OCR work follows. Documents that this work did not find may be in pictures, so they stay until then."""
+    lane: Urgency = Urgency.BULK
+    """The lane of the commit queue whose capacity it occupies."""
+    group: Group | None = None
+    """The group with which it arrived in the commit queue; None if it did not arrive as fresh."""
 
     @property
     def size(self) -> int:
@@ -156,6 +162,8 @@ class ExtractionsFound:
     extractions: dict[str, Extraction]
     committed: asyncio.Future[None] | None = None
     """Completed when the extractions are in the store."""
+    lane: Urgency = Urgency.BULK
+    group: Group | None = None
 
     def done(self) -> None:
         """Completes `committed`."""

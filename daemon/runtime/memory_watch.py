@@ -3,13 +3,13 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import structlog
 
-from daemon.observe.memory_use import MemoryForecast, RamUse, anonymous_bytes, shown
+from daemon.contract.status import MemoryUse
+from daemon.observe.memory_use import MemoryForecast, anonymous_bytes, shown
 from daemon.pipeline.incoming.intake import Intake
 from daemon.runtime.allocator import trim_heap
 
@@ -84,7 +84,7 @@ class MemoryWatch:
         self._held = held
         self._forecast = MemoryForecast()
         self._trimmed = 0.0
-        self.use = RamUse(0)
+        self.use = MemoryUse(used_bytes=0)
         """The memory use at the last check."""
 
     async def run(self) -> None:
@@ -102,7 +102,7 @@ class MemoryWatch:
             used = self._held()
         most = None if limit is None else int(PAUSE_SHARE * limit)
         use = self._forecast.use(used, most, self._passages())
-        self.use = replace(use, limit=limit)
+        self.use = use.model_copy(update={"limit_bytes": limit})
         if limit is None or used < RESUME_SHARE * limit:
             self._resume(used, limit)
         elif used >= PAUSE_SHARE * limit:

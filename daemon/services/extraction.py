@@ -1,14 +1,19 @@
-"""`reextract` and `backfill`: requests for extraction beyond that of new passages."""
+"""`reextract`, `backfill` and `costs`: requests for extraction beyond that of new passages, and what the model has cost."""
 
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 from typing import Any
 
 import structlog
 
 from daemon.contract.base import utc_time
-from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus
+from daemon.contract.costs import CostEntry, CostsRequest, CostsResponse
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
+from daemon.contract.query import Tokens
+from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus, ReextractRequest
 from daemon.costs.estimate import SAMPLE_PASSAGES, CostEstimator, ExtractedSample
 from daemon.costs.ledger import CostLedger, charged_to
 from daemon.costs.passage_source import source_of_passage
@@ -55,10 +60,18 @@ class ExtractionService:
         self._running: asyncio.Task[None] | None = None
         self._failed: str | None = None
 
-    async def reextract(self, dry_run: bool) -> ExtractionResponse:
-        """Queues the passages that another extractor has read; with `dry_run`, only estimates their cost."""
+    @served("POST", Route.REEXTRACT, Need.ADMIN, 409, body_required=False, releases_body=True)
+    async def reextract(self, request: ReextractRequest) -> ExtractionResponse:
+        """Extract triples again from passages that another extractor has read.
+
+        With `dry_run`, only estimates the cost.
+        """
         found = await self._extraction_queue.unread()
-        return await self.plan(found) if dry_run else await self._planned(found, self._extraction_queue.enqueue(found))
+        return (
+            await self.plan(found)
+            if request.dry_run
+            else await self._planned(found, self._extraction_queue.enqueue(found))
+        )
 
     async def plan(self, passages: Sequence[str]) -> ExtractionResponse:
         """Returns what the extraction of `passages` costs. With a model that has extracted too few, it extracts a sample."""
@@ -92,8 +105,12 @@ class ExtractionService:
                 self._sample = await self._extraction_queue.extract_sample(ids)
             return self._sample
 
+    @served("POST", Route.BACKFILL, Need.ADMIN, 409)
     async def backfill(self) -> ExtractionResponse:
-        """Starts the backfill and returns. Raises NotConfigured if a server does the extraction."""
+        """Read everything that waits with the in-process model.
+
+        Returns at once. Raises NotConfigured if a server does the extraction.
+        """
         if self._bulk is None:
             names = " or ".join(
                 f'"{name}"' for name, backend in OPENIE_BACKENDS.items() if isinstance(backend, BulkBackend)
@@ -109,7 +126,9 @@ class ExtractionService:
             self._running = asyncio.create_task(self._fill())
         return await self._answer(started)
 
-    async def status(self) -> ExtractionResponse:
+    @served("GET", Route.EXTRACTION, Need.ADMIN, 409)
+    async def extraction(self) -> ExtractionResponse:
+        """Progress and cost of extraction."""
         return await self._answer(0)
 
     async def _answer(self, requeued: int) -> ExtractionResponse:
@@ -161,6 +180,24 @@ class ExtractionService:
             with charged_to(source_of_passage(self._store, extraction.passage)):
                 self._ledger.count("backfill", extraction.prompt_tokens, extraction.completion_tokens)
 
+    @served("GET", Route.COSTS, Need.ADMIN)
+    async def costs(self, request: CostsRequest) -> CostsResponse:
+        """Tokens and money of model calls, by day, source and purpose."""
+        since = None if request.since is None else _utc_day(request.since)
+        return CostsResponse(
+            costs=[
+                CostEntry(
+                    day=date.fromisoformat(key.day),
+                    source=key.source,
+                    purpose=key.purpose,
+                    calls=spent.calls,
+                    tokens=Tokens(prompt=spent.prompt, completion=spent.completion),
+                    money=round(spent.money, 6),
+                )
+                for key, spent in self._ledger.entries(since)
+            ]
+        )
+
     async def stop(self) -> None:
         if self._running is not None:
             self._running.cancel()
@@ -199,3 +236,10 @@ def _history(answer: ExtractionResponse) -> ExtractedSample:
         if spent is None
         else ExtractedSample(spent.passages, spent.prompt_tokens, spent.completion_tokens)
     )
+
+
+def _utc_day(moment: datetime) -> date:
+    try:
+        return moment.astimezone(UTC).date()
+    except OverflowError:  # within a day of the years 1 or 9999
+        return moment.date()

@@ -10,14 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import structlog
 
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
 from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
 from daemon.errors import Conflict, RequestError, UpstreamFailed
 from daemon.pipeline.commit.committer import Committer
+from daemon.pipeline.outage import Dependency
 from daemon.services.progress import LongTask, ProgressBoard
 from memory.batch_encoding import SliceSize, triple_text
 from memory.encoder.errors import EncoderRefused, EncoderUnavailable
@@ -34,8 +37,8 @@ IDLE_CHECK_S = 0.1
 MAX_WAIT_S = 2.0
 """A slice of texts waits at most this long for a moment without queries and new documents, so that the work ends on a busy
 machine too."""
-RETRY_S = 30.0
-"""Pause after an error, such as an unreachable server or a full disk."""
+MAX_PAUSE_S = 30.0
+"""Maximum pause after an error, such as an unreachable server or a full disk."""
 SWITCH_BELOW_TEXTS = 512
 """With fewer texts left, commits wait until they are encoded and the encoders are switched."""
 FIRST_RATE_S = 2.0
@@ -60,10 +63,8 @@ class ConfiguredEncoder:
     batch_size: int
 
 
-class Switched(Protocol):
-    """Makes all parts use the new encoder for the memory from a commit on. Called in a thread while commits wait."""
-
-    def __call__(self, encoder: Encoder, calibration: Calibration, since: int) -> None: ...
+Switched = Callable[[Encoder, Calibration, int], None]
+"""Makes all parts use the new encoder for the memory from a commit on. Called in a thread while commits wait."""
 
 
 class Reencoding:
@@ -91,8 +92,9 @@ class Reencoding:
         self._measured = asyncio.Event()
         self._switching = False
         self._encoded = 0
-        self._needed = 0
-        self._error: str | None = None
+        self._needed_bytes = 0
+        self._needed = Dependency(MAX_PAUSE_S)
+        """The encoder, its server, and the disk."""
 
     def resume(self) -> None:
         """Continues what an earlier run began; deletes its vectors if the configuration does not ask for them any more."""
@@ -112,9 +114,13 @@ class Reencoding:
         except RequestError as error:
             log.error("reencoding_refused", error=error.detail)
 
+    @served("POST", Route.REENCODE, Need.ADMIN, 409, 502)
     async def reencode(self) -> ReencodeResponse:
-        """Begins, if the content is not as configured, and returns the work that is left. Raises Conflict if the disk has too
-        little space, and UpstreamFailed if the encoder cannot be loaded."""
+        """Replace all vectors by those of the configured encoder, and the remaining work.
+
+        Begins if the content is not as configured. Raises Conflict if the disk has too little space, and UpstreamFailed if the
+        encoder cannot be loaded.
+        """
         if self._wanted is not None and not self._running:
             await self._require_space()
             self._begin()
@@ -174,12 +180,12 @@ class Reencoding:
             encoder=self._committer.encoder.identity.name,
             configured=None if self._wanted is None else self._wanted.name,
             running=self._running,
-            error=self._error,
+            error=self._needed.problem,
             passages=passages,
             texts=texts,
             calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
             left_s=self._left_s(),
-            disk_bytes=self._needed if self._wanted is not None else 0,
+            disk_bytes=self._needed_bytes if self._wanted is not None else 0,
         )
 
     # The work.
@@ -197,11 +203,11 @@ class Reencoding:
         except EncoderUnavailable as error:
             raise UpstreamFailed(str(error)) from error
         folder, dims = self._store.folder, (self._store.snapshot().dim, encoder.identity.dim)
-        self._needed = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
-        if (free := free_bytes(folder)) < self._needed:
+        self._needed_bytes = await asyncio.to_thread(needed_bytes, folder, self._texts(), self._encoded, *dims)
+        if (free := free_bytes(folder)) < self._needed_bytes:
             raise Conflict(
-                f"encoding anew needs {self._needed:,} bytes on the disk of the memory, which has {free:,} left: make room, "
-                "then repeat the command"
+                f"encoding anew needs {self._needed_bytes:,} bytes on the disk of the memory, which has {free:,} left: make "
+                "room, then repeat the command"
             )
 
     def _begin(self) -> None:
@@ -214,13 +220,9 @@ class Reencoding:
             try:
                 await self._encode_and_switch()
             except (EncoderUnavailable, RequestError) as error:
-                self._error = error.loggable if isinstance(error, EncoderUnavailable) else error.detail
-                log.warning("reencoding_waits", error=self._error, retry_s=RETRY_S)
-                await asyncio.sleep(RETRY_S)
-            except Exception as error:  # the next try or start continues; nothing else must stop
-                self._error = f"{type(error).__name__}: {str(error)[:300]}"
-                log.error("reencoding_failed", error=error, exc_info=True, retry_s=RETRY_S)
-                await asyncio.sleep(RETRY_S)
+                await self._needed.wait("reencoding_waits", error)
+            except Exception as error:  # noqa: BLE001 - the next try or start continues; nothing else must stop
+                await self._needed.wait("reencoding_failed", error, exc_info=True)
 
     async def _encode_and_switch(self) -> None:
         encoder, calibration, rule = await self._load()
@@ -242,7 +244,8 @@ class Reencoding:
         finally:
             await self._in_thread(vectors.close)
         log.info("reencoded", encoder=target.encoder, commit=self._store.snapshot().commit)
-        self._wanted = self._loaded = self._error = None
+        self._wanted = self._loaded = None
+        self._needed.restored()
         self._measured.set()
         # A crash before this leaves vectors that the next start deletes.
         await asyncio.to_thread(discard, self._store.folder)
@@ -281,7 +284,7 @@ class Reencoding:
                     size.adapt(asyncio.get_running_loop().time() - began, full=True)
                     count += len(part.keys)
                     self._encoded = len(vectors)
-                    self._error = None
+                    self._needed.restored()
                     self._measured.set()
                 done[kind] = found.after
         return count

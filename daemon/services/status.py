@@ -20,10 +20,9 @@ from daemon.contract.status import (
     encoder_advice,
 )
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
-from daemon.observe.memory_use import RamUse
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
-from daemon.services.documents.document_states import DocumentCounts, DocumentStates
+from daemon.services.documents.document_states import CurrentStates, DocumentCounts
 from daemon.services.extraction import extraction_status
 from daemon.services.indistinct_phrases import indistinct_phrases
 from daemon.services.passage_languages import PassageLanguages
@@ -51,10 +50,10 @@ class RunningParts:
     reencoding: Reencoding
     openie: str
     extraction_queue: ExtractionQueue
-    states: DocumentStates
+    states: Callable[[], CurrentStates]
     progress: ProgressBoard
     scopes: ScopeService
-    memory_use: Callable[[], RamUse]
+    memory_use: Callable[[], MemoryUse]
     provenance: Provenance
 
     @property
@@ -92,14 +91,8 @@ def _synonym_recall(found: RecallMeasurement | None) -> SynonymRecall | None:
 
 def _memory_use(memory: RunningParts) -> MemoryUse:
     use = memory.memory_use()
-    return MemoryUse(
-        used_bytes=use.used,
-        limit_bytes=use.limit,
-        bytes_per_passage=use.bytes_per_passage,
-        room_passages=use.room_passages,
-        full_in_s=None if use.full_in_s is None else round(use.full_in_s),
-        paused=memory.paused,
-    )
+    full_in_s = None if use.full_in_s is None else float(round(use.full_in_s))
+    return use.model_copy(update={"full_in_s": full_in_s, "paused": memory.paused})
 
 
 class StatusService:
@@ -143,7 +136,7 @@ class StatusService:
                 passages=0,
                 phrases=0,
                 triples=0,
-                edges=Edges(relation=0, mention=0, context=0, synonym=0),
+                edges=Edges(relation=0, context=0, synonym=0),
                 encoder=self._names[0],
                 openie=self._names[1],
                 llm=self._llm,
@@ -153,7 +146,7 @@ class StatusService:
             )
         snapshot = memory.store.snapshot()
         trouble = await asyncio.to_thread(memory.trouble) or memory.store.flush_trouble
-        counted = await self._counted(memory, snapshot, memory.states.now().counts, memory.sources)
+        counted = await self._counted(memory, snapshot, memory.states().counts, memory.sources)
         languages = await asyncio.to_thread(self._languages.shares, snapshot)
         extractors, readers = await asyncio.to_thread(
             lambda: (memory.provenance.extractors(), memory.provenance.readers())
@@ -186,7 +179,7 @@ class StatusService:
         holds, whole = memory.scopes.holds(scope), memory.scopes.sources(scope)
         snapshot = (await asyncio.to_thread(memory.scopes.memory, scope)).snapshot
         sources = [each for each in memory.sources if whole(each.name)]
-        counted = await self._counted(memory, snapshot, lambda: memory.states.now().counts_of(holds), sources)
+        counted = await self._counted(memory, snapshot, lambda: memory.states().counts_of(holds), sources)
         troubled = await asyncio.to_thread(memory.trouble) is not None
         # Why a source is paused reveals the size of the whole memory.
         shown = [

@@ -90,17 +90,9 @@ class FolderSource(Source):
     def __init__(
         self, folder: FolderSection, pipeline: "Pipeline", store: "Store", hard_links: HardLinks | None = None
     ) -> None:
-        settings = FolderSettings(
-            path=folder.path,
-            include=tuple(folder.include),
-            exclude=tuple(folder.exclude),
-            settle_ms=folder.settle_ms,
-            polling=folder.polling,
-            poll_interval_s=folder.poll_interval_s,
-            follow_symlinks=folder.follow_symlinks,
-            max_bytes=folder.max_bytes,
-            confirm_loss=folder.confirm_loss,
-        )
+        from daemon.pipeline.document_reader import FolderAccess  # the configuration imports this module
+
+        settings = FolderSettings(**folder.model_dump(exclude={"labels", "labels_from_documents"}))
         self.name = settings.source
         known = _known_files(self.name, folder.uri_prefix, pipeline, store)
         documents = pipeline.documents_by_file
@@ -112,9 +104,8 @@ class FolderSource(Source):
             documents=lambda uri: max(documents.count(uri), 1),
             hard_links=None if folder.follow_symlinks else hard_links,
         )
-        root = os.fsencode(folder.path)
-        committed = self._source.committed
-        pipeline.follow_folder(self.name, root, folder.follow_symlinks, known, committed, folder.max_bytes)
+        access = FolderAccess(os.fsencode(folder.path), folder.follow_symlinks, folder.max_bytes)
+        pipeline.follow_folder(self.name, access, known, self._source.committed)
 
     def start(self) -> None:
         self._source.start()

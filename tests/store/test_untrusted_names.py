@@ -156,14 +156,6 @@ TRUSTED = {
         "store/lance/checksums.py": ["self._store / name", "store / name"],
         "store/private_files.py": ["store / name"],
     },
-    "a path of the user who runs hippoctl": {
-        "cli/client/address.py": [
-            "base / _at_home(expanded)",
-            "cwd / _at_home(environ['HIPPOD_CONFIG'])",
-            "cwd / _at_home(environ['HIPPOD_SOCKET'])",
-            "cwd / _at_home(flag)",
-        ],
-    },
     "a member of an archive that is read in memory": {
         "consumers/parsing/formats/office/package.py": [
             "posixpath.join('/', folder, unquote(target))",

@@ -1,7 +1,6 @@
 """The right that each route needs: declared at the route's function and checked before the function is called."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from starlette.routing import BaseRoute, Route
@@ -9,19 +8,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access.client import Client, Right
 from daemon.api.middleware.disconnect import cancel_on_disconnect
+from daemon.contract.http.served import Need
 from daemon.errors import Forbidden
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
-
-
-class Need(StrEnum):
-    """What a route requires of the requester: nothing, to be any client, or a particular right."""
-
-    NOTHING = "nothing"
-    CLIENT = "client"
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
 
 
 def needs(need: Need) -> Callable[[Endpoint], Endpoint]:

@@ -14,24 +14,6 @@ log = structlog.get_logger(__name__)
 UNTIMED_ROUTES = (Route.EVENTS, Route.EXPORT, Route.WAIT)
 """Routes whose duration the client determines; they are left out of the duration histogram."""
 
-AUDITED_REQUESTS = frozenset(
-    {
-        ("POST", Route.DOCUMENTS),
-        ("DELETE", Route.DOCUMENTS),
-        ("POST", Route.RETRY),
-        ("POST", Route.CONFIRM),
-        ("POST", Route.REMOVE_SOURCE),
-        ("POST", Route.IMPORT),
-        ("POST", Route.REEXTRACT),
-        ("POST", Route.REENCODE),
-        ("POST", Route.BACKFILL),
-        ("POST", Route.BACKUP),
-        ("GET", Route.EXPORT),
-        ("DELETE", Route.SESSIONS),
-    }
-)
-"""Requests that change the memory or copy it out. They are logged with their client at info, all others at debug."""
-
 REFUSED_STATUSES = (401, 403, 421, 429)
 REFUSAL_LOG_INTERVAL_S = 60.0
 """A repeated refusal of the same client with the same status is logged once per interval, so that it cannot fill the log."""
@@ -57,7 +39,7 @@ class AccessLog:
         if status in REFUSED_STATUSES:
             if self._is_first_in_interval((peer.client, status)):
                 log.warning("turned_away", **fields, again_s=REFUSAL_LOG_INTERVAL_S)
-        elif (method, route) in AUDITED_REQUESTS:
+        elif getattr(getattr(scope.get("route"), "endpoint", None), "audited", False):
             log.info("request", **fields)
         else:
             log.debug("request", **fields)

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.access.rights import Need
 from daemon.api.chat_answers import answer_content, ask_request, conversation_question, passages_content, query_request
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
@@ -40,6 +39,7 @@ from daemon.contract.answering.chat import (
 )
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.http.routes import EVENT_STREAM, Route
+from daemon.contract.http.served import Need
 from daemon.contract.query import Tokens
 from daemon.errors import NotConfigured, NotFound, RequestError
 

@@ -1,4 +1,4 @@
-"""`/v1/documents`, `/v1/documents/{uri}`, `/v1/scopes`, and the POST routes on documents (retry, confirm, remove)."""
+"""The routes of `/v1/documents` whose requests have several forms: add, remove and show."""
 
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -6,29 +6,19 @@ from urllib.parse import unquote_to_bytes
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 
-from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
 from daemon.api.openapi import path_parameter, query_parameters
-from daemon.api.ports import MemoryPorts
 from daemon.api.request_body import BodyReservation, body_media_type, has_body, read_json_lines
 from daemon.api.validation import read_model
 from daemon.contract.documents import (
     AddRequest,
     AddResponse,
-    ConfirmRequest,
-    ConfirmResponse,
-    DocumentList,
-    ListRequest,
     RemoveRequest,
     RemoveResponse,
-    RemoveSourceRequest,
-    RemoveSourceResponse,
-    RetryRequest,
-    RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
 from daemon.contract.http.routes import JSON, NDJSON, Route
-from daemon.contract.scope import ScopeList
+from daemon.contract.http.served import Need
 from daemon.contract.show import ShowRequest, ShowResponse
 from daemon.errors import BadRequest, Invalid, NotFound
 
@@ -55,11 +45,6 @@ register_url_convertor("key", _KeyConvertor())
 
 def add_routes(endpoints: Endpoints) -> None:
     context = endpoints.context
-
-    @endpoints.add("GET", Route.DOCUMENTS, Need.READ)
-    async def documents(ports: MemoryPorts, wanted: ListRequest) -> DocumentList:
-        """Documents and their states."""
-        return await ports.documents.documents(wanted)
 
     @endpoints.add("POST", Route.DOCUMENTS, Need.WRITE, body=AddRequest, body_lines=True)
     async def add(request: Request, reservation: BodyReservation) -> AddResponse:
@@ -90,11 +75,6 @@ def add_routes(endpoints: Endpoints) -> None:
             uris = [*uris, *(await read_model(request, RemoveRequest, reservation, context.limits)).uris]
         return await (await context.memory(request)).documents.remove(uris)
 
-    @endpoints.add("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
-    async def remove_source(ports: MemoryPorts, wanted: RemoveSourceRequest) -> RemoveSourceResponse:
-        """Remove what a source has committed since a time."""
-        return await ports.documents.remove_source(wanted)
-
     @endpoints.add(
         "GET",
         SHOW_PATH,
@@ -110,21 +90,6 @@ def add_routes(endpoints: Endpoints) -> None:
         if found is None:
             raise NotFound(f"Nothing in the memory is named {key[:500]!r}: no document, passage, phrase or triple.")
         return found
-
-    @endpoints.add("GET", Route.SCOPES, Need.READ)
-    async def scopes(ports: MemoryPorts) -> ScopeList:
-        """What a scope may name: sources, labels and folders."""
-        return await ports.documents.scopes()
-
-    @endpoints.add("POST", Route.RETRY, Need.WRITE, body_required=False)
-    async def retry(ports: MemoryPorts, wanted: RetryRequest) -> RetryResponse:
-        """Try failed documents again."""
-        return await ports.documents.retry(wanted.uris)
-
-    @endpoints.add("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
-    async def confirm(ports: MemoryPorts, wanted: ConfirmRequest) -> ConfirmResponse:
-        """Confirm that the documents which a source did not find are gone."""
-        return await ports.documents.confirm(wanted.source)
 
 
 def _uris_of_query(request: Request) -> list[str]:

@@ -1,4 +1,4 @@
-"""`POST /v1/query`, `/v1/ask`, `/v1/graph` and `/v1/judge`; `/v1/sessions`, which deep questions continue."""
+"""`POST /v1/query`, `/v1/ask`, `/v1/graph` and `/v1/judge`."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +8,6 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import Response
 
-from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.openapi import alternative_response
@@ -16,10 +15,10 @@ from daemon.api.ports import MemoryPorts
 from daemon.api.streaming import LimitedStream, sse_message
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.answering.judge import JudgeRequest, JudgeResponse
-from daemon.contract.answering.sessions import RemoveSessionsRequest, RemoveSessionsResponse, SessionList
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.graph import GraphRequest, GraphResponse
 from daemon.contract.http.routes import EVENT_STREAM, Route
+from daemon.contract.http.served import Need
 from daemon.contract.query import QueryRequest, QueryResponse
 from daemon.errors import NotConfigured, NotFound, RequestError
 
@@ -106,13 +105,3 @@ def add_routes(endpoints: Endpoints) -> None:
             raise NotConfigured(NO_MODEL_DETAIL)
         with context.slot(context.asks, request):
             return await cancel_on_stop(context.stopping, ports.judge.judge(wanted))
-
-    @endpoints.add("GET", Route.SESSIONS, Need.READ)
-    async def sessions(ports: MemoryPorts) -> SessionList:
-        """Sessions of deep questions, by name."""
-        return await ports.sessions.sessions()
-
-    @endpoints.add("DELETE", Route.SESSIONS, Need.READ)
-    async def forget_sessions(ports: MemoryPorts, wanted: RemoveSessionsRequest) -> RemoveSessionsResponse:
-        """Remove sessions, with their points."""
-        return await ports.sessions.remove_sessions(wanted.names)

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.access.rights import Need
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.openapi import text_response
 from daemon.api.streaming import LimitedStream, event_messages
 from daemon.contract.http.routes import EVENT_STREAM, Route
+from daemon.contract.http.served import Need
 from daemon.contract.status import DaemonState, Health, Status, WaitRequest
 from daemon.errors import RequestError
 from daemon.observe import metrics

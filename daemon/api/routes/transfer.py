@@ -6,7 +6,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from daemon.api.access.rights import Need
 from daemon.api.endpoints import BODY_PROBLEMS, Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop
 from daemon.api.middleware.peers import request_peer
@@ -16,6 +15,7 @@ from daemon.api.request_body import body_chunks, body_media_type
 from daemon.api.streaming import LimitedStream
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import JSON, NDJSON, Route
+from daemon.contract.http.served import Need
 from daemon.contract.transfer import (
     BackupRequest,
     BackupResponse,
@@ -63,7 +63,7 @@ def _export_responses() -> dict[int | str, dict[str, Any]]:
 def add_routes(endpoints: Endpoints) -> None:
     context = endpoints.context
 
-    @endpoints.add("GET", Route.EXPORT, Need.READ, described=_export_responses())
+    @endpoints.add("GET", Route.EXPORT, Need.READ, audited=True, described=_export_responses())
     async def export(ports: MemoryPorts, wanted: ExportRequest) -> Response:
         """The whole memory as JSON lines, or as a graph."""
         begin = partial(ports.transfer.export, wanted.format, wanted.scope)

@@ -7,12 +7,11 @@ Parsing is faster than encoding, so the rule of `daemon.pipeline.incoming.lanes`
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from daemon.pipeline.backpressure import Capacity, QueueLimits
-from daemon.pipeline.incoming.lanes import FRESH_PER_SOURCE, Group, group_of, of_burst
-from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound, Urgency, Work
+from daemon.pipeline.incoming.lanes import FRESH_PER_SOURCE, group_of, of_burst
+from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound, Group, Urgency, Work
 
 BATCH_MAX_CHANGES = 512
 
@@ -29,20 +28,11 @@ class Rank(IntEnum):
     BULK = 2
 
 
-@dataclass(slots=True, eq=False)
-class _Entry:
-    change: Change
-    room: Urgency
-    """The lane whose capacity the change occupies."""
-    group: Group | None
-    """The group with which the change arrived; None if it did not arrive as fresh."""
-
-
 class CommitQueue:
     """The changes to commit. Use on the event loop only. Each urgency has its own full capacity, for which `put` waits."""
 
     def __init__(self, limits: QueueLimits) -> None:
-        self._entries: list[_Entry] = []
+        self._changes: list[Change] = []
         """The waiting changes, in the order of arrival."""
         self.room = {urgency: Capacity(limits.queue_passages, limits.queue_bytes) for urgency in Urgency}
         """Waiting passages and bytes of their text. If the limits are reached, parsing waits."""
@@ -56,7 +46,7 @@ class CommitQueue:
         self._has_room.set()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._changes)
 
     async def put(self, change: Change) -> None:
         while not self.room[_urgency(change)].free:
@@ -66,15 +56,14 @@ class CommitQueue:
 
     def put_now(self, change: Change) -> None:
         """Queues the change without waiting for capacity: for changes that must precede everything that arrives later."""
-        room = _urgency(change)
-        self.room[room].take(change.size, change.bytes)
-        group = None
-        if isinstance(change, DocumentChange) and room is Urgency.FRESH:
-            group = group_of(change.work)
-            self._groups[group] += 1
+        change.lane = _urgency(change)
+        self.room[change.lane].take(change.size, change.bytes)
+        if isinstance(change, DocumentChange) and change.lane is Urgency.FRESH:
+            change.group = group_of(change.work)
+            self._groups[change.group] += 1
             if _rank(change) is Rank.FRESH:
                 self._put_fresh(change.work)
-        self._entries.append(_Entry(change, room, group))
+        self._changes.append(change)
         self._filled.set()
 
     def _put_fresh(self, work: Work) -> None:
@@ -111,59 +100,57 @@ class CommitQueue:
         keys = {key for change in under_way for key in _keys(change)}
         return self._take([each for each in self._ranked() if each[0] is Rank.FRESH], max_passages, keys)
 
-    def _ranked(self) -> "Iterator[tuple[Rank, int, int, _Entry]]":
+    def _ranked(self) -> "Iterator[tuple[Rank, int, int, Change]]":
         """Returns the changes that may be taken now: by rank, alternating between sources, then in the order of arrival.
 
         Only the first change of each key may be taken. It has the highest rank among the waiting changes of its key.
         """
         ranks: dict[str, Rank] = {}
         first: dict[str, int] = {}
-        for number, entry in enumerate(self._entries):
-            rank = _rank(entry.change)
-            for key in _keys(entry.change):
+        for number, change in enumerate(self._changes):
+            rank = _rank(change)
+            for key in _keys(change):
                 ranks[key] = min(ranks.get(key, Rank.BULK), rank)
                 first.setdefault(key, number)
         turns: Counter[tuple[Rank, str]] = Counter()
         ranked = []
-        for number, entry in enumerate(self._entries):
-            keys = _keys(entry.change)
+        for number, change in enumerate(self._changes):
+            keys = _keys(change)
             if all(first[key] == number for key in keys):
-                rank = min([_rank(entry.change), *(ranks[key] for key in keys)])
-                turn = rank, _source(entry.change)
+                rank = min([_rank(change), *(ranks[key] for key in keys)])
+                turn = rank, _source(change)
                 turns[turn] += 1
-                ranked.append((rank, turns[turn], number, entry))
+                ranked.append((rank, turns[turn], number, change))
         ranked.sort(key=lambda each: each[:3])
         return iter(ranked)
 
     def _take(
-        self, ranked: "Iterable[tuple[Rank, int, int, _Entry]]", max_passages: int, keys: Iterable[str] = ()
+        self, ranked: "Iterable[tuple[Rank, int, int, Change]]", max_passages: int, keys: Iterable[str] = ()
     ) -> list[Change]:
-        taken: list[_Entry] = []
+        taken: list[Change] = []
         touched = set(keys)
         size = 0
-        for _, _, _, entry in ranked:
-            change = entry.change
+        for _, _, _, change in ranked:
             if taken and (size + change.size > max_passages or len(taken) == BATCH_MAX_CHANGES):
                 break
             if touched.isdisjoint(_keys(change)):
                 touched |= _keys(change)
                 size += change.size
-                taken.append(entry)
+                taken.append(change)
         gone = set(map(id, taken))
-        self._entries = [entry for entry in self._entries if id(entry) not in gone]
-        for entry in taken:
-            self._release(entry)
+        self._changes = [change for change in self._changes if id(change) not in gone]
+        for change in taken:
+            self._release(change)
         self._has_room.set()
-        return [entry.change for entry in taken]
+        return taken
 
-    def _release(self, entry: _Entry) -> None:
-        change = entry.change
-        self.room[entry.room].release(change.size, change.bytes)
-        if entry.group is None or isinstance(change, ExtractionsFound):
+    def _release(self, change: Change) -> None:
+        self.room[change.lane].release(change.size, change.bytes)
+        if change.group is None or isinstance(change, ExtractionsFound):
             return
-        self._groups[entry.group] -= 1
-        if not self._groups[entry.group]:
-            del self._groups[entry.group]
+        self._groups[change.group] -= 1
+        if not self._groups[change.group]:
+            del self._groups[change.group]
         if (waiting := self._fresh.get(change.work.source)) is not None:
             waiting.pop(change.work, None)
             if not waiting:

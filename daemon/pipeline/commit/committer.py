@@ -17,16 +17,11 @@ from daemon.observe.metrics import COMMITS, PASSAGES, timed
 from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.backpressure import DEFAULT_QUEUE_LIMITS, QueueLimits
 from daemon.pipeline.commit.commit_queue import CommitQueue
-from daemon.pipeline.commit.commit_trouble import (
-    RETRY_PAUSE_S,
-    CommitTrouble,
-    RepeatedErrors,
-    TroubleLog,
-    internal_reason,
-)
+from daemon.pipeline.commit.commit_trouble import RepeatedErrors, internal_reason
 from daemon.pipeline.document_reader import failed_change
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
+from daemon.pipeline.outage import Dependency, Outage, encoder_is_away
 from daemon.pipeline.records import encoded_by_record
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
 from memory.batch_encoding import EncodedAhead, SliceSize, missing_texts, slices, with_vectors
@@ -49,6 +44,9 @@ takes processors and the interpreter away from queries. Changes that arrive duri
 
 UNSLICED_PASSAGES = 8
 """A batch with at most this many passages is encoded in one step."""
+
+MAX_PAUSE_S = 2.0
+"""Maximum pause before a refused commit, for example on a full disk, is tried again."""
 
 MAX_COMPLETIONS = 5
 """How often a batch is completed before its documents are considered the cause. Each purge can invalidate one completion."""
@@ -97,19 +95,23 @@ class Committer:
         self._steps = 0
         self._replacement: Change | None = None
         """The failure that is being committed instead of a change that cannot be committed."""
-        self._trouble_log = TroubleLog(encoder.identity)
-        self.trouble: CommitTrouble | None = None
-        """Why the last commit was refused, until one succeeds."""
+        self._needed = Dependency(MAX_PAUSE_S)
+        """The disk, and the encoder's server."""
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of the next commit."""
         return self._encoder
 
+    @property
+    def trouble(self) -> Outage | None:
+        """Why the last commit was refused, until one succeeds. Its event is `encoder_away` if the embedding server, not the
+        store, is unavailable."""
+        return self._needed.outage
+
     def use(self, encoder: Encoder) -> None:
         """Completes batches with another encoder from now on. Called within `paused`."""
         self._encoder = encoder
-        self._trouble_log = TroubleLog(encoder.identity)
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
@@ -170,12 +172,15 @@ class Committer:
                 if errors.is_documents_fault(error) and self._replacement is not changes[0]:
                     await self._isolate(changes, error)
                     return
-                self.trouble = self._trouble_log.refused(error, len(changes))
-                await asyncio.sleep(RETRY_PAUSE_S)
+                if encoder_is_away(error):
+                    made_by = self._encoder.identity
+                    await self._needed.wait("encoder_away", error, encoder=made_by.name, dim=made_by.dim)
+                else:
+                    await self._needed.wait("commit_failed", error, documents=len(changes))
             except Exception as error:  # noqa: BLE001 - a bug that one document triggers must not stop the others
                 await self._isolate(changes, error)
                 return
-        self.trouble = None
+        self._needed.restored()
         COMMITS.inc()
         PASSAGES.inc(len(batch.passage_vectors))
         self._after_commit(changes, batch, committed, (time.monotonic() - began) * 1000)

@@ -18,14 +18,13 @@ from typing import Any, TextIO
 import structlog
 from pydantic import TypeAdapter
 
+from daemon.pipeline.outage import Dependency
 from memory.openie.llm.extractor import NamedEntities
 from store.types import Extraction
 
 REWRITE_BYTES = 4 * 1024 * 1024
-REWRITE_PAUSE_S = 2.0
-"""Pause after a failed write before the journal is written again."""
-TROUBLE_LOG_PAUSE_S = 60.0
-"""Interval at which repeated write errors are logged."""
+REWRITE_MAX_PAUSE_S = 2.0
+"""Maximum pause after a failed write before the journal is written again."""
 
 ENTITIES = TypeAdapter(NamedEntities)
 EXTRACTION = TypeAdapter(Extraction)
@@ -53,7 +52,8 @@ class ExtractionJournal:
         """Extractions that were uncommitted when the process ended, and those that have arrived since."""
         self._out: TextIO | None = None
         """None if the file is incomplete or ends in a partial line; the next write then rewrites it completely."""
-        self._next_try = self._next_log = float("-inf")
+        self._disk = Dependency(REWRITE_MAX_PAUSE_S)
+        self._next_try = float("-inf")
         for entry in _lines(file):
             self._take(entry)
         self._rewrite()
@@ -112,7 +112,7 @@ class ExtractionJournal:
             self._out.flush()
         except OSError as error:
             self._close_file()
-            self._log_trouble(error)
+            self._note_trouble(error)
 
     def _rewrite(self) -> None:
         """Replaces the file atomically with the uncommitted answers. If that fails, the old file stays."""
@@ -137,8 +137,9 @@ class ExtractionJournal:
                     out.close()
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-            self._log_trouble(error)
+            self._note_trouble(error)
             return
+        self._disk.restored()
         # Later lines are written through the same handle, so no further file must be opened.
         self._close_file()
         self._out = out
@@ -150,12 +151,8 @@ class ExtractionJournal:
             with suppress(OSError):
                 out.close()
 
-    def _log_trouble(self, error: OSError) -> None:
-        now = self._clock()
-        self._next_try = now + REWRITE_PAUSE_S
-        if now >= self._next_log:
-            self._next_log = now + TROUBLE_LOG_PAUSE_S
-            log.warning("journal_not_written", file=str(self._file), error=error, retry_s=REWRITE_PAUSE_S)
+    def _note_trouble(self, error: OSError) -> None:
+        self._next_try = self._clock() + self._disk.failed("journal_not_written", error, file=str(self._file))
 
 
 def _lines(file: Path) -> Iterable[Any]:

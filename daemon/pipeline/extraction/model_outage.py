@@ -4,26 +4,17 @@ unavailable; otherwise the passage caused the failure."""
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import structlog
 
+from daemon.pipeline.outage import Dependency, Outage
 from memory.llm.errors import ModelDown
 
-PROBE_MIN_PAUSE_S, PROBE_MAX_PAUSE_S = 1.0, 30.0
+PROBE_MAX_PAUSE_S = 30.0
 TROUBLE_GRACE_S = 2.0
 """Duration after which failing calls are reported, even before an outage is confirmed."""
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """Why extraction waits, and since when (Unix seconds). `loggable` is the reason without document content."""
-
-    reason: str
-    since: float
-    loggable: str
 
 
 class ModelOutage:
@@ -37,7 +28,7 @@ class ModelOutage:
         self._probe = probe
         self._waiting = waiting
         self._trouble: Outage | None = None
-        self._outage: Outage | None = None
+        self._server = Dependency(PROBE_MAX_PAUSE_S)
         self._began = asyncio.Event()
         self.up = asyncio.Event()
         self.up.set()
@@ -45,8 +36,8 @@ class ModelOutage:
     @property
     def current(self) -> Outage | None:
         """The outage, or calls that have failed for `TROUBLE_GRACE_S`; None if the model answers."""
-        if self._outage is not None:
-            return self._outage
+        if self._server.outage is not None:
+            return self._server.outage
         trouble = self._trouble
         return trouble if trouble is not None and time.time() - trouble.since > TROUBLE_GRACE_S else None
 
@@ -56,22 +47,21 @@ class ModelOutage:
             self._trouble = None
         elif self._trouble is None:
             why = f"calls to the model fail ({outcome})"
-            self._trouble = Outage(why, time.time(), why)
+            self._trouble = Outage("model_down", why, time.time(), why)
 
     async def confirm(self) -> bool:
         """Probes the model after a failed call; returns whether it is unavailable.
 
         The reported reason is the probe's error, because an error about a passage may contain the passage's text.
         """
-        if self._outage is None:
+        if self._server.outage is None:
             error = await self._probe_error()
-            if error is not None and self._outage is None:
-                since = self._trouble.since if self._trouble is not None else time.time()
-                self._outage = Outage(str(error), since, error.loggable)
+            if error is not None and self._server.outage is None:
+                since = self._trouble.since if self._trouble is not None else None
+                self._server.failed("model_down", error, since=since, waiting=self._waiting())
                 self.up.clear()
                 self._began.set()
-                log.warning("model_down", error=error, waiting=self._waiting())
-        return self._outage is not None
+        return self._server.outage is not None
 
     async def _probe_error(self) -> ModelDown | None:
         """Returns the error of a probe, None if the model answers."""
@@ -88,11 +78,10 @@ class ModelOutage:
         while True:
             await self._began.wait()
             self._began.clear()
-            pause = PROBE_MIN_PAUSE_S
-            while await self._probe_error() is not None:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, PROBE_MAX_PAUSE_S)
-            since = self._outage.since if self._outage is not None else time.time()
+            while (error := await self._probe_error()) is not None:
+                await self._server.wait("model_down", error, waiting=self._waiting())
+            since = self._server.outage.since if self._server.outage is not None else time.time()
             log.info("model_back", waited_s=round(time.time() - since, 1), waiting=self._waiting())
-            self._outage = self._trouble = None
+            self._trouble = None
+            self._server.restored()
             self.up.set()

@@ -25,8 +25,9 @@ from daemon.pipeline.extraction.failed_passages import (
     is_failed,
 )
 from daemon.pipeline.extraction.journal import ExtractionJournal
-from daemon.pipeline.extraction.model_outage import ModelOutage, Outage
+from daemon.pipeline.extraction.model_outage import ModelOutage
 from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.outage import Outage
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
@@ -195,7 +196,7 @@ class ExtractionQueue:
         if outage is not None or not len(self) or (reason := self.waits_for_budget()) is None:
             return outage
         since = self._budget.paused_since if self._budget is not None else None
-        return Outage(reason, since or 0.0, reason)
+        return Outage("budget", reason, since or 0.0, reason)
 
     def waits_for_budget(self) -> str | None:
         """Returns what extraction waits for if the daily budget is used up, else None."""

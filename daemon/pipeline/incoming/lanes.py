@@ -7,9 +7,8 @@ both lanes. So a single file that is saved during or after a burst stays fresh.
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
 
-from daemon.pipeline.work_items import Urgency, Work
+from daemon.pipeline.work_items import Group, Urgency, Work
 
 FRESH_PER_SOURCE = 8
 """Pieces of a source's work that may wait in the fresh lane: few enough to be parsed and committed within a second."""
@@ -19,10 +18,6 @@ FRESH_IN_A_ROW = 7
 
 Turn = tuple[str, bool]
 """The unit that takes turns in a lane: a source, and whether the work belongs to its bursts."""
-
-
-Group = tuple[str, str | int]
-"""A source, and what arrives together: the ticket of a request, or the directory of files."""
 
 
 class Lane:
@@ -62,27 +57,14 @@ class Lane:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The position of a piece of work in the lanes."""
-
-    urgency: Urgency
-    turn: Turn
-    group: Group
-    recognise: bool
-
-    @property
-    def came_fresh(self) -> bool:
-        return self.urgency is Urgency.FRESH or self.turn[1]
-
-
 class Lanes:
     """All waiting work, one piece per key."""
 
     def __init__(self) -> None:
         self._lanes = {urgency: Lane() for urgency in Urgency}
         self._ocr = Lane()
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, tuple[Lane, Turn, Group | None]] = {}
+        """The lane and the turn of each key's work, and its group if it arrived as fresh."""
         self._groups: Counter[Group] = Counter()
         """Waiting pieces of each group that arrived as fresh."""
         self._fresh_in_a_row = 0
@@ -93,12 +75,12 @@ class Lanes:
             self._demote(of_burst(waiting.values(), self._groups))
 
     def remove(self, work: Work) -> None:
-        place = self._places.pop(work.key)
-        (self._ocr if place.recognise else self._lanes[place.urgency]).discard(place.turn, work.key)
-        if place.came_fresh:
-            self._groups[place.group] -= 1
-            if not self._groups[place.group]:
-                del self._groups[place.group]
+        lane, turn, group = self._places.pop(work.key)
+        lane.discard(turn, work.key)
+        if group is not None:
+            self._groups[group] -= 1
+            if not self._groups[group]:
+                del self._groups[group]
 
     def next(self, free: Callable[[str], bool], fresh_only: bool = False, not_from: Container[str] = ()) -> Work | None:
         """Returns the next work whose key is free; it stays until `remove`. `fresh_only` skips bulk work, `not_from` these
@@ -123,10 +105,12 @@ class Lanes:
         self._place(work, (work.source, True))
 
     def _place(self, work: Work, turn: Turn) -> OrderedDict[str, Work]:
-        place = self._places[work.key] = _Place(work.urgency, turn, group_of(work), work.recognise)
-        if place.came_fresh:
-            self._groups[place.group] += 1
-        return (self._ocr if work.recognise else self._lanes[work.urgency]).put(turn, work)
+        lane = self._ocr if work.recognise else self._lanes[work.urgency]
+        group = group_of(work) if work.urgency is Urgency.FRESH or turn[1] else None
+        self._places[work.key] = lane, turn, group
+        if group is not None:
+            self._groups[group] += 1
+        return lane.put(turn, work)
 
 
 def group_of(work: Work) -> Group:

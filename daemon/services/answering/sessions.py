@@ -12,9 +12,17 @@ from typing import Any
 
 import structlog
 
-from daemon.contract.answering.sessions import RemoveSessionsResponse, SessionEntry, SessionList, SessionQuestion
+from daemon.contract.answering.sessions import (
+    RemoveSessionsRequest,
+    RemoveSessionsResponse,
+    SessionEntry,
+    SessionList,
+    SessionQuestion,
+)
 from daemon.contract.base import utc_time
 from daemon.contract.http.problem import FieldError
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
 from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Invalid
 from daemon.services.scopes import ScopeService
@@ -117,12 +125,17 @@ class SessionService:
             self._sessions.save(key, memory, commit, question, answer, before, name, within)
             return True
 
+    @served("GET", Route.SESSIONS, Need.READ)
     async def sessions(self, scope: Scope | None = None) -> SessionList:
-        """Returns the client's sessions that have not expired, sorted by name."""
+        """Sessions of deep questions, by name."""
         return await asyncio.to_thread(self._list, scope)
 
-    async def remove_sessions(self, names: Sequence[str], scope: Scope | None = None) -> RemoveSessionsResponse:
-        return await asyncio.to_thread(self._remove, names, scope)
+    @served("DELETE", Route.SESSIONS, Need.READ, audited=True)
+    async def forget_sessions(
+        self, request: RemoveSessionsRequest, scope: Scope | None = None
+    ) -> RemoveSessionsResponse:
+        """Remove sessions, with their points."""
+        return await asyncio.to_thread(self._remove, request.names, scope)
 
     def in_sight(self, memory: WorkingMemory, scope: Scope | None, snapshot: Snapshot) -> WorkingMemory:
         """Returns a restricted client's points whose passages are all in `snapshot`, which must be that of `scope`.

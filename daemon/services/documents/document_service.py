@@ -1,10 +1,11 @@
-"""`add`, `rm`, `ls`, `retry`, `confirm`: requests of clients about documents."""
+"""`add`, `rm`, `ls`, `show`, `retry`, `confirm`, and the page's overview: requests of clients about documents."""
 
 import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from heapq import nlargest
 from typing import Any
 
 from consumers.folder import path_of
@@ -12,18 +13,23 @@ from consumers.types import FileChanged, Fingerprint
 from daemon.contract.base import utc_time
 from daemon.contract.documents import (
     AddResponse,
+    ConfirmRequest,
     ConfirmResponse,
     DocumentList,
     ListRequest,
     RemoveResponse,
     RemoveSourceRequest,
     RemoveSourceResponse,
+    RetryRequest,
     RetryResponse,
 )
 from daemon.contract.http.problem import FieldError
+from daemon.contract.http.routes import Route
+from daemon.contract.http.served import Need, served
 from daemon.contract.query import ADDED_POSITION
 from daemon.contract.scope import ClientScope, Scope, ScopeList
 from daemon.contract.show import ShowResponse
+from daemon.contract.status import GrowthPoint, Overview
 from daemon.errors import Conflict, Invalid, NotFound
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.ownership import ADDED
@@ -32,13 +38,17 @@ from daemon.pipeline.work_items import AddedDocument, container_uri
 from daemon.services.client_positions import ClientPositions
 from daemon.services.documents.added_documents import check_document, document_labels
 from daemon.services.documents.document_labels import labelled_uri
-from daemon.services.documents.document_states import CurrentStates, DocumentStates
+from daemon.services.documents.document_references import document_entry
+from daemon.services.documents.document_states import CurrentStates
 from daemon.services.documents.show import show
 from daemon.services.scopes import ScopeService
 from daemon.sources.base import Source
 from store.store import Store
 from store.types import Document, State
 
+GROWTH_POINTS_MAX = 400
+"""Maximum commits in the growth: more than a chart or slider can show."""
+RECENT_DOCUMENTS = 40
 FIELD_ERRORS_MAX = 20
 """Maximum invalid documents whose errors a response contains. Further ones are only counted."""
 
@@ -66,7 +76,7 @@ class DocumentService:
         store: Store,
         pipeline: Pipeline,
         extraction_queue: ExtractionQueue,
-        states: DocumentStates,
+        states: Callable[[], CurrentStates],
         scopes: ScopeService,
         positions: ClientPositions,
         sources: Sequence[Source] = (),
@@ -110,8 +120,12 @@ class DocumentService:
         missing = [uri for uri in uris if not removed[uri]]
         return RemoveResponse(removed=len(uris) - len(missing), missing=len(missing), missing_uris=missing)
 
+    @served("POST", Route.REMOVE_SOURCE, Need.WRITE, 404, 409)
     async def remove_source(self, request: RemoveSourceRequest, scope: Scope | None = None) -> RemoveSourceResponse:
-        """Removes a source's documents. Raises Conflict for a followed folder, whose files would be parsed again."""
+        """Remove what a source has committed since a time.
+
+        Raises Conflict for a followed folder, whose files would be parsed again.
+        """
         holds = self._scopes.holds(scope) if scope is not None else None
         in_sight = await asyncio.to_thread(self._documents_of, request.source, holds)
         named = [each for each in self._sources if each.name == request.source]
@@ -152,27 +166,60 @@ class DocumentService:
             return True
         return container_uri(uri) == uri and bool(self._pipeline.documents_by_file.of(uri))
 
+    @served("GET", Route.DOCUMENTS, Need.READ)
     async def documents(self, request: ListRequest) -> DocumentList:
+        """Documents and their states."""
         holds = self._scopes.holds(request.scope) if request.scope is not None else None
-        return await asyncio.to_thread(self._list, request, self._states.now(), holds)
+        return await asyncio.to_thread(self._list, request, self._states(), holds)
 
     async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
-        states = self._states.now()
+        states = self._states()
         return await asyncio.to_thread(self._show, key, limit, states, scope)
 
     def _show(self, key: str, limit: int, states: CurrentStates, scope: Scope | None) -> ShowResponse | None:
         memory = self._store.document_snapshot() if scope is None else self._scopes.memory(scope)
         return show(memory, self._store.extraction_state, key, limit, states)
 
+    @served("GET", Route.SCOPES, Need.READ)
     async def scopes(self, scope: Scope | None = None) -> ScopeList:
+        """What a scope may name: sources, labels and folders."""
         return await asyncio.to_thread(self._scopes.named, scope)
 
-    async def retry(self, uris: Sequence[str] | None, scope: Scope | None = None) -> RetryResponse:
-        """Retries failed documents; all in `scope` if `uris` is None."""
+    async def overview(self, scope: Scope | None = None) -> Overview:
+        """Returns the memory's growth and its newest documents, for the page."""
+        return await asyncio.to_thread(self._overview, scope)
+
+    def _overview(self, scope: Scope | None) -> Overview:
+        holds = self._scopes.holds(scope) if scope is not None else None
+        there = (
+            document
+            for document in self._store.documents()
+            if document.state is not State.REMOVED and (holds is None or holds(document))
+        )
+        recent = nlargest(RECENT_DOCUMENTS, there, key=lambda document: document.committed_at or 0.0)
+        growth = [
+            GrowthPoint(
+                commit=each.commit,
+                time=datetime.fromtimestamp(each.time, UTC),
+                passages=each.passages,
+                phrases=each.phrases,
+                triples=each.triples,
+            )
+            for each in (self._store.growth(GROWTH_POINTS_MAX) if scope is None else ())  # known for the whole memory
+        ]
+        return Overview(growth=growth, recent=[document_entry(document) for document in recent])
+
+    @served("POST", Route.RETRY, Need.WRITE, body_required=False)
+    async def retry(self, request: RetryRequest, scope: Scope | None = None) -> RetryResponse:
+        """Try failed documents again.
+
+        All in `scope` if the request names none.
+        """
+        uris = request.uris
         holds = self._scopes.holds(scope) if scope is not None else None
         wanted = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
-        retriable = await asyncio.to_thread(self._states.now().retriable) if uris else set()
+        retriable = await asyncio.to_thread(self._states().retriable) if uris else set()
         sound = [uri for uri in uris or () if uri not in missing and uri not in retriable]
         documents = self.retry_failed(
             lambda document: (
@@ -184,8 +231,13 @@ class DocumentService:
             requeued=documents + self._retry_passages(wanted, holds), missing_uris=missing, not_failed_uris=sound
         )
 
-    async def confirm(self, source: str) -> ConfirmResponse:
-        """Raises NotFound if the source does not exist, Conflict if it has no pending removals."""
+    @served("POST", Route.CONFIRM, Need.ADMIN, 404, 409)
+    async def confirm(self, request: ConfirmRequest) -> ConfirmResponse:
+        """Confirm that the documents which a source did not find are gone.
+
+        Raises NotFound if the source does not exist, Conflict if it has no pending removals.
+        """
+        source = request.source
         named = [each for each in self._sources if each.name == source]
         if not named:
             raise NotFound(f"No source is named {source[:500]!r}; `hippoctl status` names them.")

@@ -7,7 +7,7 @@ numbers agree.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -39,11 +39,9 @@ class DocumentCounts:
     """Skipped documents, by reason."""
 
 
-class DocumentStates:
-    """Creates `CurrentStates`. Call `now` on the event loop.
-
-    `next_retry` returns when failed documents are next retried, in Unix seconds; None if automatic retries are off.
-    """
+class CurrentStates:
+    """The work in progress at one moment, combined with the store's documents. Create it on the event loop; use it in any
+    thread."""
 
     def __init__(
         self,
@@ -52,43 +50,15 @@ class DocumentStates:
         extraction_queue: ExtractionQueue,
         next_retry: Callable[[], float | None] = lambda: None,
     ) -> None:
+        """`next_retry` returns when failed documents are next retried, in Unix seconds; None if automatic retries are off."""
         self._store = store
-        self._pipeline = pipeline
-        self._extraction_queue = extraction_queue
-        self._next_retry = next_retry
-
-    def now(self) -> "CurrentStates":
-        """Returns the states at this moment."""
-        return CurrentStates(
-            self._store,
-            self._pipeline.intake.sources(),
-            self._extraction_queue.unfinished(),
-            self._extraction_queue.failures(),
-            self._next_retry(),
-            self._pipeline.can_retry,
-        )
-
-
-class CurrentStates:
-    """The work in progress at one moment, combined with the store's documents. May be used in any thread."""
-
-    def __init__(
-        self,
-        store: Store,
-        under_way: Mapping[str, str],
-        waiting: Iterable[str],
-        failures: Mapping[str, PassageFailure],
-        next_retry: float | None,
-        can_retry: Callable[[Document], bool],
-    ) -> None:
-        """`under_way` maps each URI that is being parsed to its source. `waiting` and `failures` are passages that wait for the
-        extractor, and passages on which it failed. They concern the documents that do not supply the extraction."""
-        self._store = store
-        self._under_way = under_way
-        self._waiting = waiting
-        self._failures = failures
-        self._next_retry = next_retry
-        self._can_retry = can_retry
+        self._under_way = pipeline.intake.sources()
+        """The source of each URI that is being parsed."""
+        self._waiting = extraction_queue.unfinished()
+        self._failures = extraction_queue.failures()
+        """Passages on which the extractor failed. Like `_waiting`, they concern documents that do not supply the extraction."""
+        self._next_retry = next_retry()
+        self._can_retry = pipeline.can_retry
 
     # Computed in the caller's thread, because these are many during a first index.
 

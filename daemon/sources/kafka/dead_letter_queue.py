@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 from kafka.errors import KafkaError
@@ -14,9 +15,10 @@ from consumers.kafka.message import KafkaMessage
 from consumers.kafka.offsets.offset_tracker import MessageAcknowledgement
 from consumers.kafka.settings import KafkaSettings
 from consumers.types import ParsedDocument
+from daemon.pipeline.outage import Dependency
 
-RETRY_DELAY_S = 2.0
-"""Pause between attempts to send."""
+MAX_PAUSE_S = 2.0
+"""Maximum pause between attempts to send."""
 
 log = structlog.get_logger()
 
@@ -47,8 +49,7 @@ class DeadLetterQueue:
         self._sent = sent
         self._waiting: asyncio.Queue[UnreadableMessage] = asyncio.Queue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dead letters")
-        self.problem: str | None = None
-        """Why messages wait to be sent, None if they do not."""
+        self.brokers = Dependency(MAX_PAUSE_S)
 
     def put(self, unreadable: UnreadableMessage) -> None:
         self._waiting.put_nowait(unreadable)
@@ -76,14 +77,10 @@ class DeadLetterQueue:
                 await self._sent(unreadable, document)
 
     async def _send(self, letters: list[tuple[KafkaMessage, str]]) -> list[str | None]:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                answer = await loop.run_in_executor(self._thread, self._letters.send, letters)
-            except (KafkaError, OSError) as error:
-                self.problem = f"dead letters wait for {self._topic}: {type(error).__name__}: {error}"
-                log.warning("dead_letters_wait", topic=self._topic, error=error, retry_s=RETRY_DELAY_S)
-                await asyncio.sleep(RETRY_DELAY_S)
-            else:
-                self.problem = None
-                return answer
+        send = partial(asyncio.get_running_loop().run_in_executor, self._thread, self._letters.send, letters)
+        what = f"dead letters wait for {self._topic}"
+        return await self.brokers.until_done("dead_letters_wait", send, are_brokers_away, what, topic=self._topic)
+
+
+def are_brokers_away(error: Exception) -> bool:
+    return isinstance(error, KafkaError | OSError)

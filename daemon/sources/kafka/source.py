@@ -143,7 +143,7 @@ class BaseKafkaSource(Source, Generic[T]):
 
     @property
     def _problem(self) -> str | None:
-        return self._dead_letters.problem if self._dead_letters is not None else None
+        return self._dead_letters.brokers.problem if self._dead_letters is not None else None
 
     def status(self, pending: int) -> KafkaStatus:
         state = self._feed.consumer.state

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -12,14 +13,15 @@ from consumers.kafka.events import ConsumerEvent, MessagesFetched, Partition, Pa
 from consumers.kafka.message import KafkaMessage
 from consumers.kafka.offsets.offset_tracker import InFlight, MessageAcknowledgement, OffsetTracker
 from consumers.kafka.settings import KafkaSettings
+from daemon.pipeline.outage import Dependency
 
 READ_BATCH_MESSAGES = 128
 READ_BATCH_BYTES = 1024 * 1024
 """Maximum bytes of a batch: large enough to share the cost of a request to a worker, small enough to wait for."""
 READ_BATCHES_AT_ONCE = 2
 """Batches decoded concurrently, each by one worker."""
-RETRY_DELAY_S = 2.0
-"""Pause between attempts to decode messages."""
+MAX_PAUSE_S = 2.0
+"""Maximum pause between attempts to decode messages."""
 
 log = structlog.get_logger()
 
@@ -70,8 +72,9 @@ class TopicFeed(Generic[T]):
         """If the feed follows its group: the trackers of partitions that were not revoked."""
         self.offsets = PartitionOffsets({}, {})
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
-        self.problem: str | None = None
-        """An internal error, for `status`; None if there is none."""
+        self._parsers = Dependency(MAX_PAUSE_S)
+        self.failure: str | None = None
+        """The internal error that ended a part of the feed, so that only a restart helps; None if there is none."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -85,7 +88,7 @@ class TopicFeed(Generic[T]):
         await asyncio.to_thread(self.consumer.stop)
 
     def spawn(self, step: Coroutine[Any, Any, None]) -> None:
-        """Runs `step` until the feed is closed. An exception in it is a bug, which `problem` reports."""
+        """Runs `step` until the feed is closed. An exception in it is a bug, which `failure` reports."""
         task = asyncio.create_task(step)
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)
@@ -94,7 +97,7 @@ class TopicFeed(Generic[T]):
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.critical("kafka_failed", source=self._name, error=task.exception(), hint="this is a bug")
-            self.problem = f"stopped by an internal error: {task.exception()!r}; restart hippod"
+            self.failure = f"stopped by an internal error: {task.exception()!r}; restart hippod"
 
     # On the consumer's thread.
 
@@ -157,16 +160,13 @@ class TopicFeed(Generic[T]):
                     acknowledgement.drop()
 
     async def _read_batch(self, messages: list[KafkaMessage]) -> list[T]:
-        while messages:
-            try:
-                return await self._read(messages)
-            except (
-                OSError,
-                RuntimeError,
-            ) as error:  # for example, no process could be started: retry later
-                log.error("reading_failed", source=self._name, messages=len(messages), error=error)
-                await asyncio.sleep(RETRY_DELAY_S)
-        return []
+        """Decodes messages; waits while no process can be started for that."""
+        if not messages:
+            return []
+        read, count = partial(self._read, messages), len(messages)
+        return await self._parsers.until_done(
+            "messages_wait", read, _are_parsers_away, source=self._name, messages=count
+        )
 
     def is_owned(self, acknowledgement: MessageAcknowledgement) -> bool:
         """Returns whether the message's partition is still assigned to this member."""
@@ -182,6 +182,11 @@ class TopicFeed(Generic[T]):
         return kept
 
     # Reports.
+
+    @property
+    def problem(self) -> str | None:
+        """Why messages are not decoded, None if they are."""
+        return self.failure or self._parsers.problem
 
     def has_read_all(self, acknowledgement: MessageAcknowledgement) -> bool:
         """Returns whether the message's partition was fetched up to its known end and delivered completely."""
@@ -204,3 +209,7 @@ class TopicFeed(Generic[T]):
         if not tracker.pending:
             at = max(at, self.offsets.fetched.get(partition, at))
         return max(end - at, 0)
+
+
+def _are_parsers_away(error: Exception) -> bool:
+    return isinstance(error, OSError | RuntimeError)

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.client import address
 from cli.client.address import find_socket
 from cli.errors import CommandError, Exit
 from daemon.config import load_config
-from daemon.config_types import paths
+from daemon.contract import paths
+
+SYSTEM_CONFIG = paths.SYSTEM_CONFIG
+"""The place itself, which the tests replace."""
 
 
 def config(path: Path, socket: str) -> Path:
@@ -19,7 +21,7 @@ def config(path: Path, socket: str) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch.setattr(address, "SYSTEM_CONFIG", tmp_path / "etc" / "config.toml")
+    monkeypatch.setattr(paths, "SYSTEM_CONFIG", tmp_path / "etc" / "config.toml")
     monkeypatch.setenv("HOME", str(tmp_path))
     return {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
 
@@ -50,8 +52,9 @@ def test_the_daemon_reads_the_same_from_the_same_file(tmp_path: Path, home: dict
 
 
 def test_the_daemon_has_the_same_default_and_the_same_places(tmp_path: Path, home: dict[str, str]) -> None:
-    assert str(paths.SOCKET) == address.DEFAULT_SOCKET
-    assert Path("/etc/hippod/config.toml") == paths.SYSTEM_CONFIG
+    default = find_socket(None, home, tmp_path).path
+    assert default == load_config(config(tmp_path / "named.toml", str(paths.SOCKET)), home).api.socket
+    assert Path("/etc/hippod/config.toml") == SYSTEM_CONFIG
     (tmp_path / "config.toml").write_text("")
     environ = home | {"HIPPOD_CONFIG": str(tmp_path / "config.toml")}
     assert find_socket(None, environ, tmp_path).path == load_config(None, environ).api.socket

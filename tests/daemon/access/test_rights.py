@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from daemon.api.access.client import EVERYONE, ITSELF, OPERATOR, Client, ClientRule, Right
 from daemon.api.access.clients import Clients
-from daemon.api.access.rights import Need, need_of, needs
+from daemon.api.access.rights import need_of, needs
 from daemon.api.app import build
 from daemon.api.context import make_context
 from daemon.api.event_hub import EventHub
@@ -21,7 +21,9 @@ from daemon.api.middleware.peers import Peer, connection_peer
 from daemon.api.ports import StartupPorts
 from daemon.api.settings import ApiLimits
 from daemon.api.startup_gate import StartupGate
+from daemon.app import served
 from daemon.contract.http.routes import Route as Paths
+from daemon.contract.http.served import Need
 from daemon.contract.scope import ClientScope, Scope
 from daemon.errors import Unauthorised
 from daemon.page import routes as page_routes
@@ -33,7 +35,7 @@ WHOLE |= {Paths.BACKUP, Paths.CONFIRM, Paths.COSTS, Paths.REENCODE}
 
 def app(*more: Any) -> FastAPI:
     context = make_context(StartupPorts(None, EventHub()), StartupGate(), ApiLimits())  # type: ignore[arg-type]
-    return build(context, [page_routes.add_routes, *more])
+    return build(context, [page_routes.add_routes, served.add_routes, *more])
 
 
 def test_every_route_declares_what_it_needs() -> None:

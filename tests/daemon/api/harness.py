@@ -23,6 +23,7 @@ from daemon.api.ports import MemoryPorts, StartupPorts
 from daemon.api.server import ApiServer
 from daemon.api.settings import ApiLimits, ApiSettings
 from daemon.api.startup_gate import StartupGate
+from daemon.app import served as served_routes
 from daemon.contract.base import utc_time
 from daemon.contract.choices import DocumentState, ExportFormat
 from daemon.contract.documents import (
@@ -33,6 +34,7 @@ from daemon.contract.documents import (
     RemoveResponse,
     RemoveSourceRequest,
     RemoveSourceResponse,
+    RetryRequest,
     RetryResponse,
 )
 from daemon.contract.query import QueryRequest, QueryResponse, RankedPassage, ScoredTriple, SeedPhrase
@@ -124,8 +126,8 @@ class Memory:
             counts={"limit": limit},
         )
 
-    async def retry(self, uris: Any) -> RetryResponse:
-        return RetryResponse(requeued=0 if uris is None else len(uris))
+    async def retry(self, request: RetryRequest) -> RetryResponse:
+        return RetryResponse(requeued=0 if request.uris is None else len(request.uris))
 
     def state(self) -> DaemonState:
         return self.stage
@@ -221,7 +223,11 @@ def api_server(
     """Yields a server with an open memory and the page."""
     gate = StartupGate()
     gate.open(memory_ports(memory, asks))
-    more = {"more_routes": [page_routes.add_routes], "tcp_middleware": [LoginMiddleware], **more}
+    more = {
+        "more_routes": [page_routes.add_routes, served_routes.add_routes],
+        "tcp_middleware": [LoginMiddleware],
+        **more,
+    }
     return ApiServer(StartupPorts(memory, hub), gate, settings, inherited, **more)
 
 

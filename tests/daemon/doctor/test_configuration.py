@@ -24,7 +24,7 @@ def test_what_is_wrong_is_one_finding_and_only_what_needs_no_configuration_is_ch
 def test_no_configuration_at_the_usual_places_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIPPOD_CONFIG", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setattr("daemon.config_types.paths.SYSTEM_CONFIG", tmp_path / "etc/config.toml")
+    monkeypatch.setattr("daemon.contract.paths.SYSTEM_CONFIG", tmp_path / "etc/config.toml")
     config, finding = configuration(None)
     assert (config, finding.status) == (None, "warn")
     monkeypatch.setenv("HIPPOD_CONFIG", str(tmp_path / "absent.toml"))

@@ -10,6 +10,9 @@ ROOMS = ("daemon", "consumers", "memory", "store")
 LEVELS = {"debug", "info", "warning", "error", "critical", "exception"}
 NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 ALWAYS = {"exc_info"}
+OUTAGE = ROOT / "daemon/pipeline/outage.py"
+TRIES = {"failed", "wait", "until_done"}
+"""Methods of `Dependency` in `OUTAGE`, which log the event of their first argument as a warning."""
 ROW = re.compile(r"^### (\w+)$|^- `(\w+)`(?: \((.+?)\))?: (.+)$", re.MULTILINE)
 """The heading of a level, or an event below it with its fields."""
 ALSO = {"request": {"debug"}}
@@ -24,8 +27,20 @@ def calls() -> Iterator[tuple[Path, ast.Call, str]]:
                 if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                     continue
                 target = node.func.value
+                if path == OUTAGE:
+                    continue
                 if isinstance(target, ast.Name) and target.id in ("log", "logger") and node.func.attr in LEVELS:
                     yield path.relative_to(ROOT), node, node.func.attr
+
+
+def outages() -> Iterator[tuple[str, set[str]]]:
+    """Events of outages with their fields."""
+    for path in (ROOT / "daemon").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(ast.Attribute(attr=attr), [ast.Constant(str(name)), *_], keywords) if attr in TRIES:
+                    fields = {word.arg for word in keywords if word.arg} - {"what", "since"}
+                    yield name, (fields | {"error", "retry_s"}) - ALWAYS
 
 
 def logged() -> dict[str, tuple[set[str], set[str]]]:
@@ -42,6 +57,10 @@ def logged() -> dict[str, tuple[set[str], set[str]]]:
         levels, fields = found.setdefault(name.value, (set(), set()))
         levels.add("error" if level == "exception" else level)
         fields.update(word.arg for word in call.keywords if word.arg and word.arg not in ALWAYS)
+    for event, named in outages():
+        levels, fields = found.setdefault(event, (set(), set()))
+        levels.add("warning")
+        fields |= named
     return found
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.observe.memory_use import MemoryForecast, RamUse, anonymous_bytes
+from daemon.contract.status import MemoryUse
+from daemon.observe.memory_use import MemoryForecast, anonymous_bytes
 
 MIB = 1 << 20
 
@@ -16,9 +17,9 @@ def test_only_memory_without_a_file_behind_it_counts_in_swap_too(tmp_path: Path)
     assert anonymous_bytes(tmp_path / "nowhere") == 0
 
 
-def grow(forecast: MemoryForecast, passages: int, each: int, noise: Sequence[int] = (0,)) -> RamUse:
+def grow(forecast: MemoryForecast, passages: int, each: int, noise: Sequence[int] = (0,)) -> MemoryUse:
     """The forecast after so many passages, which came 25 a second and took `each` bytes."""
-    use = RamUse(0)
+    use = MemoryUse(used_bytes=0)
     for count in range(0, passages + 1, 250):
         extra = noise[count // 250 % len(noise)]
         use = forecast.use(100 * MIB + count * each + extra, 400 * MIB, count, now=count / 25)
@@ -35,7 +36,7 @@ def test_a_growing_memory_is_full_when_its_room_is_used_up_at_the_present_rate()
 
 def test_a_memory_that_grows_no_more_is_never_full() -> None:
     forecast = MemoryForecast()
-    used = grow(forecast, 5_000, 10_000).used
+    used = grow(forecast, 5_000, 10_000).used_bytes
     idle = [forecast.use(used, 400 * MIB, 5_000, now=200 + second) for second in range(0, 120, 10)]
     assert idle[-1].full_in_s is None, "no passage came for a minute, though many came in the last ten minutes"
     assert idle[-1].room_passages is not None

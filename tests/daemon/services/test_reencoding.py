@@ -99,7 +99,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RETRY_S", 0.001)
+    monkeypatch.setattr(module, "MAX_PAUSE_S", 0.001)
 
 
 def test_the_answer_says_how_much_work_is_left_and_the_status_what_is_encoded(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Poisoned:
 
 @pytest.fixture
 def hurried(monkeypatch):
-    monkeypatch.setattr(committing, "RETRY_PAUSE_S", 0.001)
+    monkeypatch.setattr(committing, "MAX_PAUSE_S", 0.001)
 
 
 def make_committer(store, encoder, note, **options):
@@ -189,7 +189,7 @@ def test_a_disk_that_refuses_first_does_not_hide_a_document_that_never_completes
     """It fails alone after its attempts, however often the disk had refused before."""
 
     async def scenario():
-        monkeypatch.setattr(committing, "RETRY_PAUSE_S", 0.001)
+        monkeypatch.setattr(committing, "MAX_PAUSE_S", 0.001)
         encoder = make_encoder("hash", "", 64, "cpu")
         with Store(tmp_path, encoder.identity) as store:
             real, refusals = store.commit, [OSError("no space left")] * (committing.MAX_COMPLETIONS + 1)

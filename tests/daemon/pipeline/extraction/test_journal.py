@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.pipeline.extraction.journal import REWRITE_PAUSE_S, ExtractionJournal
+from daemon.pipeline.extraction.journal import REWRITE_MAX_PAUSE_S, ExtractionJournal
 from daemon.pipeline.extraction.queue import ExtractionQueue
 from memory.batch_encoding import with_vectors
 from memory.encoder.hashing import HashEncoder
@@ -77,7 +77,7 @@ def test_an_answer_that_cannot_be_written_down_is_kept_and_written_when_there_is
     assert [(line["event"], line["error"].errno) for line in logged] == [("journal_not_written", errno.ENOSPC)]
     assert list(journal.extractions) == ["a", "b", "d"]
     assert list(written(file).extractions) == ["a"]
-    clock.now += REWRITE_PAUSE_S
+    clock.now += REWRITE_MAX_PAUSE_S
     journal.found(extraction("e"))
     again = written(file)
     assert list(again.extractions) == ["a", "b", "d", "e"]
@@ -123,7 +123,7 @@ def test_a_start_without_a_journal_that_can_be_written_uses_what_the_journal_hol
     blocked.rmdir()
     assert list(journal.extractions) == ["a", "b"]
     assert file.read_text().endswith('{"half a li')
-    clock.now += REWRITE_PAUSE_S
+    clock.now += REWRITE_MAX_PAUSE_S
     journal.found(extraction("c"))
     assert list(written(file).extractions) == ["a", "b", "c"]
 

@@ -67,7 +67,7 @@ def test_a_passage_that_cannot_be_read_fails_alone():
 
 
 def test_an_outage_is_waited_for_and_first_calls_are_not_paid_twice(monkeypatch):
-    monkeypatch.setattr(model_outage, "PROBE_MIN_PAUSE_S", 0.01)
+    monkeypatch.setattr(model_outage, "PROBE_MAX_PAUSE_S", 0.01)
     server = Server(down=True)
 
     def back():
