@@ -83,7 +83,9 @@ def main(
     the store cannot be opened, 1 anything else.
     """
     if inspecting:
-        sys.exit(show_findings(file))
+        code = show_findings(file)
+        sys.stdout.flush()
+        os._exit(code)  # Python would wait for the threads of a check that did not finish
     if no_secrets and not check:
         raise click.UsageError("--no-secrets is only for --check: hippod needs its tokens and keys to run")
     try:

@@ -34,6 +34,15 @@ def refusal(error: BaseException) -> str | None:
     return REFUSALS.get(number, "the system refuses it, which is no damage: remove the cause, then start hippod again")
 
 
+RESTORE = "restore a backup with `hippod --restore DIR`"
+"""What to do about damage."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Returns the type and the message in one short line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
 class StoreError(Exception):
     """The store cannot perform the operation; the message says why and what to do."""
 

@@ -19,7 +19,7 @@ from store.change.write_rows import Rows, rows_of
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreDamaged, StoreError, StoreRefused, refusal
+from store.errors import RESTORE, StoreDamaged, StoreError, StoreRefused, describe_error, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.load import Pause, load_index, no_pause
@@ -53,10 +53,6 @@ log = structlog.get_logger(__name__)
 
 TRIM_MIN_ROWS = 1_000
 """Minimum number of obsolete log rows to delete if a purge deleted nothing else. No query can read their commits any more."""
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +113,16 @@ class Store(StoreReader):
             log.exception("store_not_opened", store=folder)
             Checksums(folder, (folder / LOG / MARK).exists()).check_all()
             raise StoreError(
-                f"the store {folder} cannot be opened because of an error in hippod ({type(error).__name__}: {_short(error)}): "
+                f"the store {folder} cannot be opened because of an error in hippod ({describe_error(error)}): "
                 "its tables are as they were written; keep it, and report the error with the log"
             ) from error
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             # Errors of Lance for missing or truncated files, and errors that their wrong content causes.
             self._lock.release()
             if (what_to_do := refusal(error)) is not None:
-                said = f"the store {folder} cannot be opened ({type(error).__name__}: {_short(error)})"
+                said = f"the store {folder} cannot be opened ({describe_error(error)})"
                 raise StoreRefused(f"{said}; {what_to_do}") from error
-            raise StoreDamaged(
-                f"the store {folder} cannot be read ({type(error).__name__}: {_short(error)}); "
-                "restore a backup with `hippod --restore DIR`"
-            ) from error
+            raise StoreDamaged(f"the store {folder} cannot be read ({describe_error(error)}); {RESTORE}") from error
         except BaseException:
             self._lock.release()
             raise
@@ -309,7 +302,7 @@ class Store(StoreReader):
         if (error := self._compactor.flush_error) is None:
             return None
         size = f"{self._log.pending_bytes / 1e6:,.1f} MB, {len(self._tables.pending):,} commits"
-        return f"the log ({size}) cannot be written into the tables: {_short(error)}"
+        return f"the log ({size}) cannot be written into the tables: {describe_error(error)}"
 
     def purge(self, keep: timedelta) -> int:
         """Deletes from the disk what no commit younger than `keep` needs; returns the number of rows deleted.

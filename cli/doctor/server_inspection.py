@@ -13,7 +13,7 @@ from cli.terminal_text import one_line, truncate
 from daemon.contract.finding import Finding, Verdict
 
 INSPECT_TIMEOUT_S = 150.0
-"""A model's server that was idle may take its time, an embeddings' server, and each broker."""
+"""More than the time limits of hippod's own checks (`daemon.doctor`) and its start on a busy machine."""
 
 
 def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
@@ -31,8 +31,8 @@ def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
         detail = one_line(done.stderr.decode("utf-8", "replace")) or "it prints nothing"
         found = [_finding(each) for each in json.loads(done.stdout)["findings"]]
     except subprocess.TimeoutExpired:
-        hint = "something it looked at hangs: a drive, or a server; run `hippod --inspect` to see how far it comes"
-        yield Finding("inspection", "fail", f"not finished within {INSPECT_TIMEOUT_S:g} s", hint)
+        hint = "the machine is busy, or the disk with hippod's program hangs; try again later"
+        yield Finding("inspection", "fail", f"`hippod --inspect` did not finish within {INSPECT_TIMEOUT_S:g} s", hint)
     except (OSError, ValueError, KeyError, TypeError):
         yield Finding("inspection", "fail", truncate(detail, 400), "install hippod again")
     else:

@@ -1,7 +1,6 @@
 """`hippod --inspect`: what would keep hippod from running well here, found without starting it. `hippoctl doctor` shows it.
 
-Nothing is written, no lock is taken for longer than it takes to see whether somebody has it, and every look elsewhere (a
-model's server, a broker) has a time limit.
+The checks write nothing, take no lock, and have a time limit.
 """
 
 import sys
@@ -22,6 +21,7 @@ from daemon.doctor.machine import memory, open_files, packages, python
 from daemon.doctor.secrets import secrets
 from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store
+from daemon.doctor.time_limit import NamedCheck, findings_within
 from daemon.doctor.worker import worker
 from daemon.sources.registry import SOURCE_KINDS
 
@@ -42,27 +42,40 @@ CHECKS: tuple[Check, ...] = (
     worker,
 )
 
+CONFIGURATION_TIMEOUT_S = 30.0
+"""Time limit of the checks that need no valid configuration. Reading the configuration looks at the folders that it names."""
+TIMEOUT_S = 90.0
+"""Time limit of all other checks together. An idle model server may need 20 s to load its model."""
+
 
 def inspect(file: Path | None) -> Iterator[Finding]:
-    """All findings, of which a failed check is one too. `file` as `hippod --config` takes it.
+    """Yields all findings. `file` as `hippod --config` takes it.
 
-    Where the configuration cannot be used, only what needs none is checked.
+    If the configuration cannot be used, only the checks that need none are made.
     """
-    yield from guarded("python", lambda: [python(sys.version_info[:2])])
+    usable: list[Config] = []
+
+    def read_configuration() -> Iterator[Finding]:
+        config, finding = configuration(file)
+        if config is not None:
+            usable.append(config)
+        yield finding
+
     installed = "hippod was installed"
-    yield from guarded("clock", lambda: [clock(time.time(), Path(__file__).stat().st_mtime, installed)])
-    config, finding = configuration(file)
-    yield finding
-    path = file if config is None else config.file
+    checks: list[NamedCheck] = [
+        ("python", lambda: [python(sys.version_info[:2])]),
+        ("clock", lambda: [clock(time.time(), Path(__file__).stat().st_mtime, installed)]),
+        ("configuration", read_configuration),
+    ]
+    yield from findings_within(CONFIGURATION_TIMEOUT_S, checks)
+    path = usable[0].file if usable else file
     if path is not None:
         yield from guarded("configuration directory", lambda: directory_permissions(path.absolute().parent))
-    if config is not None:
+    for config in usable:
         yield from inspect_config(config)
 
 
 def inspect_config(config: Config) -> Iterator[Finding]:
-    """What is found with a configuration that is valid."""
-    for check in CHECKS:
-        yield from guarded(check.__name__, partial(check, config))
-    for kind in SOURCE_KINDS:
-        yield from guarded(kind.table, partial(kind.inspect, config.tables(kind)))
+    """Yields the findings of the checks that need a valid configuration."""
+    sources = [(kind.table, partial(kind.inspect, config.tables(kind))) for kind in SOURCE_KINDS]
+    yield from findings_within(TIMEOUT_S, [*((each.__name__, partial(each, config)) for each in CHECKS), *sources])

@@ -20,10 +20,10 @@ from memory.encoder.calibration import known_calibration
 from memory.encoder.packaged_model import PACKAGED_MODELS
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
 from store.checkpoint.reader import SavedCheckpoint
-from store.errors import refusal
+from store.errors import RESTORE, StoreDamaged, describe_error, refusal
 from store.lance.layout import table_folder
 from store.lance.schema import FORMAT
-from store.log.log_summary import LogSummary, summarize_log
+from store.log.log_summary import LogSummary, NoCommits, summarize_log
 from store.log.store_lock import lock_owner
 from store.reencode.new_vectors import target_of
 from store.types import SynonymRule
@@ -109,9 +109,11 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
         return
     try:
         log = summarize_log(folder)
-    except Exception as error:  # noqa: BLE001 - whatever Lance raises for files that are missing or cut
-        hint = refusal(error) or "restore a backup: `hippod --restore DIR`"
-        yield Finding("store", "fail", f"{folder} cannot be read ({type(error).__name__})", hint)
+    except NoCommits:
+        yield Finding("store", "ok", f"{folder} contains no commit yet")
+        return
+    except (StoreDamaged, OSError, RuntimeError, ValueError, LookupError, MemoryError) as error:
+        yield Finding("store", "fail", f"{folder} cannot be read ({describe_error(error)})", remedy(error))
         return
     if log.format > FORMAT:
         hint = "upgrade hippod, or set another [store] path"
@@ -127,6 +129,13 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     rule = synonym_rule(config, known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
+
+
+def remedy(error: Exception) -> str:
+    """Returns what to do if the log cannot be read."""
+    if isinstance(error, LookupError):  # wrong content of a file, or an error in hippod
+        return "start hippod, which checks the files, and names those that are damaged"
+    return refusal(error) or RESTORE
 
 
 def upgrade_backup(place: Path) -> Finding:

@@ -17,6 +17,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import PurePath
 from typing import Any, TextIO
 
 import structlog
@@ -73,7 +74,7 @@ def setup(
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.StackInfoRenderer(),
-        _errors,
+        _plain_values,
         structlog.processors.ExceptionRenderer(_traceback),
         _withhold_content,
         _mask_secrets,
@@ -125,11 +126,13 @@ def mask(secret: str) -> None:
         _secrets.add(secret)
 
 
-def _errors(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Exceptions given as fields."""
+def _plain_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Turns exceptions and paths into text."""
     for key, value in event.items():
         if isinstance(value, BaseException) and key != "exc_info":
             event[key] = loggable(value)
+        elif isinstance(value, PurePath):
+            event[key] = str(value)
     return event
 
 

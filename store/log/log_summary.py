@@ -39,12 +39,17 @@ class LogSummary:
     """The sources' positions, and the settings that the store keeps, as of the last commit."""
 
 
+class NoCommits(ValueError):
+    """The store's first opening was interrupted; the next opening starts again."""
+
+
 def summarize_log(folder: Path) -> LogSummary:
-    """Summarises the log of the store in `folder`. Raises StoreDamaged, OSError, RuntimeError, ValueError or KeyError if the
-    log cannot be read; opening the store gives an error that says what to do."""
+    """Summarises the log of the store in `folder`. Raises NoCommits, or, if the log cannot be read, StoreDamaged, OSError,
+    RuntimeError, ValueError or KeyError; opening the store gives an error that says what to do."""
     rows = _rows(folder)
     if not rows:
-        raise ValueError(f"the log of {folder} has no commits")
+        error = NoCommits if read_mark(folder) is None else StoreDamaged
+        raise error(f"the log of {folder} has no commits")
     facts = [json.loads(row["facts"]) for row in rows]
     encoder, calibration = made_by(facts)
     at = int(rows[-1]["seq"]), float(rows[-1]["time"])

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import structlog
 
 from store.durable_files import durable_file, sync
-from store.errors import StoreDamaged
+from store.errors import RESTORE, StoreDamaged
 from store.lance.layout import is_known_name, is_whole, manifests, table_folder, version_of
 from store.lance.schema import commits
 from store.lance.tables import read_unopened
@@ -54,15 +54,14 @@ def read_mark(store: Path) -> Mark | None:
             raise ValueError
         return Mark(said["commit"], said["versions"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreDamaged(f"the file {path} is damaged; restore a backup with `hippod --restore DIR`") from error
+        raise StoreDamaged(f"the file {path} is damaged; {RESTORE}") from error
 
 
 def check_mark(store: Path, expected: Mark) -> None:
     """Raises StoreDamaged unless the mark on the disk is the `expected` one, or OSError."""
     if read_mark(store) != expected:
         raise StoreDamaged(
-            f"the file {store / FOLDER / NAME} does not name the present versions of the tables; restore a backup with "
-            "`hippod --restore DIR`"
+            f"the file {store / FOLDER / NAME} does not name the present versions of the tables; {RESTORE}"
         )
 
 
@@ -124,7 +123,7 @@ def mark_of_tables(folder: Path) -> Mark | None:
         return None
     last = rows[-1]
     if not last.versions:
-        raise StoreDamaged(f"the store {folder} lacks its file log/mark; restore a backup with `hippod --restore DIR`")
+        raise StoreDamaged(f"the store {folder} lacks its file log/mark; {RESTORE}")
     return Mark(last.seq, {**last.versions, "commits": version})
 
 

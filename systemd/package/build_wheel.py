@@ -16,10 +16,11 @@ def main() -> int:
             deb.copy_sources(Path(folder), version)
             options = ["--disable-pip-version-check", "--quiet", "--no-deps", "--wheel-dir", out]
             deb.run([sys.executable, "-m", "pip", "wheel", *options, folder])
+        made = deb.only_build(out / f"hippod-{version}-py3-none-any.whl", "hippod-*.whl")
     except (deb.Cannot, NoVersion) as reason:
         print(f"make wheel: {reason}", file=sys.stderr)
         return 1
-    print(f"{out}/hippod-{version}-py3-none-any.whl: install it with: pipx install FILE")
+    print(f"{made}: {made.stat().st_size / 1e6:.0f} MB. Install it with: pipx install {made}")
     return 0
 
 

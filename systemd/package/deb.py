@@ -74,6 +74,7 @@ ELSEWHERE = (
     "usr/lib/systemd/system",
     "usr/lib/sysusers.d",
     "usr/lib/tmpfiles.d",
+    "usr/share/hippod",
     "usr/share/man",
     "usr/share/doc/hippod",
     "usr/share/lintian/overrides",
@@ -253,7 +254,8 @@ def files(root: Path, work: Path) -> None:
         shutil.copy(SYSTEMD / name, root / "usr/lib/systemd/system")
     shutil.copy(SYSTEMD / "sysusers.d/hippod.conf", root / "usr/lib/sysusers.d")
     shutil.copy(SYSTEMD / "tmpfiles.d/hippod.conf", root / "usr/lib/tmpfiles.d")
-    shutil.copy(SYSTEMD / "hippod.toml", root / "etc/hippod/config.toml")
+    # postinst copies it to /etc. As a conffile, dpkg would ask about it at each upgrade: every administrator has changed it.
+    shutil.copy(SYSTEMD / "hippod.toml", root / "usr/share/hippod/config.toml")
     for name in OWN_SCRIPTS:
         (root / "usr/bin" / name).symlink_to(CURRENT / "bin" / name)
     run([staged / "bin/python", "-B", HERE / "manual.py", work / "man"])
@@ -313,11 +315,10 @@ def close(root: Path, out: Path, version: str, python: str) -> Path:
     sums = "".join(
         f"{hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()}  {path.relative_to(root)}\n"
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.is_symlink() and not path.is_relative_to(root / "etc")
+        if path.is_file() and not path.is_symlink()
     )
     control.mkdir()
     (control / "md5sums").write_text(sums)
-    (control / "conffiles").write_text("/etc/hippod/config.toml\n")
     for script in (HERE / "scripts").iterdir():
         (control / script.name).write_text(script.read_text())
         (control / script.name).chmod(0o755)
@@ -347,7 +348,16 @@ Description: long-term memory for language models, as a daemon
     # An interrupted build leaves no package that looks complete.
     unfinished = made.with_suffix(".unfinished")
     run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, unfinished])
-    return unfinished.replace(made)
+    return only_build(unfinished.replace(made), f"hippod_*_{architecture}.deb")
+
+
+def only_build(made: Path, pattern: str) -> Path:
+    """Deletes earlier builds, which match `pattern`, in the folder of `made`, so that a command can name the build by the
+    pattern. Returns `made`."""
+    for path in made.parent.glob(pattern):
+        if path != made:
+            path.unlink()
+    return made
 
 
 def compress(source: Path, target: Path) -> None:

@@ -148,7 +148,7 @@ def close(work: Path, out: Path, version: str) -> Path:
     made.unlink(missing_ok=True)
     buildah("push", "--quiet", image, f"docker-archive:{made}:{NAME}:{version}")
     shutil.rmtree(work, ignore_errors=True)
-    return made
+    return deb.only_build(made, f"hippod_*_{platform.machine()}.image.tar")
 
 
 def environment() -> list[str]:

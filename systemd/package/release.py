@@ -1,12 +1,13 @@
 """Makes a release of the present commit: `make release VERSION=0.2.0`.
 
-Checks that the commit is ready, builds wheel, Debian package and container image into dist/, writes their checksums and the
-notes from CHANGELOG.md, and last of all tags the commit. Nothing is published: the tag and the files are the release.
+Checks that the commit is ready, builds wheel, Debian package and container image, puts them into dist/VERSION with their
+checksums and the notes from CHANGELOG.md, then tags the commit. Nothing is published.
 """
 
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ def main() -> int:
     except NotReady as reason:
         print(f"make release: {reason}", file=sys.stderr)
         return 1
-    print(f"hippod {version} is tagged v{version}. dist/ has:")
+    print(f"hippod {version} is tagged v{version}. dist/{version} has:")
     for path in made:
         print(f"  {path.name}: {path.stat().st_size / 1e6:.1f} MB")
     print(f"Now push the tag, and set version in pyproject.toml to {next_release(version)}{DEVELOPMENT}.")
@@ -37,7 +38,7 @@ def main() -> int:
 
 
 def release(root: Path, version: str) -> list[Path]:
-    """Returns the files of the release."""
+    """Returns the files of the release, in dist/VERSION, where later builds leave them alone."""
     if problems := list(unfinished(root, version)):
         raise NotReady("\n  ".join([f"{version or 'a release'} is not ready:", *problems]))
     dist = root / "dist"
@@ -50,15 +51,21 @@ def release(root: Path, version: str) -> list[Path]:
         raise NotReady(f"the build made files of another version: {', '.join(foreign)}; nothing is tagged")
     if len(made) != len(TARGETS):
         raise NotReady(f"the build made {len(made)} files instead of {len(TARGETS)}; nothing is tagged")
-    notes = dist / f"hippod-{version}-notes.md"
-    notes.write_text(sections(root)[version] + "\n", "utf-8")
-    sums = dist / f"hippod-{version}-SHA256SUMS"
-    sums.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in [*made, notes]), "utf-8")
+    folder = dist / version
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    files = [folder / path.name for path in made]
+    for path, link in zip(made, files, strict=True):
+        link.hardlink_to(path)
+    files.append(folder / f"hippod-{version}-notes.md")
+    files[-1].write_text(sections(root)[version] + "\n", "utf-8")
+    sums = folder / f"hippod-{version}-SHA256SUMS"
+    sums.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in files), "utf-8")
     if subprocess.run(
         ["git", "tag", "--annotate", f"v{version}", "--message", f"hippod {version}"], cwd=root
     ).returncode:
         raise NotReady("git could not tag the commit")
-    return [*made, notes, sums]
+    return [*files, sums]
 
 
 def unfinished(root: Path, version: str) -> Iterator[str]:

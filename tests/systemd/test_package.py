@@ -132,7 +132,7 @@ def test_units_pages_completions_and_configuration_are_where_they_are_looked_for
     for place in ("sysusers.d", "tmpfiles.d"):
         shipped = tree / "usr/lib" / place / "hippod.conf"
         assert shipped.read_bytes() == (ROOT / "systemd" / place / "hippod.conf").read_bytes()
-    assert (tree / "etc/hippod/config.toml").read_bytes() == (ROOT / "systemd/hippod.toml").read_bytes()
+    assert (tree / "usr/share/hippod/config.toml").read_bytes() == (ROOT / "systemd/hippod.toml").read_bytes()
     for page in (
         "man8/hippod.8",
         "man8/hippod-backfill.8",
@@ -203,6 +203,16 @@ def test_maintainer_changelog_and_copyright_are_as_debian_wants_them(
         assert found <= {"bad-whatis-entry"}, done.stdout  # the pages are stand-ins here
 
 
+def test_a_build_replaces_earlier_ones_of_its_kind_and_leaves_a_release(deb: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "0.2.0").mkdir()
+    left = ["0.2.0/hippod_0.2.0_amd64.deb", "hippod_0.2.0_arm64.deb", "hippod_0.3.0~dev5+gabc_amd64.deb"]
+    for name in (*left, "hippod_0.2.0_amd64.deb", "hippod_0.3.0~dev4+gdef_amd64.deb"):
+        (tmp_path / name).touch()
+    made = tmp_path / "hippod_0.3.0~dev5+gabc_amd64.deb"
+    assert deb.only_build(made, "hippod_*_amd64.deb") == made
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == left
+
+
 @pytest.mark.process
 @needs_dpkg
 def test_the_package_s_fields_owners_modes_and_sums(
@@ -237,27 +247,23 @@ def test_the_package_s_fields_owners_modes_and_sums(
         program = Path(name).parent == Path("opt/hippod/package/bin")
         wanted = 0o777 if member.issym() else 0o755 if member.isdir() or program else 0o644
         assert member.mode == wanted, name
-    # Of /etc, the configuration alone; the memory's folder is made when it is installed, and is no part of the package.
-    assert {name for name in members if name.startswith("etc/") and members[name].isfile()} == {
-        "etc/hippod/config.toml"
-    }
+    # The scripts create configuration and memory, which belong to the administrator.
+    assert not any(name.startswith("etc/") and members[name].isfile() for name in members)
     assert not any(name.startswith(("var", "run")) for name in members)
 
     control = tmp_path / "control"
     subprocess.run(["dpkg-deb", "--control", made, control], check=True)
     assert {path.name for path in control.iterdir()} == {
         "control",
-        "conffiles",
         "md5sums",
         "postinst",
         "postrm",
         "prerm",
     }
-    assert (control / "conffiles").read_text() == "/etc/hippod/config.toml\n"
     for name in ("postinst", "postrm", "prerm"):
         assert (control / name).stat().st_mode & 0o777 == 0o755
         assert (control / name).read_text() == (ROOT / "systemd/package/scripts" / name).read_text()
     sums = dict(line.split("  ")[::-1] for line in (control / "md5sums").read_text().splitlines())
-    assert set(sums) == {name for name in members if members[name].isfile() and not name.startswith("etc/")}
+    assert set(sums) == {name for name in members if members[name].isfile()}
     for name, digest in sums.items():
         assert hashlib.md5((root / name).read_bytes(), usedforsecurity=False).hexdigest() == digest

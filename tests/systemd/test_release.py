@@ -131,7 +131,7 @@ def test_a_release_is_a_tag_and_files_with_checksums_and_notes(clone: Path) -> N
     made = release(clone)
     assert made.returncode == 0, made.stderr
     assert git(clone, "rev-parse", "v9.8.0^{commit}") == git(clone, "rev-parse", "HEAD")
-    dist = clone / "dist"
+    dist = clone / "dist/9.8.0"
     assert {path.name for path in dist.iterdir()} == {
         "hippod-9.8.0-py3-none-any.whl",
         "hippod_9.8.0_amd64.deb",

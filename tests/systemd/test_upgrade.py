@@ -12,7 +12,7 @@ pytestmark = pytest.mark.process
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 SCRIPTS = SYSTEMD / "package" / "scripts"
-PLACES = ("/run/", "/var/lib/", "/etc/hippod", "/opt/hippod")
+PLACES = ("/run/", "/var/lib/", "/etc/hippod", "/opt/hippod", "/usr/share/hippod")
 MARKER = "run/hippod-ran-before-upgrade"
 ESCAPED = r"hippod@my\x2dnotes.service"
 
@@ -47,9 +47,18 @@ class Machine:
 
     def __init__(self, folder: Path, systemd: bool = True) -> None:
         self.root, self.stub = folder / "root", folder / "stub"
-        for place in ("run", "var/lib", "etc", "opt", *(["run/systemd/system"] if systemd else [])):
+        for place in (
+            "run",
+            "var/lib",
+            "etc/hippod",
+            "opt",
+            "usr/share/hippod",
+            *(["run/systemd/system"] if systemd else []),
+        ):
             (self.root / place).mkdir(parents=True)
         (self.stub / "running").mkdir(parents=True)
+        self.template, self.configuration = (self.root / each / "hippod/config.toml" for each in ("usr/share", "etc"))
+        self.template.write_text("# 0.1.0\n")
         self.opt = self.root / "opt/hippod"
         self.unpack("0.1.0-aa")
         (self.stub / "bin").mkdir()
@@ -193,7 +202,25 @@ def test_the_first_installation_makes_user_and_places_and_starts_nothing(machine
     assert f"install -d -m 0700 -o hippod -g hippod {machine.root}/var/lib/hippod" in calls
     assert machine.running == set()
     assert machine.lines("restarted") == []
+    assert machine.configuration.read_text() == "# 0.1.0\n"
     assert "does not run yet" not in machine.run("postinst", "configure", "0.1.0")
+
+
+def test_the_configuration_is_the_administrator_s_until_a_purge(machine: Machine) -> None:
+    machine.run("postinst", "configure", "")
+    machine.template.write_text("# 0.2.0\n")
+    machine.configuration.write_text("[[folder]]\n")
+    for again in ("", "0.1.0"):  # "": an installation that was interrupted
+        machine.run("postinst", "configure", again)
+        assert machine.configuration.read_text() == "[[folder]]\n"
+    machine.run("postrm", "remove")
+    assert machine.configuration.exists()
+    machine.configuration.unlink()
+    machine.run("postinst", "configure", "0.1.0")
+    assert not machine.configuration.exists()
+    machine.configuration.touch()
+    machine.run("postrm", "purge")
+    assert not machine.configuration.exists()
 
 
 def test_a_removal_ends_all_of_it_and_leaves_no_instance_enabled(machine: Machine) -> None:

@@ -1,5 +1,6 @@
 """`hippod --inspect` finds the commonest mistakes: each is made here, and found with what to do about it."""
 
+import errno
 import grp
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 
 from daemon.config import Config, load_config
-from daemon.contract.finding import Finding
+from daemon.contract.finding import Finding, guarded
 from daemon.doctor import inspect_config
 from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
@@ -34,6 +35,8 @@ from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.declaration import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
 from memory.encoder.registry import ENCODER_BACKENDS
+from store.errors import StoreDamaged
+from store.lance.import_shim import lancedb
 from store.log import commits
 from store.log.store_lock import StoreLock, lock_owner
 from store.reencode.new_vectors import NewVectors, Target
@@ -135,7 +138,42 @@ def test_a_store_that_is_damaged(configured: Configured, tmp_path: Path) -> None
     make(tmp_path / "store")
     for file in (tmp_path / "store" / "commits.lance").rglob("*.lance"):
         os.truncate(file, 10)
-    bad(store(configured()), "store", "cannot be read", "--restore")
+    bad(store(configured()), "store", "cannot be read", "Error: ", str(tmp_path), "--restore")
+    with pytest.raises(StoreDamaged):
+        make(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "chown -R"),
+        (RuntimeError("lance error: LanceError(IO): Input/output error (os error 5)"), "dmesg"),
+        (MemoryError(), "memory is used up"),
+        (KeyError("encoder"), "start hippod"),
+        (TypeError("an error in hippod"), "itself failed"),
+    ],
+)
+def test_a_log_that_cannot_be_read_though_it_is_not_damaged(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, advice: str
+) -> None:
+    def fails(_folder: Path) -> None:
+        raise error
+
+    make(tmp_path / "store")
+    monkeypatch.setattr(sys.modules["daemon.doctor.store"], "summarize_log", fails)
+    found = [each for each in guarded("store", lambda: store(configured())) if each.status != "ok"]
+    assert [(type(error).__name__ in each.detail, str(error) in each.detail) for each in found] == [(True, True)]
+    assert advice in found[0].hint
+    assert "--restore" not in found[0].hint
+
+
+def test_a_store_whose_first_opening_was_interrupted(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    shutil.rmtree(tmp_path / "store" / "log")
+    lancedb.connect(str(tmp_path / "store")).open_table("commits").delete("true")
+    assert "no commit yet" in named(store(configured()), "store").detail
+    make(tmp_path / "store")
+    assert "commit 1 of" in named(store(configured()), "store").detail
 
 
 def test_a_restore_that_was_interrupted(configured: Configured, tmp_path: Path) -> None:
@@ -314,6 +352,7 @@ def test_secrets_that_others_may_read(configured: Configured, tmp_path: Path) ->
     assert {finding.status for finding in secrets(config)} == {"ok"}
 
 
+@pytest.mark.process
 def test_a_package_of_another_version(configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(packages(configured()), "packages").status == "ok"
     installed = {"turbovec": "1.0.0", "lancedb": "0.40.0"}

@@ -43,6 +43,12 @@ def lines(stream: io.StringIO) -> list[dict]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
+def test_a_path_is_logged_as_text(stream):
+    logs.setup("info", stream)
+    structlog.get_logger("store.upgrade_backup").info("upgrade_backup_made", path=Path("/var/lib/hippod"))
+    assert lines(stream)[0]["path"] == "/var/lib/hippod"
+
+
 def test_an_event_is_one_json_object_with_time_level_event_and_logger_first(stream):
     logs.setup("info", stream)
     structlog.get_logger("daemon.pipeline").info("committed", commit=7, uri="file:///a\nb", took_ms=1.5)

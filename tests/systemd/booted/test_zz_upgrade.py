@@ -82,4 +82,4 @@ def test_a_purge_ends_all_of_it_and_leaves_the_memory(service: Service) -> None:
     assert "/var/lib/hippod" in said
     assert service.state in ("inactive", "unknown")
     assert service.sh("ls /opt/hippod 2>&1", None).strip().endswith("No such file or directory")
-    service.sh("test -d /var/lib/hippod/store && test ! -e /usr/bin/hippod")
+    service.sh("test -d /var/lib/hippod/store && test ! -e /usr/bin/hippod && test ! -e /etc/hippod/config.toml")
