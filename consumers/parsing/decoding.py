@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import repeat
 
-from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import NotADocument
 
 _MARKS = (
@@ -70,7 +69,7 @@ def refuse_binary(data: bytes) -> None:
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
-        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument(_BINARY)
 
 
 def clean_text(text: str) -> str:
@@ -87,7 +86,7 @@ def _decoded(data: bytes, declared: str) -> str:
     if order := _utf16_order(sample):
         return data.decode(order, "replace")
     if _looks_binary(sample):
-        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument(_BINARY)
     if declared in _ASCII_BYTES and _decodes(data, declared):
         return data.decode(declared)
     try:
@@ -156,7 +155,7 @@ def _legacy(data: bytes) -> str:
     if encoding is not None:
         return data.decode(encoding)
     if damaged * 10 > len(lenient):
-        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument(_BINARY)
     return data.decode("cp1252", "replace")
 
 

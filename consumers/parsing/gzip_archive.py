@@ -2,8 +2,7 @@
 
 import zlib
 
-from consumers.failure_codes import FailureCode
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Limits, TooLarge, Unreadable
 
 _SMALL = 16 << 20
 _PIECE = 1 << 20
@@ -23,19 +22,16 @@ def unpack_gzip(data: bytes, limits: Limits) -> bytes:
             try:
                 piece = member.decompress(rest, _PIECE)
             except zlib.error as error:
-                raise Unreadable(
-                    f"damaged: it cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
-                ) from error
+                raise Unreadable(f"damaged: it cannot be unpacked ({error}); copy it again") from error
             size += len(piece)
             if size > most:
-                raise NotADocument(
+                raise TooLarge(
                     f"unpacks to more than {most:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
-                    "or unpack it into the folder",
-                    FailureCode.TOO_LARGE,
+                    "or unpack it into the folder"
                 )
             parts.append(piece)
             rest = member.unconsumed_tail
             if not piece and not rest and not member.eof:
-                raise Unreadable("cut short: its end is missing; copy it again", FailureCode.DAMAGED)
+                raise Unreadable("cut short: its end is missing; copy it again")
         rest = member.unused_data.lstrip(b"\0")
     return b"".join(parts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.programs.installed import Program
@@ -41,6 +41,16 @@ class Limits:
     programs: Mapping[str, Program] = field(default_factory=dict)
     """The installed external programs (`consumers.parsing.programs.installed`)."""
 
+    def check_pages(self, count: int, name: str = "pages") -> None:
+        """Raise TooLarge if a document has more pages, slides or parts than are read."""
+        if count > self.pages:
+            raise TooLarge(f"{count:,} {name}, more than the {self.pages:,} read at most; split it up")
+
+    def check_cells(self, count: int) -> None:
+        """Raise TooLarge if a document has more cells than are read."""
+        if count > self.cells:
+            raise TooLarge(f"more than {self.cells:,} cells; exclude it, or split it up")
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -49,17 +59,29 @@ class Limits:
         return cls(**{**value, "programs": {key: Program(**each) for key, each in value["programs"].items()}})
 
 
-class Unreadable(Exception):
-    """The file should be a document but cannot be parsed (`failed`). The message says why and what to do."""
+class NotIndexed(Exception):
+    """The file is not indexed. The message says why and what to do."""
 
-    def __init__(self, message: str, code: FailureCode) -> None:
+    usual_code: ClassVar[FailureCode]
+
+    def __init__(self, message: str, code: FailureCode | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code = code or self.usual_code
 
 
-class NotADocument(Exception):
-    """The file is of a kind that is not indexed (`skipped`). The message says why and what to do."""
+class Unreadable(NotIndexed):
+    """The file should be a document but cannot be parsed (`failed`)."""
 
-    def __init__(self, message: str, code: FailureCode) -> None:
-        super().__init__(message)
-        self.code = code
+    usual_code = FailureCode.DAMAGED
+
+
+class NotADocument(NotIndexed):
+    """The file is of a kind that is not indexed (`skipped`)."""
+
+    usual_code = FailureCode.NOT_A_DOCUMENT
+
+
+class TooLarge(NotADocument):
+    """The file exceeds a limit."""
+
+    usual_code = FailureCode.TOO_LARGE

@@ -5,7 +5,7 @@ import zipfile
 from typing import IO
 
 from consumers.failure_codes import FailureCode
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Limits, NotADocument, TooLarge, Unreadable
 
 _SMALL = 16 << 20
 
@@ -19,20 +19,16 @@ def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
         package = zipfile.ZipFile(io.BytesIO(data))
         members = package.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
-        raise Unreadable(
-            f"damaged or truncated: {error}; copy it again, or save it again", FailureCode.DAMAGED
-        ) from error
+        raise Unreadable(f"damaged or truncated: {error}; copy it again, or save it again") from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.unpacked_bytes:
-        raise NotADocument(
+        raise TooLarge(
             f"unpacks to {unpacked:,} bytes, more than the {limits.unpacked_bytes:,} allowed; exclude it if it is a zip "
-            "bomb, or split it up",
-            FailureCode.TOO_LARGE,
+            "bomb, or split it up"
         )
     if unpacked > _SMALL and unpacked > limits.unpacked_ratio * len(data):
-        raise NotADocument(
-            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it again",
-            FailureCode.TOO_LARGE,
+        raise TooLarge(
+            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it again"
         )
     if any(member.flag_bits & 1 for member in members):
         raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
@@ -43,11 +39,9 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
     try:
         return package.read(name)
     except KeyError:
-        raise Unreadable(f"damaged: its part {name!r} is missing; save it again", FailureCode.DAMAGED) from None
+        raise Unreadable(f"damaged: its part {name!r} is missing; save it again") from None
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
-        raise Unreadable(
-            f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
-        ) from error
+        raise Unreadable(f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again") from error
 
 
 def read_again(file: IO[bytes], name: str) -> bytes:
@@ -65,6 +59,5 @@ def check_members(package: zipfile.ZipFile) -> None:
                     pass
         except Exception as error:  # zlib, bz2, lzma and zipfile raise different errors; all of them mean damage
             raise Unreadable(
-                f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again",
-                FailureCode.DAMAGED,
+                f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again"
             ) from error

@@ -38,9 +38,8 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         outline = Outline(limits.text_chars, omissions)
         names = set(package.namelist())
         spine, others = _pages(book, root_path)
+        limits.check_pages(len(spine), "parts")
         for number, name in enumerate(spine, 1):
-            if number > limits.pages:
-                raise NotADocument(f"more than {limits.pages:,} parts; split it up", FailureCode.TOO_LARGE)
             if name in names:
                 root = tree(read_member(package, name))
                 if root is not None:
@@ -72,9 +71,7 @@ def _root_path(package: zipfile.ZipFile) -> str:
     node = container.find(".//{*}rootfile")
     path = None if node is None else node.get("full-path")
     if not path:
-        raise Unreadable(
-            "damaged: META-INF/container.xml names no root file; create the book again", FailureCode.DAMAGED
-        )
+        raise Unreadable("damaged: META-INF/container.xml names no root file; create the book again")
     return str(path)
 
 
@@ -82,9 +79,7 @@ def _xml(data: bytes, name: str) -> etree._Element:
     try:
         return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        raise Unreadable(
-            f"damaged: its part {name!r} is not XML ({error}); create the book again", FailureCode.DAMAGED
-        ) from error
+        raise Unreadable(f"damaged: its part {name!r} is not XML ({error}); create the book again") from error
 
 
 def _pages(book: etree._Element, root_path: str) -> tuple[list[str], list[tuple[str, bool]]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.html_text import walk
@@ -34,9 +33,9 @@ def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield _text(note.find("title")), etree.tostring(note, encoding="utf-8", with_tail=False)
             note.clear()
     except etree.XMLSyntaxError as error:
-        raise Unreadable(f"damaged: {error}; export the notes again", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: {error}; export the notes again") from error
     if not found:
-        raise Unreadable("damaged: it contains no note; export the notes again", FailureCode.DAMAGED)
+        raise Unreadable("damaged: it contains no note; export the notes again")
 
 
 def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.markup.markdown import read_markdown
@@ -22,10 +21,10 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
     try:
         book = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not a notebook: it is not JSON ({error}); save it again", FailureCode.DAMAGED) from error
+        raise Unreadable(f"not a notebook: it is not JSON ({error}); save it again") from error
     cells = _cells(book)
     if cells is None:
-        raise NotADocument("not a Jupyter notebook: it has no cells; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument("not a Jupyter notebook: it has no cells; exclude it")
     outline = Outline(limits.text_chars, omissions)
     for cell in cells:
         if not isinstance(cell, dict):

@@ -2,12 +2,11 @@
 
 import re
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.embedded_data import without_embedded_data
 from consumers.parsing.hyphenation import join_broken_words
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, TooLarge
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
 
@@ -41,10 +40,9 @@ def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
             omissions.add(OmissionKind.TOO_LARGE, f"line {number + 1}, which has {len(line):,} characters")
             lines[number] = ""
     if not any(line.strip() for line in lines):
-        raise NotADocument(
+        raise TooLarge(
             f"its only text is in lines of more than {limits.line_chars:,} characters, which nobody is meant to read; exclude "
-            "it, or break it into lines",
-            FailureCode.TOO_LARGE,
+            "it, or break it into lines"
         )
     return "\n".join(lines)
 

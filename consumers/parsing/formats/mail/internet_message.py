@@ -12,7 +12,6 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from typing import cast
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
@@ -52,9 +51,7 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         outline.text(header(message, "Subject"))
     blocks = outline.done()
     if not blocks and not attachments:
-        raise Unreadable(
-            "not an e-mail that can be read: neither headers nor a body; save it again as .eml", FailureCode.DAMAGED
-        )
+        raise Unreadable("not an e-mail that can be read: neither headers nor a body; save it again as .eml")
     metadata: dict[str, object] = {name.lower(): value for name in _HEADERS if (value := header(message, name))}
     if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity

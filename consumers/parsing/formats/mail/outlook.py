@@ -8,7 +8,6 @@ from typing import Any
 
 import olefile
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
@@ -43,7 +42,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             blocks, pictures = outline.done(), tuple(outline.pictures)
             return ParsedText(blocks, message.subject, headers, tuple(message.attachments), pictures)
     except OSError as error:
-        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: {error}; copy it again, or save it again") from error
 
 
 class _Message:

@@ -1,11 +1,10 @@
 """The body of a message of Outlook, which states it as plain text, as a page, as packed RTF, or in several of these forms."""
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.formats.mail.versions import report_version, says_enough
 from consumers.parsing.formats.markup.html_text import walk
 from consumers.parsing.formats.markup.html_tree import tree
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, TooLarge
 from consumers.parsing.outline import Outline
 from consumers.splitting import paragraphs
 
@@ -29,7 +28,7 @@ def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limit
         from consumers.parsing.formats.office.rtf import parse_rtf
 
         if int.from_bytes(packed_rtf[4:8], "little") > limits.unpacked_bytes:
-            raise NotADocument("its body unpacks to more than is read; exclude it", FailureCode.TOO_LARGE)
+            raise TooLarge("its body unpacks to more than is read; exclude it")
         for block in parse_rtf(compressed_rtf.decompress(packed_rtf), limits, outline.omissions).blocks:
             outline.text(block.text, block.joint)
 

@@ -4,7 +4,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
@@ -47,7 +46,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for number, value in _attributes(data):
             _take(message, number, value)
     except struct.error as error:
-        raise Unreadable("damaged: it is cut short; ask for the message again", FailureCode.DAMAGED) from error
+        raise Unreadable("damaged: it is cut short; ask for the message again") from error
     outline = Outline(limits.text_chars, omissions)
     found = message.properties
     plain = _text(found, _PROPERTY_BODY, message.encoding) or message.plain

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import islice
 from urllib.parse import urljoin
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.mail.internet_message import header, parse_message
@@ -37,7 +36,7 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
         elif not kind.startswith("image/") and kind not in _WITHOUT_TEXT:
             omissions.add(OmissionKind.EMBEDDED, _address(part) or kind)
     if not pages:
-        raise Unreadable("an archive of a web page without a page in it; save the page again", FailureCode.DAMAGED)
+        raise Unreadable("an archive of a web page without a page in it; save the page again")
     outline = Outline(limits.text_chars, omissions)
     for page in pages:
         outline.include(page, 1)

@@ -10,7 +10,6 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.embedded_data import is_base64
@@ -48,14 +47,14 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         root = _root(data)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise Unreadable(f"not XML that can be read: {error}; save it again", FailureCode.DAMAGED) from error
+        raise Unreadable(f"not XML that can be read: {error}; save it again") from error
     if root is None:
-        raise Unreadable("not XML that can be read: it has no element; save it again", FailureCode.DAMAGED)
+        raise Unreadable("not XML that can be read: it has no element; save it again")
     name = _name(root)
     if name == "html":
         return parse_html(data, limits, omissions)
     if name in _DRAWINGS:
-        raise NotADocument("a drawing, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise NotADocument("a drawing, which contains no text for readers; exclude it")
     for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
         omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
     etree.strip_tags(root, etree.Comment)

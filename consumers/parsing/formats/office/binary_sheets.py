@@ -46,18 +46,17 @@ SheetTexts = dict[str, list[str]]
 
 
 class _Extent:
-    """The smallest rectangle that contains all cells of a sheet. Raises NotADocument if it has too many cells."""
+    """The smallest rectangle that contains all cells of a sheet. Raises TooLarge if it has too many cells."""
 
-    def __init__(self, cells: int) -> None:
-        self.most = cells
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
         self.first_row = self.first_column = 1 << 32
         self.last_row = self.last_column = -1
 
     def add(self, row: int, column: int) -> None:
         self.first_row, self.last_row = min(row, self.first_row), max(row, self.last_row)
         self.first_column, self.last_column = min(column, self.first_column), max(column, self.last_column)
-        if (self.last_row - self.first_row + 1) * (self.last_column - self.first_column + 1) > self.most:
-            raise NotADocument(f"more than {self.most:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE)
+        self.limits.check_cells((self.last_row - self.first_row + 1) * (self.last_column - self.first_column + 1))
 
 
 def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -93,7 +92,7 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
     except python_calamine.PasswordError as error:
         raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
     except (struct.error, OSError) as error:
-        raise Unreadable(f"damaged: {error}; open it in Excel and save it again", FailureCode.DAMAGED) from error
+        raise Unreadable(f"damaged: {error}; open it in Excel and save it again") from error
 
 
 def _fill(
@@ -104,17 +103,14 @@ def _fill(
     add_pictures: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Add the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
-    room = limits.cells
+    cells = 0
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
         for name in book.sheet_names:
             if len(book.sheet_names) > 1 or not is_made_up(name):
                 outline.heading(1, clean_text(name), sheet=name)
             sheet = book.get_sheet_by_name(name)
-            room -= sheet.total_height * sheet.total_width
-            if room < 0:
-                raise NotADocument(
-                    f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-                )
+            cells += sheet.total_height * sheet.total_width
+            limits.check_cells(cells)
             rows = ([clean_text(cell_text(value)) for value in row] for row in sheet.iter_rows())
             for number, text in named_rows(enumerate(rows, 1)):
                 outline.text(text, "\n", sheet=name, row=number)
@@ -137,7 +133,7 @@ def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None
     others = 0
     for kind, data in _xls_records(stream, 0):
         if kind == _SHEET:
-            extent = _Extent(limits.cells)
+            extent = _Extent(limits)
             for inner, cell in _xls_records(stream, struct.unpack_from("<I", data)[0]):
                 if inner in _CELLS:
                     extent.add(*struct.unpack_from("<HH", cell))
@@ -160,7 +156,7 @@ def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
 def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -> Iterator[str]:
     """Yield header and footer, comments, text boxes, names in charts and prompts of the sheet at `at`."""
     boxes: dict[int, str] = {}
-    extent = _Extent(limits.cells)
+    extent = _Extent(limits)
     number, left = 0, 0
     for kind, data in _xls_records(stream, at):
         if kind in _CELLS:
@@ -220,7 +216,7 @@ def _xlsb_parts(package: OfficePackage) -> dict[str, str]:
 
 
 def _xlsb_sheet_texts(package: OfficePackage, part: str, limits: Limits, omissions: Omissions) -> Iterator[str]:
-    extent, row = _Extent(limits.cells), 0
+    extent, row = _Extent(limits), 0
     for kind, data in _xlsb_records(package.data(part) or b""):
         if kind == _XLSB_ROW:
             row = struct.unpack_from("<I", data)[0]

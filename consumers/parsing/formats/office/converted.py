@@ -47,8 +47,7 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
         converted = convert(data, ending, target, limits)
     except ProgramFailed as error:
         raise Unreadable(
-            f"LibreOffice did not convert it: {error}; open it in its program and save it as .{target}",
-            FailureCode.DAMAGED,
+            f"LibreOffice did not convert it: {error}; open it in its program and save it as .{target}"
         ) from error
     parsed = parse(converted, limits, omissions)
     found = {name: value for name, value in parsed.metadata.items() if name not in _OF_CONVERSION}

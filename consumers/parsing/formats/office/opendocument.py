@@ -70,10 +70,7 @@ def parse_opendocument(data: bytes, limits: Limits, omissions: Omissions) -> Par
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
         data = read_member(package, "content.xml")
         if _OPENOFFICE_1 in data[:_DECLARATIONS]:
-            raise NotADocument(
-                "a file of OpenOffice.org 1; open it in LibreOffice and save it as .odt, .ods or .odp",
-                FailureCode.NOT_A_DOCUMENT,
-            )
+            raise NotADocument("a file of OpenOffice.org 1; open it in LibreOffice and save it as .odt, .ods or .odp")
         content = parse_xml(data, "content.xml")
         styles, meta = (_optional(_member(package, name), name) for name in ("styles.xml", "meta.xml"))
         return _parse(content, styles, meta, limits, omissions, package)
@@ -427,8 +424,7 @@ class _Reader:
 
     def _slide(self, node: Element) -> None:
         self.page = (self.page or 0) + 1
-        if self.page > self.limits.pages:
-            raise NotADocument(f"more than {self.limits.pages:,} slides; split it up", FailureCode.TOO_LARGE)
+        self.limits.check_pages(self.page, "slides")
         title, heading = None, ""
         for frame in node.iterfind(f".//{_DRAW}frame[@{_PRESENTATION}class='title']"):
             heading = " ".join(self._words(each) for each in frame.iter(f"{_TEXT}p")).strip()
@@ -509,10 +505,7 @@ class _Reader:
 
     def _count(self, cells: int) -> None:
         self.cells += cells or 1
-        if self.cells > self.limits.cells:
-            raise NotADocument(
-                f"more than {self.limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-            )
+        self.limits.check_cells(self.cells)
 
 
 def _table_rows(table: Element) -> Iterator[Element]:

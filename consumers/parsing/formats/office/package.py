@@ -16,7 +16,6 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.limits import Unreadable
 from consumers.parsing.zip_archive import read_again, read_member
@@ -90,7 +89,7 @@ class OfficePackage:
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and not relation.external:
                 return relation.target
-        raise Unreadable("damaged: no part of it is named as the document; save it anew", FailureCode.DAMAGED)
+        raise Unreadable("damaged: no part of it is named as the document; save it anew")
 
     def relations(self, part: str) -> dict[str, Relation]:
         """Return the relations of a part by id; `part` is "" for those of the file itself."""
@@ -154,9 +153,7 @@ def parse_xml(data: bytes, name: str) -> Element:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise Unreadable(
-            f"damaged: its part {name!r} is not XML ({error}); save it anew", FailureCode.DAMAGED
-        ) from error
+        raise Unreadable(f"damaged: its part {name!r} is not XML ({error}); save it anew") from error
 
 
 def relation_id(node: Element, attribute: str = "id") -> str:

@@ -9,11 +9,10 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.tables import fill_table, table_cell
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
@@ -112,9 +111,7 @@ class _State:
 
 def parse_rtf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if len(data) > 8 * limits.text_chars:
-        raise NotADocument(
-            f"{len(data):,} characters of RTF, more than {8 * limits.text_chars:,}; split it up", FailureCode.TOO_LARGE
-        )
+        raise TooLarge(f"{len(data):,} characters of RTF, more than {8 * limits.text_chars:,}; split it up")
     reader = _Reader(omissions)
     reader.read(data.decode("latin-1"))
     outline = Outline(limits.text_chars, omissions)
@@ -182,7 +179,7 @@ class _Reader:
 
     def _open(self) -> None:
         if len(self.groups) >= _DEEPEST:
-            raise NotADocument(f"groups nested deeper than {_DEEPEST:,}; exclude it", FailureCode.TOO_LARGE)
+            raise TooLarge(f"groups nested deeper than {_DEEPEST:,}; exclude it")
         self.groups.append((self.state, len(self.flows)))
         self.state = replace(self.state, name="")
         self.ignore, self.starred = 0, False

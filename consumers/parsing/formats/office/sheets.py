@@ -8,13 +8,12 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import add_pictures, alternative_texts, linked_texts, paragraphs
 from consumers.parsing.formats.office.package import OfficePackage, relation_id, transitional_file
 from consumers.parsing.formats.office.tables import is_made_up
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import named_rows
@@ -82,10 +81,7 @@ class _Cells:
         stated = repeat(()) if formulas is None else self._all(formulas)
         for number, (values, sources) in enumerate(zip(sheet.iter_rows(values_only=True), stated), 1):  # noqa: B905
             self.count += len(values) or 1
-            if self.count > self.limits.cells:
-                raise NotADocument(
-                    f"more than {self.limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-                )
+            self.limits.check_cells(self.count)
             row = [clean_text(cell_text(value)) for value in values]
             for index, source in enumerate(sources):
                 if source is not None and values[index] is None:

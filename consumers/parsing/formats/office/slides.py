@@ -6,7 +6,6 @@ python-pptx does not support diagrams, alternative content, comments and the tex
 from collections.abc import Iterator
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import (
@@ -19,7 +18,7 @@ from consumers.parsing.formats.office.drawing import (
 )
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
 from consumers.parsing.formats.office.tables import fill_table, table_cell
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import check_members, open_package
@@ -67,11 +66,7 @@ class _SlideReader:
         relations = self.package.relations(main)
         listed = [(node.get("id") or "", relations.get(relation_id(node))) for node in root.iter(f"{P}sldId")]
         slides = [(key, relation.target) for key, relation in listed if relation and not relation.external]
-        if len(slides) > self.limits.pages:
-            raise NotADocument(
-                f"{len(slides):,} slides, more than the {self.limits.pages:,} read at most; split it up",
-                FailureCode.TOO_LARGE,
-            )
+        self.limits.check_pages(len(slides), "slides")
         sections = dict(_sections(root))
         patterns: dict[str, None] = {}
         for number, (key, part) in enumerate(slides, 1):

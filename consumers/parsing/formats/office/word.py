@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.file_name import ending_of
@@ -27,7 +26,7 @@ from consumers.parsing.formats.office.formula import formula_text
 from consumers.parsing.formats.office.numbering import BULLET, Numbering
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
 from consumers.parsing.formats.office.tables import fill_table, row_texts, table_cell
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Limits, NotADocument, NotIndexed
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import check_members, open_package
@@ -384,7 +383,7 @@ class _WordReader:
             return
         try:
             included = self._included(relation.target, data)
-        except (NotADocument, Unreadable) as error:
+        except NotIndexed as error:
             self.omissions.add(OmissionKind.EMBEDDED, f"{relation.target} ({error})")
             return
         if self.cell is None:
@@ -397,7 +396,7 @@ class _WordReader:
         if format.name == "docx":
             return _parse_docx(data, self.limits, self.omissions, self.depth + 1)
         if format.parser is None:
-            raise NotADocument("it holds documents of its own", FailureCode.NOT_A_DOCUMENT)
+            raise NotADocument("it holds documents of its own")
         return format.load_parser(ending_of(name.encode()))(data, self.limits, self.omissions)
 
 
