@@ -1,24 +1,17 @@
 """Opens a followed file, refuses everything except regular files, and reads it once."""
 
-import errno
 import os
 import stat
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from consumers.failure_codes import FailureCode
+from consumers.file_refusals import FileRefusal, refusal_of_error, refusal_of_special_file
 from consumers.openat import has_unchecked_links, open_file
-from consumers.parsing.limits import NotADocument, Unreadable
+from consumers.parsing.limits import NotADocument, NotIndexed, Unreadable
 from consumers.types import content_digest
 
 _CHUNK = 1 << 20
-_KINDS = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +50,11 @@ class OpenFile:
         try:
             self._fd = open_file(path, root=root, follow=follow_symlinks)
         except OSError as error:
-            raise _refusal(error) from error
+            raise _refused(refusal_of_error(error)) from error
         self.status = os.fstat(self._fd)
         if not stat.S_ISREG(self.status.st_mode):
             os.close(self._fd)
-            kind = next((name for test, name in _KINDS if test(self.status.st_mode)), "something else")
-            raise NotADocument(f"not a regular file but {kind}; exclude it from the source", FailureCode.NOT_A_FILE)
+            raise _refused(refusal_of_special_file(self.status.st_mode))
         if not follow_symlinks and has_unchecked_links(self.status, checked_inode):
             os.close(self._fd)
             raise Unreadable(
@@ -142,36 +134,12 @@ class OpenFile:
         try:
             chunk = os.read(self._fd, left) if left > 0 else b""
         except OSError as error:
-            raise _refusal(error) from error
+            raise _refused(refusal_of_error(error)) from error
         self._digest.update(chunk)
         self._size += len(chunk)
         self._at_end = not chunk
         return chunk
 
 
-def _refusal(error: OSError) -> Exception:
-    match error.errno:
-        case errno.EACCES | errno.EPERM:
-            return Unreadable(
-                "no permission to read it; let the daemon's user read it, or exclude it", FailureCode.PERMISSION
-            )
-        case errno.ENOENT | errno.ENOTDIR:
-            return Unreadable(
-                "the file is not there any more, or a link took a folder's place above it", FailureCode.GONE
-            )
-        case errno.EXDEV:
-            return NotADocument("it does not lie in the folder that is followed", FailureCode.LINK)
-        case errno.ELOOP:
-            return NotADocument(
-                "a symbolic link (or a loop of them); set follow_symlinks, or exclude it", FailureCode.LINK
-            )
-        case errno.ENXIO | errno.ENODEV:
-            return NotADocument(
-                "not a regular file but a socket or a device; exclude it from the source", FailureCode.NOT_A_FILE
-            )
-        case errno.ENAMETOOLONG:
-            return Unreadable("its path is longer than the system allows; shorten it", FailureCode.UNREADABLE)
-        case _:
-            return Unreadable(
-                f"it could not be read: {error.strerror or error}; check the disk or the mount", FailureCode.UNREADABLE
-            )
+def _refused(refusal: FileRefusal) -> NotIndexed:
+    return (Unreadable if refusal.may_recover else NotADocument)(refusal.reason, refusal.code)
