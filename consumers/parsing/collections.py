@@ -9,14 +9,15 @@ from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_file, read_json_value
 from consumers.parsing.conversations.days import documents_by_day
 from consumers.parsing.conversations.json_exports import keep_note, line_message, read_conversations
-from consumers.parsing.conversations.json_lines import JsonLines
+from consumers.parsing.conversations.json_lines import read_lines
 from consumers.parsing.conversations.whatsapp import is_whatsapp, read_whatsapp
 from consumers.parsing.decoding import decode
 from consumers.parsing.file_name import stem_of
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
 from consumers.parsing.formats.registry import EVERNOTE, JSON, JSON_LINES, MAILBOX, TEXT, XML
-from consumers.part_uri import key_in_uri, part_uri
+from consumers.parsing.limits import Limits
+from consumers.part_uri import with_uris
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
@@ -31,30 +32,29 @@ def read_collection(
     name: bytes,
     uri: str,
     settings: SplitSettings,
-    modified_at: float | None,
+    limits: Limits,
     parse_part: ParsePart,
 ) -> Iterator[ParsedDocument] | None:
     """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
     if format is JSON_LINES:
-        return _json_lines(data, JsonLines(uri, stem_of(name), settings, modified_at))
+        return _json_lines(data, name, uri, settings, limits)
     if format is JSON:
-        return _json(data, name, uri, settings, modified_at)
+        return _json(data, name, uri, settings, limits)
     if format is MAILBOX:
-        return _mailbox(data, uri, modified_at, parse_part)
+        return _mailbox(data, uri, parse_part)
     if format is EVERNOTE and b"<en-export" in data[:_SAMPLE]:
         return _notes(data, uri, parse_part)
     if format is XML and b"<mediawiki" in data[:_SAMPLE]:
         return _wiki_pages(data, uri, parse_part)
-    if format is TEXT and b":" in data[:_SAMPLE]:
-        return _chat(data, name, uri, settings, modified_at)
+    if format is TEXT and is_whatsapp(data[:_SAMPLE].decode("utf-8", "replace")):
+        return documents_by_day([read_whatsapp(decode(data), stem_of(name))], uri, settings)
     return None
 
 
-def _json_lines(data: bytes, reader: JsonLines) -> Iterator[ParsedDocument]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if line.strip():
-            yield from reader.read(line, number)
-    yield from reader.rest()
+def _json_lines(
+    data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: Limits
+) -> Iterator[ParsedDocument]:
+    return read_lines(((line, True) for line in data.split(b"\n")), uri, stem_of(name), settings, limits)
 
 
 def _is_message_line(line: bytes) -> bool:
@@ -64,71 +64,46 @@ def _is_message_line(line: bytes) -> bool:
         return False
 
 
-def _json(
-    data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None
-) -> Iterator[ParsedDocument]:
+def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: Limits) -> Iterator[ParsedDocument]:
     try:
         value = parse_json(data)
     except ValueError:
         if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
-            return _json_lines(data, JsonLines(uri, stem_of(name), settings, modified_at))
-        return read_json_file(data, uri, settings, modified_at, fallback_title=stem_of(name))
+            return _json_lines(data, name, uri, settings, limits)
+        return read_json_file(data, uri, settings, stem_of(name))
     # A Slack export of one channel and day names the channel only in the folder's name.
     channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
     if conversations := read_conversations(value, channel, stem_of(name)):
-        return documents_by_day(conversations, uri, settings, modified_at)
+        return documents_by_day(conversations, uri, settings)
     note = keep_note(value)
-    return read_json_value(value if note is None else note, uri, settings, modified_at, fallback_title=stem_of(name))
-
-
-def _chat(
-    data: bytes, name: bytes, uri: str, settings: SplitSettings, modified_at: float | None
-) -> Iterator[ParsedDocument] | None:
-    if not is_whatsapp(data[:_SAMPLE].decode("utf-8", "replace")):
-        return None
-    chat = read_whatsapp(decode(data), stem_of(name))
-    return documents_by_day([chat], uri, settings, modified_at)
+    return read_json_value(value if note is None else note, uri, settings, stem_of(name))
 
 
 def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
     """Yield a document for each note and each file in it. A note's URI is `<uri>#<title>`."""
     from consumers.parsing.formats.evernote import split_notes
 
-    keys: set[str] = set()
-    for number, (title, note) in enumerate(split_notes(data), 1):
-        key = key_in_uri(title) or str(number)
-        key = f"{key}-{number}" if key in keys else key
-        keys.add(key)
-        yield from parse_part(note, b"note.enex", part_uri(uri, key))
+    for note_uri, (_, note) in with_uris(uri, split_notes(data), lambda each: each[0]):
+        yield from parse_part(note, b"note.enex", note_uri)
 
 
 def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
     """Yield a document for each page of a MediaWiki export, with the URI `<uri>#<title>`."""
     from consumers.parsing.formats.markup.wiki import split_export
 
-    keys: set[str] = set()
-    for number, (title, text, metadata) in enumerate(split_export(data), 1):
-        key = key_in_uri(title) or str(number)
-        key = f"{key}-{number}" if key in keys else key
-        keys.add(key)
-        for document in parse_part(text, b"page.wiki", part_uri(uri, key)):
+    for page_uri, (_, text, metadata) in with_uris(uri, split_export(data), lambda each: each[0]):
+        for document in parse_part(text, b"page.wiki", page_uri):
             yield replace(document, metadata={**metadata, **document.metadata})
 
 
-def _mailbox(data: bytes, uri: str, modified_at: float | None, parse_part: ParsePart) -> Iterator[ParsedDocument]:
+def _mailbox(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
     """Yield a document for each message and attachment, with the URI `<uri>#<message id>`.
 
     A message without an id gets its number in the mailbox instead.
     """
-    keys: set[str] = set()
-    for number, message in enumerate(split_mailbox(data), 1):
-        key = key_in_uri(message_key(message)) or str(number)
-        key = f"{key}-{number}" if key in keys else key
-        keys.add(key)
+    for message_uri, message in with_uris(uri, split_mailbox(data), message_key):
         if is_deleted(message):
             reason = "deleted in the mail program, which keeps it until it compacts the folder"
-            yield ParsedDocument(
-                part_uri(uri, key), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT
-            )
+            yield ParsedDocument(message_uri, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT)
         else:
-            yield from parse_part(message, b"message.eml", part_uri(uri, key))
+            yield from parse_part(message, b"message.eml", message_uri)
