@@ -1,4 +1,3 @@
-# Paths are bytes here, which pathlib does not take.
 """Hard links: the names of a file in the followed folders. A file that also has a name outside them is not followed."""
 
 import os
