@@ -37,7 +37,7 @@ def from_message(value: bytes) -> Record:
         raise _unreadable(error, "it is not an Arrow IPC stream") from error
     if sum(batch.num_rows for batch in batches) != 1:
         raise RecordError("a message must contain one record, a row of an Arrow IPC stream")
-    return next(records_of(batches[0]), None) or _none()
+    return _record(_columns(batches[0]), 0)
 
 
 def read_file(path: Path) -> Iterator[Record | RecordError]:
@@ -70,17 +70,6 @@ def _each(batch: pa.RecordBatch) -> Iterator[Record | RecordError]:
             yield _record(columns, row)
         except RecordError as error:
             yield error
-
-
-def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
-    """Yields the records of a RecordBatch. Raises RecordError at the first invalid row."""
-    columns = _columns(batch)
-    for row in range(batch.num_rows):
-        yield _record(columns, row)
-
-
-def _none() -> Record:
-    raise RecordError("it contains no record")
 
 
 def _unreadable(error: Exception, what: str) -> RecordError:

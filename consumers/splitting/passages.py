@@ -33,7 +33,7 @@ class _Section:
         return sum(self.counts)
 
 
-@SPLIT_TIMER.timed
+@SPLIT_TIMER
 def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Splits blocks into passages, in reading order. `title` is the title that the content gives, or "". Empty blocks are
     left out."""
@@ -41,7 +41,7 @@ def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> t
     return tuple(_within_limit(passage for section in sections for passage in _passages(section, title, settings)))
 
 
-@SPLIT_TIMER.timed
+@SPLIT_TIMER
 def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Splits a plain text without headings. A text that fits into one passage is kept unchanged; a blank text gives no
     passages."""
