@@ -32,18 +32,16 @@ in ten is valid by chance."""
 LONGEST_CHARACTER = 4
 """The most bytes of one character in any supported encoding."""
 _MOST_STRAY_ZEROS = 0.2
-_CODE_PAGES_WORDS = """
+_CODE_PAGES = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
-"""
-_LATIN_WORDS = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman"
-_CODE_PAGES = _CODE_PAGES_WORDS.split()
+""".split()
 """Code pages that occur in users' files, the more common ones first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
 """Encodings that use ASCII bytes only."""
-_LATIN = [name for name in _CODE_PAGES if name in _LATIN_WORDS.split()]
+_LATIN = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman".split()
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
 """Differences of charset-normalizer's chaos and coherence below which two code pages count as equally plausible."""

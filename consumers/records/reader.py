@@ -132,12 +132,7 @@ def _record(columns: Mapping[str, pa.Array], row: int) -> Record:
         return Record(failed, (), position)
     passages, extractions = _passages(value["passages"] or [], _links(value["links"] or []))
     document = ParsedDocument(
-        uri,
-        value["title"] or "",
-        passages,
-        metadata,
-        value["modified_at"],
-        left_out=_left_out(value["left_out"] or []),
+        uri, value["title"] or "", passages, metadata, value["modified_at"], left_out=_left_out(value["left_out"] or [])
     )
     vectors = columns["vectors"][row]
     return Record(document, extractions, position, _vectors(vectors, len(passages)) if vectors.is_valid else None)
