@@ -140,22 +140,10 @@ def read_corpus(value: list[Any], base_uri: str, settings: SplitSettings) -> Ite
         yield read_json_document(item, base_uri, default_id, settings)
 
 
-def read_json_file(
-    data: bytes, uri: str, settings: SplitSettings, fallback_title: str = ""
-) -> Iterator[ParsedDocument]:
-    """Yields the document of a `.json` file under the file's URI, or the documents of a corpus under `<uri>#<idx>`."""
-    try:
-        value = parse_json(data)
-    except ValueError as error:
-        yield ParsedDocument(uri, fallback_title, error=str(error), code=FailureCode.JSON)
-        return
-    yield from read_json_value(value, uri, settings, fallback_title)
-
-
 def read_json_value(
     value: object, uri: str, settings: SplitSettings, fallback_title: str = ""
 ) -> Iterator[ParsedDocument]:
-    """Like `read_json_file`, for a parsed JSON value."""
+    """Yields the document of a JSON file under the file's URI, or the documents of a corpus under `<uri>#<idx>`."""
 
     def aside(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
         return ParsedDocument(uri, fallback_title, error=reason, skipped=True, code=code)

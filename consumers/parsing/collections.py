@@ -1,12 +1,13 @@
 """Files that contain several documents: JSON with documents or chats, chats as text, mailboxes, exports of notes."""
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from consumers.failure_codes import FailureCode
-from consumers.json_documents import parse_json, read_json_file, read_json_value
+from consumers.json_documents import parse_json, read_json_value
+from consumers.parsing.attachments import ParsePart
 from consumers.parsing.conversations.days import documents_by_day
 from consumers.parsing.conversations.json_exports import keep_note, line_message, read_conversations
 from consumers.parsing.conversations.json_lines import read_lines
@@ -22,8 +23,6 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
 _SAMPLE = 4096
-ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
-"""Yields the documents of a part of a file; the arguments are its bytes, its name, which decides the format, and its URI."""
 
 
 def read_collection(
@@ -67,10 +66,10 @@ def _is_message_line(line: bytes) -> bool:
 def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: Limits) -> Iterator[ParsedDocument]:
     try:
         value = parse_json(data)
-    except ValueError:
+    except ValueError as error:
         if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
             return _json_lines(data, name, uri, settings, limits)
-        return read_json_file(data, uri, settings, stem_of(name))
+        return iter([ParsedDocument(uri, stem_of(name), error=str(error), code=FailureCode.JSON)])
     # A Slack export of one channel and day names the channel only in the folder's name.
     channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
     if conversations := read_conversations(value, channel, stem_of(name)):

@@ -1,24 +1,15 @@
 """What a file's name determines: a hint of the format, and a title if the content has none."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from consumers.parsing.formats.not_documents import NotRead, kind_of
 from consumers.parsing.formats.registry import GZIP
 
 
-@dataclass(frozen=True, slots=True)
-class FormatHint:
-    """What a file's name says about its format."""
-
-    ending: str
-    not_read: NotRead | None
-    """The kind of file to skip, if the name is typical of one."""
-
-
-def format_hint(name: bytes) -> FormatHint:
+def format_hint(name: bytes) -> tuple[str, NotRead | None]:
+    """Return what a name says about the format: its ending, and the kind of file to skip, if the name is typical of one."""
     ending = ending_of(name)
-    return FormatHint(ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending))
+    return ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending)
 
 
 def ending_of(name: bytes) -> str:

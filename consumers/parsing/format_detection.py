@@ -46,12 +46,11 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     """Return the format of a file called `name`. Raises NotADocument for files to skip, Unreadable for damaged ones."""
-    hint = format_hint(name)
-    ending = hint.ending
+    ending, not_read = format_hint(name)
     if ending in _OTHER_PROGRAMS and not _reads_as_text(data[:512]):
         raise NotADocument(f"{_OTHER_PROGRAMS[ending]}, or exclude it")
-    if hint.not_read is not None:
-        raise NotADocument(f"{hint.not_read.title}, which contains no text for readers; exclude it")
+    if not_read is not None:
+        raise NotADocument(f"{not_read.title}, which contains no text for readers; exclude it")
     expected = BY_ENDING.get(ending)
     for each in FORMATS:
         if each.magic is not None and (

@@ -102,6 +102,7 @@ def parse_data(
     is only the beginning of the content. `depth` is the number of documents that the file is attached to, one inside the other.
     """
     reading = recognition or TextRecognition(limits, lambda: None)
+    parse_part = partial(parse_data, settings=settings, limits=limits, recognition=reading)
     try:
         _refuse_blank(data)
         if is_cut and data.startswith(READ_AS_A_WHOLE):
@@ -115,10 +116,7 @@ def parse_data(
         if format is GZIP:
             raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
 
-        def parse_part(data: bytes, part_name: bytes, part_uri: str) -> Iterator[ParsedDocument]:
-            return parse_data(data, part_name, part_uri, settings, limits, reading, depth=depth)
-
-        documents = read_collection(format, data, name, uri, settings, limits, parse_part)
+        documents = read_collection(format, data, name, uri, settings, limits, partial(parse_part, depth=depth))
         if documents is not None:
             yield from documents
             if is_cut:
@@ -134,9 +132,7 @@ def parse_data(
         yield _put_aside(uri, name, error)
         return
 
-    def parse_attachment(data: bytes, name: bytes, attachment_uri: str) -> Iterator[ParsedDocument]:
-        return parse_data(data, name, attachment_uri, settings, limits, reading, depth=depth + 1)
-
+    parse_attachment = partial(parse_part, depth=depth + 1)
     found = read_attachments(parsed.attachments, uri, depth, limits, omissions, parse_attachment)
     parsed = replace(parsed, blocks=with_attachment_links(parsed.blocks, found))
     try:
@@ -187,8 +183,7 @@ def _rest_of_collection(uri: str, name: bytes, size: int) -> ParsedDocument:
 def _refuse_blank(data: bytes) -> None:
     if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
         raise NotADocument(
-            "empty: there is nothing in it to index" if not data else "blank: it contains no text",
-            FailureCode.NO_TEXT,
+            "empty: there is nothing in it to index" if not data else "blank: it contains no text", FailureCode.NO_TEXT
         )
 
 

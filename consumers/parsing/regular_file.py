@@ -62,18 +62,14 @@ class OpenFile:
             )
         self._digest = blake2b(digest_size=16)
         self._rest = b""
-        self._size = 0
+        self.read_bytes = 0
+        """How many bytes were read so far."""
         self._at_end = False
         self._max_bytes = max_bytes
         self.is_cut = max_bytes is not None and self.status.st_size > max_bytes
         """Whether only the beginning of the file is read."""
         self.ended_in_line = False
         """Whether the last line from `read_line` had no line end. In a cut file, that line is incomplete."""
-
-    @property
-    def read_bytes(self) -> int:
-        """How many bytes were read so far."""
-        return self._size
 
     def __enter__(self) -> "OpenFile":
         return self
@@ -84,9 +80,9 @@ class OpenFile:
     def read_all(self, limit: int) -> bytes:
         """Return the content, at most `limit` bytes."""
         parts = []
-        while self._size < limit and (chunk := self._read()):
+        while self.read_bytes < limit and (chunk := self._read()):
             parts.append(chunk)
-        if self._size > limit or self.status.st_size > limit:
+        if self.read_bytes > limit or self.status.st_size > limit:
             self.is_cut = True
         return b"".join(parts)[:limit]
 
@@ -126,17 +122,17 @@ class OpenFile:
             # The file, such as a log, may grow beyond `max_bytes`. The next scan notices other changes by the mtime.
             changed = after.st_size < size
         else:
-            changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self._size != size
+            changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self.read_bytes != size
         return ParseSummary(digest, size, before.st_mtime_ns, before.st_ino, changed)
 
     def _read(self) -> bytes:
-        left = _CHUNK if self._max_bytes is None else min(_CHUNK, self._max_bytes - self._size)
+        left = _CHUNK if self._max_bytes is None else min(_CHUNK, self._max_bytes - self.read_bytes)
         try:
             chunk = os.read(self._fd, left) if left > 0 else b""
         except OSError as error:
             raise _refused(refusal_of_error(error)) from error
         self._digest.update(chunk)
-        self._size += len(chunk)
+        self.read_bytes += len(chunk)
         self._at_end = not chunk
         return chunk
 
