@@ -24,7 +24,7 @@ class Limits:
     unpacked_bytes: int = 256 * MIB
     """Maximum unpacked size of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip), all parts together."""
     unpacked_ratio: int = 200
-    """Maximum of unpacked size / packed size. It applies from 16 MiB unpacked: small files of spaces have high ratios."""
+    """Maximum ratio of unpacked to packed size, checked from 16 MiB unpacked on, because small harmless files exceed it."""
     columns: int = 2_000
     cells: int = 2_000_000
     """Maximum number of cells of a table (CSV, XLSX)."""
@@ -85,3 +85,7 @@ class TooLarge(NotADocument):
     """The file exceeds a limit."""
 
     usual_code = FailureCode.TOO_LARGE
+
+
+class PictureError(Exception):
+    """OCR cannot decode the picture. The message continues a sentence."""

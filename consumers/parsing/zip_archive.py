@@ -1,8 +1,10 @@
-"""Checks packed formats (DOCX, PPTX, XLSX, OpenDocument, EPUB) before a library opens them."""
+"""The parts of packed files (DOCX, PPTX, XLSX, OpenDocument, EPUB), checked before a library opens the file."""
 
 import io
 import zipfile
-from typing import IO
+from typing import IO, Any
+
+from lxml import etree
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.limits import Limits, NotADocument, TooLarge, Unreadable
@@ -61,3 +63,21 @@ def check_members(package: zipfile.ZipFile) -> None:
             raise Unreadable(
                 f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again"
             ) from error
+
+
+def parse_xml(data: bytes, name: str) -> Any:
+    """Return the root element of the part `name`, without comments. Entities are not resolved. Raises Unreadable."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise Unreadable(f"damaged: its part {name!r} is not XML ({error}); save it again") from error
+
+
+def optional_xml(package: zipfile.ZipFile, name: str) -> Any | None:
+    """Return the root element of a part on which the text does not depend, or None if it is missing or not XML."""
+    data = read_member(package, name) if name in package.namelist() else b""
+    try:
+        return parse_xml(data, name) if data else None
+    except Unreadable:
+        return None

@@ -10,7 +10,7 @@ from lxml import etree
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_text import HtmlWalk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.formats.registry import BY_MIME_TYPE
 from consumers.parsing.limits import Limits, Unreadable
@@ -45,7 +45,7 @@ def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     page = tree(content.encode("utf-8", "replace")) if content.strip() else None
     if page is not None:
         _prepare(page, omissions)
-        walk(page, outline, lines=False)
+        HtmlWalk(outline, lines=False).run(page)
     title = _text(note.find("title"))
     if not outline.blocks:
         outline.text(title)

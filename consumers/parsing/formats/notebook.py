@@ -47,11 +47,10 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
         metadata["author"] = authors[:1000]
     for text in _strings([value for key, value in stated.items() if key not in _READ_PROPERTIES]):
         omissions.add(OmissionKind.METADATA, text)
-    return ParsedText(outline.done(), title or outline.first_heading, metadata)
+    return outline.document(title, metadata)
 
 
 def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
-    """Report a cell's outputs, pictures and metadata as omissions."""
     outputs, attachments = cell.get("outputs"), cell.get("attachments")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):

@@ -3,8 +3,7 @@
 from functools import partial
 
 from consumers.omissions import Omissions
-from consumers.parsing.limits import Limits, NotADocument
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import Limits, NotADocument, PictureError
 from consumers.parsing.ocr.images import frame_count, frame_of, is_icon
 from consumers.splitting import ParsedText, Picture
 

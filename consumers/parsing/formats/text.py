@@ -1,12 +1,14 @@
 """Plain text: paragraphs, and a title if the first line is one."""
 
 import re
+from collections.abc import Callable
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.embedded_data import without_embedded_data
 from consumers.parsing.hyphenation import join_broken_words
 from consumers.parsing.limits import Limits, TooLarge
+from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
 
@@ -19,6 +21,15 @@ def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = within_limits(without_embedded_data(decode(data), omissions), limits, omissions)
     title, blocks = take_title(list(paragraphs(join_broken_words(text))))
     return ParsedText(tuple(blocks), title)
+
+
+def text_parser(parse: Callable[[str, Outline], ParsedText]) -> Callable[[bytes, Limits, Omissions], ParsedText]:
+    """Make a parser of a format from a function that adds a decoded text within the limits to an outline."""
+
+    def parser(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+        return parse(within_limits(decode(data), limits, omissions), Outline(limits.text_chars, omissions))
+
+    return parser
 
 
 def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:

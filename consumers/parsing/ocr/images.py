@@ -4,7 +4,7 @@ from io import BytesIO
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import PictureError
 from consumers.parsing.ocr.ruling_lines import without_ruling_lines
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")

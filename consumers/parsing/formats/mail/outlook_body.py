@@ -1,9 +1,8 @@
 """The body of a message of Outlook, which states it as plain text, as a page, as packed RTF, or in several of these forms."""
 
 from consumers.omissions import Omissions
-from consumers.parsing.formats.mail.versions import report_version, says_enough
-from consumers.parsing.formats.markup.html_text import walk
-from consumers.parsing.formats.markup.html_tree import tree
+from consumers.parsing.formats.mail.versions import report_version, says_enough, text_of
+from consumers.parsing.formats.markup.html_text import add_page
 from consumers.parsing.limits import Limits, TooLarge
 from consumers.parsing.outline import Outline
 from consumers.splitting import paragraphs
@@ -12,15 +11,15 @@ from consumers.splitting import paragraphs
 def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limits: Limits) -> None:
     """Add the most complete form of a body to the outline; report what only the other forms contain."""
     rich = Outline(limits.text_chars, Omissions())
-    if page and (root := tree(page)) is not None:
-        walk(root, rich, lines=False)
-    shown = "\n".join(" ".join((*block.headings, block.text)) for block in rich.done())
+    if page:
+        add_page(rich, page)
+    shown = text_of(rich)
     if plain.strip() and says_enough(plain, shown):
         for block in paragraphs(plain):
             outline.text(block.text, block.joint)
         report_version(shown, plain, outline.omissions)
-    elif shown and root is not None:
-        walk(root, outline, lines=False)
+    elif shown:
+        add_page(outline, page)
         report_version(plain, shown, outline.omissions)
     elif packed_rtf:
         import compressed_rtf

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.embedded_data import embedded_picture
-from consumers.parsing.formats.mail.internet_message import header, parse_message
+from consumers.parsing.formats.mail.internet_message import header, parse_message, payload_of
 from consumers.parsing.formats.markup.html import parse_html
 from consumers.parsing.limits import Limits, Unreadable
 from consumers.parsing.outline import Outline
@@ -67,28 +67,23 @@ class _Images:
         if part is None:
             return embedded_picture(address)
         self._used.add(part)
-        return partial(_payload, part)
+        return partial(payload_of, part)
 
     def unused(self) -> Iterator[tuple[str, Callable[[], bytes]]]:
         """Yield the name and a function for each picture that no page shows, such as a background."""
         for address, part in self._parts.items():
             if part not in self._used:
                 self._used.add(part)
-                yield posixpath.basename(address), partial(_payload, part)
+                yield posixpath.basename(address), partial(payload_of, part)
 
 
 def _address(part: EmailMessage) -> str:
     return header(part, "Content-Location")
 
 
-def _payload(part: EmailMessage) -> bytes:
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
-
-
 def _content(part: EmailMessage) -> bytes:
     """Return the page's bytes as UTF-8 if the declared charset decodes them, otherwise unchanged."""
-    data = _payload(part)
+    data = payload_of(part)
     charset = part.get_content_charset()
     try:
         return data.decode(charset or "utf-8").encode()

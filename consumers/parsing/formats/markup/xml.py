@@ -23,10 +23,9 @@ Element = Any
 _TITLES = frozenset(("title", "head", "heading", "titel", "titre"))
 _VERBATIM = frozenset(("programlisting", "screen", "literallayout", "code", "pre", "poem"))
 _LEFT_OUT = {"binary": OmissionKind.EMBEDDED, "indexterm": OmissionKind.METADATA}
-_READ_WORDS = (
-    "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note"
+_READ_ATTRIBUTES = frozenset(
+    "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note".split()
 )
-_READ_ATTRIBUTES = frozenset(_READ_WORDS.split())
 _PROGRAM_ATTRIBUTES = frozenset(("class", "style", "id", "href", "src", "d", "points", "transform", "schemalocation"))
 _PAGE = re.compile(
     r"(?:\s|<\?xml[^>]*\?>|<!DOCTYPE[^>]*>)*<(?:en-note|html|body|div|p|span|a|b|i|em|strong|ul|ol|table|h[1-6]|img|br|blockquote|pre)"
@@ -60,8 +59,7 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     etree.strip_tags(root, etree.Comment)
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline, limits)
-    pictures = tuple(outline.pictures)
-    return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]}, pictures=pictures)
+    return outline.document(metadata={"root": name[:100]})
 
 
 def _root(data: bytes) -> Element | None:

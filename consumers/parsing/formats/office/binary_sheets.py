@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import olefile
 import python_calamine
+from openpyxl.utils import get_column_letter
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
@@ -22,11 +23,10 @@ from consumers.parsing.formats.office.sheets import (
     drawing_texts,
     margin_text,
 )
-from consumers.parsing.formats.office.tables import is_made_up
+from consumers.parsing.formats.office.tables import fill_sheet
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
 from consumers.parsing.office_properties import document_properties, ole_properties
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import named_rows
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -106,16 +106,11 @@ def _fill(
     cells = 0
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
         for name in book.sheet_names:
-            if len(book.sheet_names) > 1 or not is_made_up(name):
-                outline.heading(1, clean_text(name), sheet=name)
             sheet = book.get_sheet_by_name(name)
             cells += sheet.total_height * sheet.total_width
             limits.check_cells(cells)
             rows = ([clean_text(cell_text(value)) for value in row] for row in sheet.iter_rows())
-            for number, text in named_rows(enumerate(rows, 1)):
-                outline.text(text, "\n", sheet=name, row=number)
-            for text in texts.get(name, ()):
-                outline.text(clean_text(text), "\n", sheet=name)
+            fill_sheet(outline, name, enumerate(rows, 1), texts.get(name, ()), is_only=len(book.sheet_names) == 1)
             add_pictures(name)
 
 
@@ -270,9 +265,4 @@ def _wide_string(data: bytes, at: int) -> tuple[str, int]:
 
 
 def _cell_name(row: int, column: int) -> str:
-    letters = ""
-    column += 1
-    while column:
-        column, digit = divmod(column - 1, 26)
-        letters = chr(ord("A") + digit) + letters
-    return f"{letters}{row + 1}"
+    return f"{get_column_letter(column + 1)}{row + 1}"

@@ -41,9 +41,9 @@ class _Pages:
     lines: list[Line] = field(default_factory=list)
     notes: dict[int, list[str]] = field(default_factory=dict)
     pictures: set[int] = field(default_factory=set)
-    """Pages with a picture and few lines; a program may have stamped these lines on a scan."""
+    """Pages with a picture and so few lines that a program may have stamped them on a scan."""
     scans: set[int] = field(default_factory=set)
-    """Those whose picture covers most of the page."""
+    """Pages with a picture that covers more than `_SCAN_SHARE` of the page."""
     blank: set[int] = field(default_factory=set)
     broken: set[int] = field(default_factory=set)
 
@@ -175,7 +175,7 @@ def _report_vertical_text(page: Any, number: int, read: int, omissions: Omission
 def _pages_without_text(
     data: bytes, pages: _Pages, lines: Iterable[Line], blocks: Sequence[TextBlock], count: int
 ) -> Iterator[Picture]:
-    """Yield the pages that have no text of their own. Blank pages are none of them; a scan with only a stamp is."""
+    """Yield the pages, except blank ones, that have no text of their own, and scans, whose only text may be a stamp."""
     with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank | pages.broken
     before = 0
     for page in range(1, count + 1):
