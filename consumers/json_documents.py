@@ -145,7 +145,7 @@ def read_json_value(
 ) -> Iterator[ParsedDocument]:
     """Yields the document of a JSON file under the file's URI, or the documents of a corpus under `<uri>#<idx>`."""
 
-    def aside(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
+    def skipped(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
         return ParsedDocument(uri, fallback_title, error=reason, skipped=True, code=code)
 
     if isinstance(value, list) and is_corpus(value):
@@ -154,9 +154,9 @@ def read_json_value(
         document = read_json_object(value, uri, settings)
         yield replace(document, title=document.title or fallback_title)
     elif isinstance(value, dict) and isinstance(value.get("docs"), list):
-        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", FailureCode.NOT_A_DOCUMENT)
+        yield skipped("HippoRAG's OpenIE results; load them with `hippoctl import`", FailureCode.NOT_A_DOCUMENT)
     else:
-        yield aside(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it")
+        yield skipped(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it")
 
 
 def parse_json(data: bytes | str) -> Any:

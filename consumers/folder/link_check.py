@@ -50,7 +50,7 @@ class LinkCheck:
             if (entry is None or entry.refused is None) and self._may_learn_names(waited_s):
                 return LinkVerdict(waits=True)
             return LinkVerdict(LINKED_ELSEWHERE.format(count=found.stat.st_nlink))
-        self._links.tell(found.stat, names, self._root)
+        self._links.announce(found.stat, names, self._root)
         first = min(names)
         if not first.startswith(self._root.rstrip(b"/") + b"/"):
             return LinkVerdict(READ_ELSEWHERE.format(name=os.fsdecode(first)))

@@ -30,7 +30,7 @@ def unpacked_name(name: bytes) -> bytes:
     return name[: -len(b".gz")] if ending_of(name) in GZIP.endings else name
 
 
-def certainly_reads_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
+def parses_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
     """Whether a renamed file certainly yields the same documents. `titles` are the titles of its documents.
 
     If a title equals the old name's stem, the result is False: only parsing shows whether the content has the title too.

@@ -11,7 +11,6 @@ from functools import partial
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
-from consumers.parsing.collections import read_collection
 from consumers.parsing.conversations.json_lines import read_lines
 from consumers.parsing.decoding import LONGEST_CHARACTER
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
@@ -25,6 +24,7 @@ from consumers.parsing.ocr.recognition import AwaitsRecognition, TextRecognition
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.parsing.repeated_failures import with_summarised_failures
+from consumers.parsing.several_documents import read_collection
 from consumers.splitting import ParsedText, SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -82,7 +82,7 @@ def _parse(
                 yield replace(document, modified_at=modified_at)
             yield replace(file.summary(), awaits_ocr=recognition.awaited > 0)
     except NotIndexed as error:
-        yield _put_aside(uri, name, error)
+        yield _unindexed(uri, name, error)
 
 
 def parse_data(
@@ -129,7 +129,7 @@ def parse_data(
     except AwaitsRecognition:
         return
     except NotIndexed as error:
-        yield _put_aside(uri, name, error)
+        yield _unindexed(uri, name, error)
         return
 
     parse_attachment = partial(parse_part, depth=depth + 1)
@@ -138,7 +138,7 @@ def parse_data(
     try:
         document = _document(parsed, format, name, uri, settings, omissions)
     except NotADocument as error:
-        document = _put_aside(uri, name, error)
+        document = _unindexed(uri, name, error)
     yield document
     context = attachment_context(parsed, stem_of(name))
     for attachment in found:
@@ -226,7 +226,7 @@ def _document(
     return ParsedDocument(uri, title or stem_of(name), passages, metadata, left_out=omissions.done())
 
 
-def _put_aside(uri: str, name: bytes, error: NotIndexed) -> ParsedDocument:
+def _unindexed(uri: str, name: bytes, error: NotIndexed) -> ParsedDocument:
     return ParsedDocument(
         uri, stem_of(name), error=str(error), skipped=isinstance(error, NotADocument), code=error.code
     )
@@ -239,7 +239,7 @@ def _parse_lines(
     if file.is_cut:
         yield _rest_of_collection(uri, name, file.read_bytes)
     elif not found:
-        yield _put_aside(uri, name, NotADocument("empty: there is nothing in it to index", FailureCode.NO_TEXT))
+        yield _unindexed(uri, name, NotADocument("empty: there is nothing in it to index", FailureCode.NO_TEXT))
 
 
 def _lines(file: OpenFile, limits: Limits) -> Iterator[tuple[bytes, bool]]:

@@ -18,7 +18,7 @@ from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.threads import answered_message
-from consumers.parsing.formats.mail.versions import report_version, says_enough, text_of
+from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
 from consumers.parsing.limits import Limits, NotADocument, Unreadable
@@ -153,7 +153,7 @@ class _Reader:
             return parts
         plain = next((each for each in texts if each[0].get_content_type() == "text/plain" and each[1]), None)
         rich = next((each for each in reversed(texts) if each[0].get_content_type() != "text/plain" and each[1]), None)
-        chosen = rich if plain is None or (rich is not None and not says_enough(plain[1], rich[1])) else plain
+        chosen = rich if plain is None or (rich is not None and not has_most_words(plain[1], rich[1])) else plain
         if chosen is None:
             return parts
         for part, text in texts:

@@ -1,7 +1,7 @@
 """The body of a message of Outlook, which states it as plain text, as a page, as packed RTF, or in several of these forms."""
 
 from consumers.omissions import Omissions
-from consumers.parsing.formats.mail.versions import report_version, says_enough, text_of
+from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
 from consumers.parsing.formats.markup.html_text import add_page
 from consumers.parsing.limits import Limits, TooLarge
 from consumers.parsing.outline import Outline
@@ -14,7 +14,7 @@ def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limit
     if page:
         add_page(rich, page)
     shown = text_of(rich)
-    if plain.strip() and says_enough(plain, shown):
+    if plain.strip() and has_most_words(plain, shown):
         for block in paragraphs(plain):
             outline.text(block.text, block.joint)
         report_version(shown, plain, outline.omissions)

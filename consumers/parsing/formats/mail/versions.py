@@ -13,7 +13,7 @@ _ENOUGH = 0.8
 """Share of the HTML version's words that the plain version must have."""
 
 
-def says_enough(plain: str, rich: str) -> bool:
+def has_most_words(plain: str, rich: str) -> bool:
     """Whether the plain version has nearly all the words of the HTML version."""
     words = set(_WORD.findall(rich.casefold()))
     return len(words & set(_WORD.findall(plain.casefold()))) >= _ENOUGH * len(words)

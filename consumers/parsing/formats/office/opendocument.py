@@ -36,7 +36,7 @@ from consumers.parsing.formats.office.opendocument_text import (
     words_of,
 )
 from consumers.parsing.formats.office.package import whole_number
-from consumers.parsing.formats.office.tables import fill_sheet, fill_table, is_made_up
+from consumers.parsing.formats.office.tables import fill_sheet, fill_table, is_generated_name
 from consumers.parsing.limits import Limits, NotADocument
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline, comment_text
@@ -348,7 +348,7 @@ class _Reader:
             for tag in ("title", "desc"):
                 described = table.find(f"{TABLE}{tag}")
                 self._put("" if described is None else " ".join(described.itertext()))
-            if (name := clean_text(table.get(f"{TABLE}name") or "")) and not is_made_up(name):
+            if (name := clean_text(table.get(f"{TABLE}name") or "")) and not is_generated_name(name):
                 self.outline.omissions.add(OmissionKind.METADATA, name)
             fill_table(self.outline, self.rows.of_text(table), self.page)
             return

@@ -15,7 +15,7 @@ _MADE_UP = re.compile(
 )
 
 
-def is_made_up(name: str) -> bool:
+def is_generated_name(name: str) -> bool:
     """Whether a program generated the name of a sheet or table, such as "Sheet 1"."""
     return _MADE_UP.fullmatch(name.strip()) is not None
 
@@ -28,7 +28,7 @@ def fill_sheet(
     outline: Outline, name: str, rows: Iterable[tuple[int, Sequence[str]]], texts: Iterable[str] = (), *, is_only: bool
 ) -> None:
     """Add the rows of a sheet, then its texts outside the cells. The name of the only sheet is no heading if it is made up."""
-    if not is_only or not is_made_up(name):
+    if not is_only or not is_generated_name(name):
         outline.heading(1, clean_text(name), sheet=name)
     for number, text in named_rows(rows):
         outline.text(text, "\n", sheet=name, row=number)
