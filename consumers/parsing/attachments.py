@@ -55,11 +55,8 @@ def read_attachments(
             continue
         metadata = {"description": attachment.description} if attachment.description else {}
         found.append(ReadableAttachment(own_uri, attachment.name, chain((first,), documents), metadata))
-    omissions.add(
-        OmissionKind.TOO_LARGE,
-        f"attachments after the first {_MOST_ATTACHMENTS:,}",
-        len(attachments) - _MOST_ATTACHMENTS,
-    )
+    for attachment in attachments[_MOST_ATTACHMENTS:]:
+        omissions.add(OmissionKind.TOO_LARGE, f"attachment {_described(attachment)}")
     return found
 
 

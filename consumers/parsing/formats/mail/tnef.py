@@ -20,7 +20,6 @@ _FOUR_BYTES, _EIGHT_BYTES = (0x0002, 0x0003, 0x0004, 0x000A, 0x000B), (0x0005, 0
 _SIZES = {**dict.fromkeys(_FOUR_BYTES, 4), **dict.fromkeys(_EIGHT_BYTES, 8), 0x0048: 16}
 """Bytes of the values of each fixed type, with padding."""
 _UNICODE, _MANY, _NAMED, _NAMED_BY_TEXT = 0x001F, 0x1000, 0x8000, 1
-_MOST_ATTACHMENTS = 1000
 _Properties = dict[int, tuple[int, bytes]]
 """The type and the first value of each property, by its number."""
 
@@ -80,7 +79,7 @@ def _take(message: _Message, number: int, value: bytes) -> None:
         message.plain = _decoded(value, message.encoding)
     elif number == _MESSAGE_PROPERTIES:
         message.properties = _properties(value)
-    elif number == _NEXT_ATTACHMENT and len(message.files) < _MOST_ATTACHMENTS:
+    elif number == _NEXT_ATTACHMENT:
         message.files.append(_File())
     elif message.files and number == _TITLE:
         message.files[-1].name = message.files[-1].name or _decoded(value, message.encoding)
