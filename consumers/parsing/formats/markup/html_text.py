@@ -69,30 +69,34 @@ class HtmlWalk:
 
     def run(self, root: Element) -> None:
         skip: Element | None = None
-        for event, node in etree.iterwalk(root, events=("start", "end")):
+        walk = etree.iterwalk(root, events=("start", "end"))
+        for event, node in walk:
             tag = node.tag if isinstance(node.tag, str) else ""
-            if skip is not None:
-                if event == "end" and node is skip:
-                    skip = None
-                    self._words(node.tail)
-                continue
-            if event == "start":
-                if tag == "iframe" and node.get("srcdoc") and self.frames < _DEEPEST_FRAME:
-                    self._frame(node)
-                    skip = node
-                elif is_unread(node, self.left_out, self.outline.omissions):
-                    if tag == "svg" and node not in self.left_out:
-                        self._pictures(node)
-                    skip = node
-                elif tag in _HEADINGS or (tag == "table" and not self._is_layout(node)):
-                    self._whole(node, tag)
-                    self._pictures(node)
-                    skip = node
-                else:
-                    self._open(node, tag)
-            else:
+            if event == "end" and node is skip:
+                self._words(node.tail)
+            elif event == "end":
                 self._close(node, tag, node is root)
+            elif self._is_taken_whole(node, tag):
+                walk.skip_subtree()
+                skip = node
+            else:
+                self._open(node, tag)
         self._flush()
+
+    def _is_taken_whole(self, node: Element, tag: str) -> bool:
+        """Add or report a frame, heading, table or unread element with everything below it. Return False for other elements."""
+        if tag == "iframe" and node.get("srcdoc") and self.frames < _DEEPEST_FRAME:
+            self._frame(node)
+        elif is_unread(node, self.left_out, self.outline.omissions):
+            if tag == "svg" and node not in self.left_out:
+                self._pictures(node)
+        elif tag in _HEADINGS or (tag == "table" and not self._is_layout(node)):
+            self._flush()
+            self._heading(node, tag) if tag in _HEADINGS else self._table(node)
+            self._pictures(node)
+        else:
+            return False
+        return True
 
     def _open(self, node: Element, tag: str) -> None:
         if tag in _BLOCKS:
@@ -163,37 +167,31 @@ class HtmlWalk:
             self.outline.picture(image, name, described=described, page=self.page)
         self._block_pictures = []
 
-    def _whole(self, node: Element, tag: str) -> None:
-        self._flush()
+    def _heading(self, node: Element, tag: str) -> None:
         line = node.sourceline if self.lines else None
-        if tag in _HEADINGS:
-            text = clean_text(self._visible(node))
-            links = self._links_below(node)
-            self.outline.heading(_HEADINGS[tag], text, line=line, page=self.page, links=links)
-            return
-        self._table(node)
+        text = self._visible(node)
+        self.outline.heading(_HEADINGS[tag], text, line=line, page=self.page, links=self._links_below(node))
 
     def _visible(self, node: Element) -> str:
         """Return the visible text of one element on one line."""
         omissions = self.outline.omissions
         parts = [description(node, omissions), node.text or ""]
         skip: Element | None = None
-        for event, below in etree.iterwalk(node, events=("start", "end")):
+        walk = etree.iterwalk(node, events=("start", "end"))
+        for event, below in walk:
             if below is node:
                 continue
-            if skip is None and event == "start":
-                if is_unread(below, self.left_out, omissions):
-                    skip = below
-                else:
-                    parts.append(" " if below.tag in _BLOCKS or below.tag in ("br", "td", "th", "tr") else "")
-                    parts.append(description(below, omissions))
-                    parts.append(below.text or "")
-            elif event == "end" and (skip is None or skip is below):
-                parts.append(expansion(below) if skip is None else "")
-                skip = None
+            if event == "end":
+                parts.append("" if below is skip else expansion(below))
                 parts.append(" " if below.tag in _BLOCKS or below.tag in ("td", "th") else "")
                 parts.append(below.tail or "")
-        return " ".join("".join(parts).split())
+            elif is_unread(below, self.left_out, omissions):
+                walk.skip_subtree()
+                skip = below
+            else:
+                parts.append(" " if below.tag in _BLOCKS or below.tag in ("br", "td", "th", "tr") else "")
+                parts += [description(below, omissions), below.text or ""]
+        return clean_text(" ".join("".join(parts).split()))
 
     def _frame(self, node: Element) -> None:
         """Add the page in an iframe's `srcdoc` attribute (HTML, 4.8.5)."""
@@ -218,13 +216,13 @@ class HtmlWalk:
             if cell.tag in ("td", "th") and not is_unread(cell, self.left_out, self.outline.omissions)
         )
         return [
-            Cell(self._cell_text(cell), span(cell.get("colspan")), span(cell.get("rowspan")), cell.tag == "th")
+            Cell(self._visible(cell), span(cell.get("colspan")), span(cell.get("rowspan")), cell.tag == "th")
             for cell in shown
         ]
 
     def _table(self, table: Element) -> None:
         for caption in table.iterchildren("caption"):
-            self.outline.text(self._cell_text(caption), line=caption.sourceline if self.lines else None, page=self.page)
+            self.outline.text(self._visible(caption), line=caption.sourceline if self.lines else None, page=self.page)
         shown = [row for row in _rows(table) if not is_unread(row, self.left_out, self.outline.omissions)]
         rows = list(read_rows(((row.sourceline, self._cells(row)) for row in shown), self.outline.omissions))
         links = self._links_below(table)
@@ -239,11 +237,8 @@ class HtmlWalk:
 
     def _links_below(self, node: Element) -> list[Link]:
         found = ((each.get("href"), self._visible(each)) for each in node.iter("a") if each not in self.left_out)
-        links = (link_to(target, clean_text(text)) for target, text in found if target and text)
+        links = (link_to(target, text) for target, text in found if target and text)
         return [link for link in links if link is not None]
-
-    def _cell_text(self, cell: Element) -> str:
-        return clean_text(self._visible(cell))
 
 
 def _rows(table: Element) -> Iterator[Element]:
