@@ -90,14 +90,8 @@ def _parse(
     body = content.find(f"{OFFICE}body")
     for kind in () if body is None else body:
         reader.body(kind)
-    margins = replace(
-        reader,
-        outline=Outline(limits.text_chars, omissions),
-        lists=ListLabels(lists),
-        page=None,
-        sheet=None,
-        in_margins=True,
-    )
+    margin_outline = Outline(limits.text_chars, omissions)
+    margins = _Reader(margin_outline, limits, package, rows, ListLabels(lists), in_margins=True)
     above, pictures = _margins(margins, styles)
     blocks = (*above, *reader.outline.done())
     title, metadata = _properties(meta)
@@ -318,9 +312,9 @@ class _Reader:
         if root.tag == f"{MATH}math":
             self._put("".join(formula_words(root)))
             return
-        inner = replace(
-            self, lists=ListLabels(list_styles(root)), depth=self.depth + 1, in_sheets=False, label="", in_list=False
-        )
+        lists = ListLabels(list_styles(root))
+        inner = _Reader(self.outline, self.limits, self.package, self.rows, lists, self.depth + 1)
+        inner.page, inner.sheet = self.page, self.sheet
         body = root if root.tag != f"{OFFICE}document-content" else root.find(f"{OFFICE}body")
         if body is not None:
             inner.blocks(body)
