@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import repeat
 
-from consumers.parsing.limits import NotADocument
+from consumers.parsing.limits import WrongKind
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -67,7 +67,7 @@ def refuse_binary(data: bytes) -> None:
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
-        raise NotADocument(_BINARY)
+        raise WrongKind(_BINARY)
 
 
 def clean_text(text: str) -> str:
@@ -84,7 +84,7 @@ def _decoded(data: bytes, declared: str) -> str:
     if order := _utf16_order(sample):
         return data.decode(order, "replace")
     if _looks_binary(sample):
-        raise NotADocument(_BINARY)
+        raise WrongKind(_BINARY)
     if declared in _ASCII_BYTES and _decodes(data, declared):
         return data.decode(declared)
     try:
@@ -153,7 +153,7 @@ def _legacy(data: bytes) -> str:
     if encoding is not None:
         return data.decode(encoding)
     if damaged * 10 > len(lenient):
-        raise NotADocument(_BINARY)
+        raise WrongKind(_BINARY)
     return data.decode("cp1252", "replace")
 
 

@@ -2,7 +2,7 @@
 
 import zlib
 
-from consumers.parsing.limits import Limits, TooLarge, Unreadable
+from consumers.parsing.limits import Damaged, Limits, TooLarge
 
 _SMALL = 16 << 20
 _GZIP_WINDOW = 31
@@ -19,13 +19,13 @@ def unpack_gzip(data: bytes, limits: Limits) -> bytes:
         try:
             unpacked += member.decompress(rest, most + 1 - len(unpacked))
         except zlib.error as error:
-            raise Unreadable(f"damaged: it cannot be unpacked ({error}); copy it again") from error
+            raise Damaged(f"damaged: it cannot be unpacked ({error}); copy it again") from error
         if len(unpacked) > most:
             raise TooLarge(
                 f"unpacks to more than {most:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
                 "or unpack it into the folder"
             )
         if not member.eof:
-            raise Unreadable("cut short: its end is missing; copy it again")
+            raise Damaged("cut short: its end is missing; copy it again")
         rest = member.unused_data.lstrip(b"\0")
     return bytes(unpacked)

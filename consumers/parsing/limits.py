@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from consumers.failure_codes import FailureCode
 from consumers.parsing.programs.installed import Program
@@ -62,29 +62,36 @@ class Limits:
 class NotIndexed(Exception):
     """The file is not indexed. The message says why and what to do."""
 
-    usual_code: ClassVar[FailureCode]
-
-    def __init__(self, message: str, code: FailureCode | None = None) -> None:
+    def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
-        self.code = code or self.usual_code
+        self.code = code
 
 
 class Unreadable(NotIndexed):
     """The file should be a document but cannot be parsed (`failed`)."""
 
-    usual_code = FailureCode.DAMAGED
+
+class Damaged(Unreadable):
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FailureCode.DAMAGED)
 
 
 class NotADocument(NotIndexed):
-    """The file is of a kind that is not indexed (`skipped`)."""
+    """The file is not to be indexed (`skipped`)."""
 
-    usual_code = FailureCode.NOT_A_DOCUMENT
+
+class WrongKind(NotADocument):
+    """The file is of a kind that is not indexed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FailureCode.NOT_A_DOCUMENT)
 
 
 class TooLarge(NotADocument):
     """The file exceeds a limit."""
 
-    usual_code = FailureCode.TOO_LARGE
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FailureCode.TOO_LARGE)
 
 
 class PictureError(Exception):

@@ -19,7 +19,7 @@ from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.invisible_characters import without_invisible_characters
-from consumers.parsing.limits import Limits, NotADocument, NotIndexed, TooLarge, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument, NotIndexed, TooLarge
 from consumers.parsing.ocr.recognition import AwaitsRecognition, TextRecognition
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
@@ -205,7 +205,7 @@ def _parsed(data: bytes, format: DocumentFormat, name: bytes, limits: Limits, om
     except (NotIndexed, MemoryError):
         raise
     except Exception as error:  # the formats' libraries raise many kinds of errors for damaged files
-        raise Unreadable(
+        raise Damaged(
             f"damaged, or of a kind that its library does not read ({type(error).__name__}: {str(error)[:200]}); "
             "open it in its program and save it again"
         ) from error

@@ -7,7 +7,7 @@ from typing import IO, Any
 from lxml import etree
 
 from consumers.failure_codes import FailureCode
-from consumers.parsing.limits import Limits, NotADocument, TooLarge, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge, Unreadable
 
 _SMALL = 16 << 20
 
@@ -21,7 +21,7 @@ def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
         package = zipfile.ZipFile(io.BytesIO(data))
         members = package.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
-        raise Unreadable(f"damaged or truncated: {error}; copy it again, or save it again") from error
+        raise Damaged(f"damaged or truncated: {error}; copy it again, or save it again") from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.unpacked_bytes:
         raise TooLarge(
@@ -41,9 +41,9 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
     try:
         return package.read(name)
     except KeyError:
-        raise Unreadable(f"damaged: its part {name!r} is missing; save it again") from None
+        raise Damaged(f"damaged: its part {name!r} is missing; save it again") from None
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
-        raise Unreadable(f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again") from error
+        raise Damaged(f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again") from error
 
 
 def read_again(file: IO[bytes], name: str) -> bytes:
@@ -60,7 +60,7 @@ def check_members(package: zipfile.ZipFile) -> None:
                 while part.read(1 << 20):
                     pass
         except Exception as error:  # zlib, bz2, lzma and zipfile raise different errors; all of them mean damage
-            raise Unreadable(
+            raise Damaged(
                 f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again"
             ) from error
 
@@ -71,7 +71,7 @@ def parse_xml(data: bytes, name: str) -> Any:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise Unreadable(f"damaged: its part {name!r} is not XML ({error}); save it again") from error
+        raise Damaged(f"damaged: its part {name!r} is not XML ({error}); save it again") from error
 
 
 def optional_xml(package: zipfile.ZipFile, name: str) -> Any | None:

@@ -52,9 +52,9 @@ def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage,
     return split(list(paragraphs(text)), title, settings)
 
 
-def paragraphs(text: str, first_line: int = 1) -> Iterator[TextBlock]:
+def paragraphs(text: str) -> Iterator[TextBlock]:
     """Yields the parts of a text between empty lines, as blocks with their line numbers."""
-    line, at = first_line, 0
+    line, at = 1, 0
     gaps = [(match.start(), match.end()) for match in _BLANK_LINES.finditer(text)]
     for gap_start, gap_end in [*gaps, (len(text), len(text))]:
         piece = text[at:gap_start]

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
-from consumers.parsing.limits import Limits, TooLarge, Unreadable
+from consumers.parsing.limits import Damaged, Limits, TooLarge
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import named_rows
 from consumers.splitting import ParsedText
@@ -40,7 +40,7 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for (line, number), text in named_rows(_rows(reader, limits, omissions)):
             outline.text(text, "\n", line=line + skipped, row=number + skipped)
     except csv.Error as error:
-        raise Unreadable(f"not a table that can be read: line {reader.line_num}: {error}; check its quotes") from error
+        raise Damaged(f"not a table that can be read: line {reader.line_num}: {error}; check its quotes") from error
     return ParsedText(outline.done())
 
 

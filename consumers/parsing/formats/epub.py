@@ -14,7 +14,7 @@ from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html_text import HtmlWalk
 from consumers.parsing.formats.markup.html_tree import tree
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import open_package, parse_xml, read_again, read_member
 from consumers.splitting import ParsedText
@@ -68,7 +68,7 @@ def _root_path(package: zipfile.ZipFile) -> str:
     node = container.find(".//{*}rootfile")
     path = None if node is None else node.get("full-path")
     if not path:
-        raise Unreadable("damaged: META-INF/container.xml names no root file; create the book again")
+        raise Damaged("damaged: META-INF/container.xml names no root file; create the book again")
     return str(path)
 
 

@@ -13,7 +13,7 @@ from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.html_text import HtmlWalk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.formats.registry import BY_MIME_TYPE
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText
 
@@ -33,9 +33,9 @@ def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield _text(note.find("title")), etree.tostring(note, encoding="utf-8", with_tail=False)
             note.clear()
     except etree.XMLSyntaxError as error:
-        raise Unreadable(f"damaged: {error}; export the notes again") from error
+        raise Damaged(f"damaged: {error}; export the notes again") from error
     if not found:
-        raise Unreadable("damaged: it contains no note; export the notes again")
+        raise Damaged("damaged: it contains no note; export the notes again")
 
 
 def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:

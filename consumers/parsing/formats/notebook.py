@@ -8,7 +8,7 @@ from typing import Any
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.markup.markdown import read_markdown
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -21,10 +21,10 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
     try:
         book = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not a notebook: it is not JSON ({error}); save it again") from error
+        raise Damaged(f"not a notebook: it is not JSON ({error}); save it again") from error
     cells = _cells(book)
     if cells is None:
-        raise NotADocument("not a Jupyter notebook: it has no cells; exclude it")
+        raise WrongKind("not a Jupyter notebook: it has no cells; exclude it")
     outline = Outline(limits.text_chars, omissions)
     for cell in cells:
         if not isinstance(cell, dict):

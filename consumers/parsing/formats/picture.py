@@ -3,7 +3,7 @@
 from functools import partial
 
 from consumers.omissions import Omissions
-from consumers.parsing.limits import Limits, NotADocument, PictureError
+from consumers.parsing.limits import Limits, PictureError, WrongKind
 from consumers.parsing.ocr.images import frame_count, frame_of, is_icon
 from consumers.splitting import ParsedText, Picture
 
@@ -14,10 +14,10 @@ def parse_picture(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedT
         is_small = count == 1 and is_icon(data)
     except PictureError as error:
         message = f"a picture that cannot be opened: {error}; copy it again, or exclude it"
-        raise NotADocument(message) from error
+        raise WrongKind(message) from error
     limits.check_pages(count)
     if is_small:
-        raise NotADocument("a picture too small to be read by OCR; exclude it, or add its text as a file")
+        raise WrongKind("a picture too small to be read by OCR; exclude it, or add its text as a file")
     if count == 1:
         pictures = [Picture(lambda: data, page=1, is_page=True)]
     else:

@@ -21,7 +21,7 @@ from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText, TextBlock, paragraphs
 
@@ -52,7 +52,7 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if not outline.blocks and attachments:
         outline.text(header(message, "Subject"))
     if not outline.done() and not attachments:
-        raise Unreadable("not an e-mail that can be read: neither headers nor a body; save it again as .eml")
+        raise Damaged("not an e-mail that can be read: neither headers nor a body; save it again as .eml")
     metadata: dict[str, object] = {name.lower(): value for name in _HEADERS if (value := header(message, name))}
     if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity

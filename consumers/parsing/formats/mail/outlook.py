@@ -12,7 +12,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
 from consumers.parsing.formats.mail.threads import answered_message
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText
 
@@ -41,7 +41,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             blocks, pictures = outline.done(), tuple(outline.pictures)
             return ParsedText(blocks, message.subject, headers, tuple(message.attachments), pictures)
     except OSError as error:
-        raise Unreadable(f"damaged: {error}; copy it again, or save it again") from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it again") from error
 
 
 class _Message:

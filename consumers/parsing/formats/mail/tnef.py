@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText
 
@@ -45,7 +45,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for number, value in _attributes(data):
             _take(message, number, value)
     except struct.error as error:
-        raise Unreadable("damaged: it is cut short; ask for the message again") from error
+        raise Damaged("damaged: it is cut short; ask for the message again") from error
     outline = Outline(limits.text_chars, omissions)
     found = message.properties
     plain = _text(found, _PROPERTY_BODY, message.encoding) or message.plain

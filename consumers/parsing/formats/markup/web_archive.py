@@ -11,7 +11,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.mail.internet_message import header, parse_message, payload_of
 from consumers.parsing.formats.markup.html import parse_html
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -36,7 +36,7 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
         elif not kind.startswith("image/") and kind not in _WITHOUT_TEXT:
             omissions.add(OmissionKind.EMBEDDED, _address(part) or kind)
     if not pages:
-        raise Unreadable("an archive of a web page without a page in it; save the page again")
+        raise Damaged("an archive of a web page without a page in it; save the page again")
     outline = Outline(limits.text_chars, omissions)
     for page in pages:
         outline.include(page, 1)

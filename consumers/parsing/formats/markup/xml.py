@@ -14,7 +14,7 @@ from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.embedded_data import is_base64
 from consumers.parsing.formats.markup.html import parse_html
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
 from consumers.splitting import ParsedText
@@ -46,14 +46,14 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         root = _root(data)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise Unreadable(f"not XML that can be read: {error}; save it again") from error
+        raise Damaged(f"not XML that can be read: {error}; save it again") from error
     if root is None:
-        raise Unreadable("not XML that can be read: it has no element; save it again")
+        raise Damaged("not XML that can be read: it has no element; save it again")
     name = _name(root)
     if name == "html":
         return parse_html(data, limits, omissions)
     if name in _DRAWINGS:
-        raise NotADocument("a drawing, which contains no text for readers; exclude it")
+        raise WrongKind("a drawing, which contains no text for readers; exclude it")
     for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
         omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
     etree.strip_tags(root, etree.Comment)

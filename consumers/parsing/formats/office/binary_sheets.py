@@ -24,7 +24,7 @@ from consumers.parsing.formats.office.sheets import (
     margin_text,
 )
 from consumers.parsing.formats.office.tables import fill_sheet
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.office_properties import document_properties, ole_properties
 from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import check_members, open_package
@@ -92,7 +92,7 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
     except python_calamine.PasswordError as error:
         raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
     except (struct.error, OSError) as error:
-        raise Unreadable(f"damaged: {error}; open it in Excel and save it again") from error
+        raise Damaged(f"damaged: {error}; open it in Excel and save it again") from error
 
 
 def _fill(

@@ -37,7 +37,7 @@ from consumers.parsing.formats.office.opendocument_text import (
 )
 from consumers.parsing.formats.office.package import whole_number
 from consumers.parsing.formats.office.tables import fill_sheet, fill_table, is_generated_name
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, NotADocument, WrongKind
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline, comment_text
 from consumers.parsing.zip_archive import open_package, optional_xml, parse_xml, read_again, read_member
@@ -71,7 +71,7 @@ def parse_opendocument(data: bytes, limits: Limits, omissions: Omissions) -> Par
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
         data = read_member(package, "content.xml")
         if _OPENOFFICE_1 in data[:_DECLARATIONS]:
-            raise NotADocument("a file of OpenOffice.org 1; open it in LibreOffice and save it as .odt, .ods or .odp")
+            raise WrongKind("a file of OpenOffice.org 1; open it in LibreOffice and save it as .odt, .ods or .odp")
         content = parse_xml(data, "content.xml")
         styles, meta = (optional_xml(package, name) for name in ("styles.xml", "meta.xml"))
         return _parse(content, styles, meta, limits, omissions, package)

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.limits import Unreadable
+from consumers.parsing.limits import Damaged
 from consumers.parsing.zip_archive import parse_xml, read_again, read_member
 
 Element = Any
@@ -84,7 +84,7 @@ class OfficePackage:
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and not relation.external:
                 return relation.target
-        raise Unreadable("damaged: no part of it is named as the document; save it anew")
+        raise Damaged("damaged: no part of it is named as the document; save it anew")
 
     def relations(self, part: str) -> dict[str, Relation]:
         """Return the relations of a part by id; `part` is "" for those of the file itself."""

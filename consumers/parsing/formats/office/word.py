@@ -25,7 +25,7 @@ from consumers.parsing.formats.office.numbering import BULLET, W, value_of
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id, whole_number
 from consumers.parsing.formats.office.paragraph_rules import ParagraphRules
 from consumers.parsing.formats.office.tables import fill_table, row_texts
-from consumers.parsing.limits import Limits, NotADocument, NotIndexed
+from consumers.parsing.limits import Limits, NotIndexed, WrongKind
 from consumers.parsing.office_properties import document_properties
 from consumers.parsing.outline import Outline, comment_text
 from consumers.parsing.spanned_tables import MAX_COLUMNS, Cell
@@ -351,7 +351,7 @@ class _WordReader:
         if format.name == "docx":
             return parse_docx(data, self.limits, self.omissions, self.depth + 1)
         if format.parser is None:
-            raise NotADocument("it holds documents of its own")
+            raise WrongKind("it holds documents of its own")
         return format.load_parser(ending_of(name.encode()))(data, self.limits, self.omissions)
 
 

@@ -26,7 +26,7 @@ from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
 from consumers.parsing.formats.pdf.page_image import page_image
 from consumers.parsing.formats.pdf.running_headers import MOST_STAMPS, without_running_headers
-from consumers.parsing.limits import Limits, NotADocument, TooLarge, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, Picture, TextBlock
@@ -57,13 +57,13 @@ _SHORT_PAGE = 500
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if b"%%EOF" not in data[-_TAIL:]:
-        raise Unreadable("cut short: its end mark (%%EOF) is missing; copy or download it again")
+        raise Damaged("cut short: its end mark (%%EOF) is missing; copy or download it again")
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
-        raise Unreadable(f"damaged: {error}; copy it again, or save it anew") from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it anew") from error
     try:
         count = len(document)
         limits.check_pages(count)
@@ -76,7 +76,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     finally:
         document.close()
     if len(pages.broken) == count:
-        raise Unreadable(f"damaged: none of its {count} pages can be read; copy it again, or save it anew")
+        raise Damaged(f"damaged: none of its {count} pages can be read; copy it again, or save it anew")
     lines = without_running_headers(with_whole_words(pages.lines), count, pages.pictures, omissions)
     omissions.add(OmissionKind.UNREADABLE_PAGE, count=len(pages.broken), total=count)
     outline = Outline(limits.text_chars, omissions)
