@@ -72,7 +72,7 @@ class HtmlWalk:
         walk = etree.iterwalk(root, events=("start", "end"))
         for event, node in walk:
             tag = node.tag if isinstance(node.tag, str) else ""
-            if event == "end" and node is skip:
+            if event == "end" and skip is not None and node is skip:
                 self._words(node.tail)
             elif event == "end":
                 self._close(node, tag, node is root)
