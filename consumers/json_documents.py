@@ -32,13 +32,7 @@ class _InvalidDocument(Exception):
     """A value of the document is invalid; the message names its key and the allowed values."""
 
 
-def read_json_document(
-    value: object,
-    base_uri: str,
-    default_id: str | None,
-    settings: SplitSettings,
-    modified_at: float | None = None,
-) -> ParsedDocument:
+def read_json_document(value: object, base_uri: str, default_id: str | None, settings: SplitSettings) -> ParsedDocument:
     """Returns the document with the URI `base_uri` + id, split into passages, with its triples assigned. `default_id`
     replaces a missing id.
 
@@ -50,9 +44,9 @@ def read_json_document(
             raise _InvalidDocument(f"a document must be a JSON object like {_SHAPE}, not {_type_name(value)}")
         identity = _identity(value, default_id)
         uri = base_uri + _NOT_IN_URI.sub(_percent_encoded, identity)
-        return replace(read_json_object(value, uri, settings), modified_at=modified_at)
+        return read_json_object(value, uri, settings)
     except _InvalidDocument as error:
-        return ParsedDocument(uri, modified_at=modified_at, error=str(error), code=FailureCode.JSON)
+        return ParsedDocument(uri, error=str(error), code=FailureCode.JSON)
 
 
 def read_json_object(value: Mapping[str, Any], uri: str, settings: SplitSettings) -> ParsedDocument:
@@ -105,18 +99,14 @@ def _read_fields(value: Mapping[str, Any], uri: str, title: str, text: str, sett
     return ParsedDocument(uri, title, passages, metadata, left_out=omissions.done())
 
 
-def read_json_line(
-    line: bytes | str, number: int, base_uri: str, settings: SplitSettings, modified_at: float | None = None
-) -> ParsedDocument:
+def read_json_line(line: bytes | str, number: int, base_uri: str, settings: SplitSettings) -> ParsedDocument:
     """Returns the document of one line (counted from 1). Without its own id it gets the id `line-<number>`."""
     default_id = f"line-{number}"
     try:
         value = parse_json(line)
     except ValueError as error:
-        return ParsedDocument(
-            f"{base_uri}{default_id}", modified_at=modified_at, error=f"line {number}: {error}", code=FailureCode.JSON
-        )
-    return read_json_document(value, base_uri, default_id, settings, modified_at)
+        return ParsedDocument(f"{base_uri}{default_id}", error=f"line {number}: {error}", code=FailureCode.JSON)
+    return read_json_document(value, base_uri, default_id, settings)
 
 
 def read_json_lines(
@@ -141,46 +131,32 @@ def is_corpus(value: object) -> bool:
     )
 
 
-def read_corpus(
-    value: list[Any], base_uri: str, settings: SplitSettings, modified_at: float | None = None
-) -> Iterator[ParsedDocument]:
+def read_corpus(value: list[Any], base_uri: str, settings: SplitSettings) -> Iterator[ParsedDocument]:
     """Yields the documents of a HippoRAG corpus. A document's id is its `id`, else `idx`, else its index in the list (from
     0)."""
     for place, item in enumerate(value):
         named = isinstance(item, dict) and isinstance(item.get("idx"), int | str)
         default_id = str(item["idx"]) if named else str(place)
-        yield read_json_document(item, base_uri, default_id, settings, modified_at)
-
-
-def read_json_file(
-    data: bytes, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
-) -> Iterator[ParsedDocument]:
-    """Yields the document of a `.json` file under the file's URI, or the documents of a corpus under `<uri>#<idx>`."""
-    try:
-        value = parse_json(data)
-    except ValueError as error:
-        yield ParsedDocument(uri, fallback_title, modified_at=modified_at, error=str(error), code=FailureCode.JSON)
-        return
-    yield from read_json_value(value, uri, settings, modified_at, fallback_title)
+        yield read_json_document(item, base_uri, default_id, settings)
 
 
 def read_json_value(
-    value: object, uri: str, settings: SplitSettings, modified_at: float | None = None, fallback_title: str = ""
+    value: object, uri: str, settings: SplitSettings, fallback_title: str = ""
 ) -> Iterator[ParsedDocument]:
-    """Like `read_json_file`, for a parsed JSON value."""
+    """Yields the document of a JSON file under the file's URI, or the documents of a corpus under `<uri>#<idx>`."""
 
-    def aside(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
-        return ParsedDocument(uri, fallback_title, modified_at=modified_at, error=reason, skipped=True, code=code)
+    def skipped(reason: str, code: FailureCode = FailureCode.JSON) -> ParsedDocument:
+        return ParsedDocument(uri, fallback_title, error=reason, skipped=True, code=code)
 
     if isinstance(value, list) and is_corpus(value):
-        yield from read_corpus(value, part_uri(uri, ""), settings, modified_at)
+        yield from read_corpus(value, part_uri(uri, ""), settings)
     elif isinstance(value, dict) and ("text" in value or value.get("deleted") is True):
         document = read_json_object(value, uri, settings)
-        yield replace(document, title=document.title or fallback_title, modified_at=modified_at)
+        yield replace(document, title=document.title or fallback_title)
     elif isinstance(value, dict) and isinstance(value.get("docs"), list):
-        yield aside("HippoRAG's OpenIE results; load them with `hippoctl import`", FailureCode.NOT_A_DOCUMENT)
+        yield skipped("HippoRAG's OpenIE results; load them with `hippoctl import`", FailureCode.NOT_A_DOCUMENT)
     else:
-        yield aside(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it")
+        yield skipped(f"JSON, but neither a document {_SHAPE} nor a list of them; exclude it")
 
 
 def parse_json(data: bytes | str) -> Any:

@@ -3,7 +3,7 @@
 Every parser gets one `Omissions` and reports everything that it leaves out. A document keeps the result as `left_out`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
@@ -64,17 +64,15 @@ class Omission:
     text: str
 
 
+@dataclass(slots=True)
 class _Entry:
-    __slots__ = ("chars", "count", "examples", "more", "room", "total")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.chars = 0
-        """Total number of reported characters; the examples may quote only some of them."""
-        self.total: int | None = None
-        self.examples: dict[str, None] = {}
-        self.room = TEXT_CHARS
-        self.more = False
+    count: int = 0
+    chars: int = 0
+    """Total number of reported characters; the examples may quote only some of them."""
+    total: int | None = None
+    examples: dict[str, None] = field(default_factory=dict)
+    room: int = TEXT_CHARS
+    more: bool = False
 
 
 class Omissions:
@@ -105,6 +103,11 @@ class Omissions:
             example, entry.more = example[: entry.room], True
         entry.examples[example] = None
         entry.room -= len(example) + len("; ")
+
+    def add_words(self, kind: OmissionKind, text: str) -> None:
+        """Adds an omitted text if it has a letter or a digit."""
+        if any(map(str.isalnum, text)):
+            self.add(kind, text)
 
     def done(self) -> tuple[Omission, ...]:
         """Returns the account, in the order in which its kinds were first reported."""

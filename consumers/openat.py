@@ -1,4 +1,3 @@
-# Paths are bytes here, which pathlib does not take.
 """Opens a file of a followed folder such that no link leads out of the folder, even if the link is created concurrently."""
 
 import errno

@@ -1,7 +1,10 @@
 """URIs of documents that are parts of a file: lines, messages, attachments, conversations."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
+T = TypeVar("T")
 _NOT_IN_URI = re.compile("[\x00-\x20%#?/\x7f]")
 
 
@@ -14,3 +17,16 @@ def part_uri(uri: str, part: str) -> str:
 def key_in_uri(key: str) -> str:
     """Returns the key for use in a URI fragment: reserved characters percent-encoded, at most 200 characters."""
     return _NOT_IN_URI.sub(lambda sign: f"%{ord(sign[0]):02X}", key)[:200]
+
+
+def with_uris(uri: str, parts: Iterable[T], name: Callable[[T], str]) -> Iterator[tuple[str, T]]:
+    """Yields each part of the document `uri` with its URI.
+
+    The URI ends in the part's name; in its number (from 1) if it has none; in both if an earlier part has the same name.
+    """
+    taken: set[str] = set()
+    for number, part in enumerate(parts, 1):
+        key = key_in_uri(name(part)) or str(number)
+        key = f"{key}-{number}" if key in taken else key
+        taken.add(key)
+        yield part_uri(uri, key), part

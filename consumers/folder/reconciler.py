@@ -17,11 +17,12 @@ from consumers.folder.debounce import MAX_UNSETTLED_S, DebounceQueue, WaitingPat
 from consumers.folder.event_emitter import FileEventEmitter
 from consumers.folder.file_uri import file_uri, path_of
 from consumers.folder.ledger import Entry
+from consumers.folder.link_check import LINK_LOOK_S, LinkCheck
 from consumers.folder.loss_guard import LossGuard
 from consumers.folder.settings import FolderSettings
 from consumers.folder.tree.file_status import FileStatus, SwappedError, read_fingerprint, refused_status
 from consumers.folder.tree.follow_rules import FollowRules
-from consumers.folder.tree.hardlinks import LINKED_ELSEWHERE, READ_ELSEWHERE, HardLinks
+from consumers.folder.tree.hardlinks import HardLinks
 from consumers.folder.tree.walk import Inode, Walker
 from consumers.types import EXCLUSIONS_VERSION, FileEvent, Fingerprint
 
@@ -30,9 +31,6 @@ REMOVAL_GRACE_S = 0.1
 
 REMOVAL_EXTENSION_S = 1.0
 """Extension of that time, repeated while an unread file with the same stamp is queued."""
-
-LINK_GRACE_S, LINK_LOOK_S = 1.0, 0.1
-"""How long a hard link waits until other folders find its other names, and the interval of looks meanwhile."""
 
 SCAN_MANY_FILES = 16
 """A scan with more differences is a first index or follows a long pause: its files may wait behind files that are saved
@@ -72,6 +70,7 @@ class Reconciler:
         self.pending_removals = self._events.pending_removals
         self.resolved = self._events.resolved
         self._hard_links = hard_links or HardLinks()
+        self._link_check = LinkCheck(self.root, self.ledger, self._hard_links, follow=self._follow)
         self._marker_checks: set[bytes] = set()
         """Directories in `debounce` in which a marker of a default exclusion appeared or vanished."""
         self.loss = LossGuard(
@@ -244,7 +243,7 @@ class Reconciler:
             self._hard_links.add(path, found.stat)
             entry = self._mark_found(path)
             as_known = entry is not None and entry.refused is None and (found.unknown or entry.matches(found))
-            if as_known and not self._is_shared(found):
+            if as_known and not self._link_check.is_shared(found):
                 self.pending_removals.discard(path)
                 self.resolved.append(path)
             else:
@@ -328,7 +327,7 @@ class Reconciler:
         self.pending_removals.discard(path)
         self.loss.found(path)
         self._watch_target(path, found)
-        if self._belongs_elsewhere(path, waiting, found, entry, now) or (
+        if self._is_left_to_others(path, waiting, found, entry, now) or (
             entry is not None and not waiting.content and entry.matches(found)
         ):
             return
@@ -355,52 +354,20 @@ class Reconciler:
         else:
             self.debounce.put_back(path, waiting, now + self._settle_s, None)
 
-    def _is_shared(self, found: FileStatus) -> bool:
-        """Whether the file may have names in other followed folders. Then a different folder may have to read it now."""
-        return self._hard_links.are_shared() and found.stat is not None and found.stat.st_nlink > 1
-
-    def _belongs_elsewhere(
+    def _is_left_to_others(
         self, path: bytes, waiting: WaitingPath, found: FileStatus, entry: Entry | None, now: float
     ) -> bool:
-        """Refuses a file that has a name outside the followed folders, and a file that another folder reads. Returns
-        whether the file was refused or must wait.
-
-        A symbolic link that leads out of the followed folders is refused for the same reason. True is also returned if the
-        names are not known yet; `path` is then queued again. A file that was read before stays if it gets a name outside: a
-        backup that hard-links a whole drive must not empty the memory. `consumers.openat` checks the names again when the
-        file is opened.
-        """
-        assert found.stat is not None
-        if self._follow or found.stat.st_nlink <= 1:
-            return False
-        names = self._hard_links.names(path, found.stat, self.ledger.with_inode(found.stat.st_ino))
-        if len(names) < found.stat.st_nlink:
-            if entry is not None and entry.was_read and entry.fingerprint.inode == found.stat.st_ino:
-                return False
-            if (entry is None or entry.refused is None) and self._may_learn_names(now - waiting.since):
-                self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)
-                return True
-            self._refuse_link(path, found, LINKED_ELSEWHERE.format(count=found.stat.st_nlink))
-            return True
-        self._hard_links.tell(found.stat, names, self.root)
-        first = min(names)
-        if not first.startswith(self.root.rstrip(b"/") + b"/"):
-            self._refuse_link(path, found, READ_ELSEWHERE.format(name=os.fsdecode(first)))
-            return True
-        for other in names - {path}:
+        """Refuses a file, or queues it again, if its hard links say so. Returns whether it must not be read now."""
+        verdict = self._link_check.check(path, found, entry, now - waiting.since)
+        if verdict.waits:
+            self.debounce.put_back(path, waiting, now + LINK_LOOK_S, found.stamp)
+        elif verdict.reason:
+            self._events.refused(path, FileStatus("refused", found.stat, reason=verdict.reason, code=FailureCode.LINK))
+        for other in verdict.names - {path}:
             before = self.ledger.get(other)
             if before is not None and before.refused is not None:
                 self.debounce.put(other, time.monotonic(), 0)
-        return False
-
-    def _may_learn_names(self, waited_s: float) -> bool:
-        """Whether another folder may still report further names of a file that has waited `waited_s` seconds."""
-        if not self._hard_links.are_shared() or waited_s >= MAX_UNSETTLED_S:
-            return False
-        return waited_s < LINK_GRACE_S or not self._hard_links.are_known(self.root)
-
-    def _refuse_link(self, path: bytes, found: FileStatus, reason: str) -> None:
-        self._events.refused(path, FileStatus("refused", found.stat, reason=reason, code=FailureCode.LINK))
+        return verdict.waits or bool(verdict.reason)
 
     def _watch_target(self, path: bytes, found: FileStatus) -> None:
         if found.link and found.kind == "file" and found.stat is not None:

@@ -10,12 +10,7 @@ from concurrent.futures import Future
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import (
-    KafkaConnectionError,
-    KafkaError,
-    OffsetOutOfRangeError,
-    UnknownBrokerIdError,
-)
+from kafka.errors import KafkaConnectionError, KafkaError, OffsetOutOfRangeError, UnknownBrokerIdError
 
 from consumers.kafka.connect import ConnectionLog, open_consumer, reachable
 from consumers.kafka.consumer_state import ConsumerState, partition_names, state_after

@@ -45,17 +45,12 @@ RESERVED_OPTIONS: Mapping[str, str] = {
     **dict.fromkeys(("key_deserializer", "value_deserializer", "key_serializer", "value_serializer"), "format says it"),
     **dict.fromkeys(
         (
-            "kafka_client",
-            "selector",
-            "metric_reporters",
-            "ssl_context",
-            "sasl_oauth_token_provider",
-            "partitioner",
+            "kafka_client", "selector", "metric_reporters", "ssl_context", "sasl_oauth_token_provider", "partitioner",
             "partition_assignment_strategy",
         ),
         "it takes a Python object, which a file cannot contain",
     ),
-}
+}  # fmt: skip
 """Options that hippod sets itself or that a file cannot contain, each with the reason."""
 
 _CONSUMER_DEFAULTS: Mapping[str, Any] = {

@@ -22,8 +22,8 @@ _NOT_READ = (FailureCode.NOT_A_DOCUMENT, FailureCode.ARCHIVE, FailureCode.NEEDS_
 """Codes of files that are no documents, such as pictures without text. Such an attachment is an entry in the containing
 document's `left_out`; every other one is a document, even if it cannot be parsed."""
 
-ParseAttachment = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
-"""Yields the documents of an attachment; the arguments are its content, its name and its URI."""
+ParsePart = Callable[[bytes, bytes, str], Iterator[ParsedDocument]]
+"""Yields the documents of a part of a file; the arguments are its content, its name, which decides the format, and its URI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,7 @@ class ReadableAttachment:
 
 
 def read_attachments(
-    attachments: Sequence[Attachment],
-    uri: str,
-    depth: int,
-    limits: Limits,
-    omissions: Omissions,
-    parse: ParseAttachment,
+    attachments: Sequence[Attachment], uri: str, depth: int, limits: Limits, omissions: Omissions, parse: ParsePart
 ) -> list[ReadableAttachment]:
     """Return the attachments of the document `uri` that are documents; report the others to `omissions`.
 
@@ -60,11 +55,8 @@ def read_attachments(
             continue
         metadata = {"description": attachment.description} if attachment.description else {}
         found.append(ReadableAttachment(own_uri, attachment.name, chain((first,), documents), metadata))
-    omissions.add(
-        OmissionKind.TOO_LARGE,
-        f"attachments after the first {_MOST_ATTACHMENTS:,}",
-        len(attachments) - _MOST_ATTACHMENTS,
-    )
+    for attachment in attachments[_MOST_ATTACHMENTS:]:
+        omissions.add(OmissionKind.TOO_LARGE, f"attachment {_described(attachment)}")
     return found
 
 

@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import repeat
 
-from consumers.failure_codes import FailureCode
-from consumers.parsing.limits import NotADocument
+from consumers.parsing.limits import WrongKind
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -33,18 +32,16 @@ in ten is valid by chance."""
 LONGEST_CHARACTER = 4
 """The most bytes of one character in any supported encoding."""
 _MOST_STRAY_ZEROS = 0.2
-_CODE_PAGES_WORDS = """
+_CODE_PAGES = """
     cp1252 cp1250 cp1251 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 gb18030 cp932 cp949 big5 euc_jp koi8_r koi8_u iso8859_2
     iso8859_5 iso8859_7 iso8859_15 cp850 cp437 cp852 cp866 mac_roman mac_cyrillic cp874
-"""
-_LATIN_WORDS = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman"
-_CODE_PAGES = _CODE_PAGES_WORDS.split()
+""".split()
 """Code pages that occur in users' files, the more common ones first."""
 _MULTI_BYTE = frozenset(("gb18030", "cp932", "cp949", "big5", "euc_jp"))
 _TEXT_ENCODINGS = frozenset(encodings.aliases.aliases.values()) - {"rot_13"}
 _ASCII_BYTES = frozenset(name for name in _TEXT_ENCODINGS if name.startswith("iso2022")) | {"utf-7", "hz"}
 """Encodings that use ASCII bytes only."""
-_LATIN = [name for name in _CODE_PAGES if name in _LATIN_WORDS.split()]
+_LATIN = "cp1252 cp1250 cp1254 cp1257 cp1258 iso8859_2 iso8859_15 cp850 cp437 cp852 mac_roman".split()
 _JAPANESE = ("euc_jp", "cp932")
 _NEAR, _NEAR_COHERENCE = 0.05, 0.03
 """Differences of charset-normalizer's chaos and coherence below which two code pages count as equally plausible."""
@@ -70,7 +67,7 @@ def refuse_binary(data: bytes) -> None:
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
-        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+        raise WrongKind(_BINARY)
 
 
 def clean_text(text: str) -> str:
@@ -87,7 +84,7 @@ def _decoded(data: bytes, declared: str) -> str:
     if order := _utf16_order(sample):
         return data.decode(order, "replace")
     if _looks_binary(sample):
-        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+        raise WrongKind(_BINARY)
     if declared in _ASCII_BYTES and _decodes(data, declared):
         return data.decode(declared)
     try:
@@ -156,7 +153,7 @@ def _legacy(data: bytes) -> str:
     if encoding is not None:
         return data.decode(encoding)
     if damaged * 10 > len(lenient):
-        raise NotADocument(_BINARY, FailureCode.NOT_A_DOCUMENT)
+        raise WrongKind(_BINARY)
     return data.decode("cp1252", "replace")
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from urllib.parse import unquote_to_bytes
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import PictureError
 
 _DATA = re.compile(r"data:([\w.+-]{1,40}/[\w.+-]{1,80})?(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_%-]*")
 _LINES = re.compile(

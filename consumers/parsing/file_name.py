@@ -1,24 +1,15 @@
 """What a file's name determines: a hint of the format, and a title if the content has none."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from consumers.parsing.formats.not_documents import NotRead, kind_of
 from consumers.parsing.formats.registry import GZIP
 
 
-@dataclass(frozen=True, slots=True)
-class FormatHint:
-    """What a file's name says about its format."""
-
-    ending: str
-    not_read: NotRead | None
-    """The kind of file to skip, if the name is typical of one."""
-
-
-def format_hint(name: bytes) -> FormatHint:
+def format_hint(name: bytes) -> tuple[str, NotRead | None]:
+    """Return what a name says about the format: its ending, and the kind of file to skip, if the name is typical of one."""
     ending = ending_of(name)
-    return FormatHint(ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending))
+    return ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending)
 
 
 def ending_of(name: bytes) -> str:
@@ -39,7 +30,7 @@ def unpacked_name(name: bytes) -> bytes:
     return name[: -len(b".gz")] if ending_of(name) in GZIP.endings else name
 
 
-def certainly_reads_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
+def parses_alike(old: bytes, new: bytes, titles: Iterable[str]) -> bool:
     """Whether a renamed file certainly yields the same documents. `titles` are the titles of its documents.
 
     If a title equals the old name's stem, the result is False: only parsing shows whether the content has the title too.

@@ -8,7 +8,7 @@ from consumers.parsing.content_signs import format_of_content
 from consumers.parsing.file_name import format_hint
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import BY_ENDING, FORMATS, TEXT
-from consumers.parsing.limits import NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, NotADocument, WrongKind
 
 _SIGN_WITHIN = 4096
 """Bytes at the beginning in which `text_sign` must match."""
@@ -46,14 +46,11 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 def detect_format(name: bytes, data: bytes) -> DocumentFormat:
     """Return the format of a file called `name`. Raises NotADocument for files to skip, Unreadable for damaged ones."""
-    hint = format_hint(name)
-    ending = hint.ending
+    ending, not_read = format_hint(name)
     if ending in _OTHER_PROGRAMS and not _reads_as_text(data[:512]):
-        raise NotADocument(f"{_OTHER_PROGRAMS[ending]}, or exclude it", FailureCode.NOT_A_DOCUMENT)
-    if hint.not_read is not None:
-        raise NotADocument(
-            f"{hint.not_read.title}, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT
-        )
+        raise WrongKind(f"{_OTHER_PROGRAMS[ending]}, or exclude it")
+    if not_read is not None:
+        raise WrongKind(f"{not_read.title}, which contains no text for readers; exclude it")
     expected = BY_ENDING.get(ending)
     for each in FORMATS:
         if each.magic is not None and (
@@ -81,9 +78,8 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
         if found is not None:
             return found
     if expected is not None and expected.binary:
-        raise Unreadable(
-            f"damaged: its name says .{ending}, but its content is something else; copy it again, or rename it",
-            FailureCode.DAMAGED,
+        raise Damaged(
+            f"damaged: its name says .{ending}, but its content is something else; copy it again, or rename it"
         )
     if expected is None or expected is TEXT:
         _refuse_binary(data, ending)
@@ -99,7 +95,7 @@ def _ole_parts(data: bytes) -> set[str]:
         with olefile.OleFileIO(BytesIO(data)) as file:
             return {entry[0].lower() for entry in file.listdir()}
     except Exception as error:  # olefile raises many kinds of errors for damaged files
-        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it again") from error
 
 
 def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentFormat:
@@ -109,18 +105,13 @@ def _zipped_format(data: bytes, expected: DocumentFormat | None) -> DocumentForm
             names = package.namelist()
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
         if zip_expected:
-            raise Unreadable(
-                f"damaged or truncated: {error}; copy it again, or save it again", FailureCode.DAMAGED
-            ) from error
+            raise Damaged(f"damaged or truncated: {error}; copy it again, or save it again") from error
         raise NotADocument("a damaged archive; exclude it", FailureCode.ARCHIVE) from error
     for each in FORMATS:
         if each.zip_parts and any(name.startswith(each.zip_parts) for name in names):
             return each
     if expected is not None and zip_expected:
-        raise Unreadable(
-            f"damaged: an archive without the parts of a .{expected.name} file; copy it again, or rename it",
-            FailureCode.DAMAGED,
-        )
+        raise Damaged(f"damaged: an archive without the parts of a .{expected.name} file; copy it again, or rename it")
     raise NotADocument("a zip archive; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
 
 
@@ -135,9 +126,7 @@ def _refuse_binary(data: bytes, ending: str) -> None:
         raise NotADocument(f"a tar archive; unpack it into the folder, or exclude it{pattern}", FailureCode.ARCHIVE)
     for magic, name in _BINARIES:
         if data.startswith(magic):
-            raise NotADocument(
-                f"{name}, not a document; exclude it{pattern}, or add its text as a file", FailureCode.NOT_A_DOCUMENT
-            )
+            raise WrongKind(f"{name}, not a document; exclude it{pattern}, or add its text as a file")
 
 
 def _reads_as_text(sample: bytes) -> bool:

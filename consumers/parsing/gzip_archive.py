@@ -2,11 +2,9 @@
 
 import zlib
 
-from consumers.failure_codes import FailureCode
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, TooLarge
 
 _SMALL = 16 << 20
-_PIECE = 1 << 20
 _GZIP_WINDOW = 31
 """zlib's `wbits` for a gzip header and the largest window."""
 
@@ -14,28 +12,20 @@ _GZIP_WINDOW = 31
 def unpack_gzip(data: bytes, limits: Limits) -> bytes:
     """Return the unpacked content of all members. Raises NotADocument when it exceeds the limits, Unreadable for damage."""
     most = min(limits.unpacked_bytes, max(_SMALL, limits.unpacked_ratio * len(data)))
-    parts: list[bytes] = []
-    size = 0
+    unpacked = bytearray()
     rest = data
     while rest[:2] == b"\x1f\x8b":
         member = zlib.decompressobj(_GZIP_WINDOW)
-        while not member.eof:
-            try:
-                piece = member.decompress(rest, _PIECE)
-            except zlib.error as error:
-                raise Unreadable(
-                    f"damaged: it cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
-                ) from error
-            size += len(piece)
-            if size > most:
-                raise NotADocument(
-                    f"unpacks to more than {most:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
-                    "or unpack it into the folder",
-                    FailureCode.TOO_LARGE,
-                )
-            parts.append(piece)
-            rest = member.unconsumed_tail
-            if not piece and not rest and not member.eof:
-                raise Unreadable("cut short: its end is missing; copy it again", FailureCode.DAMAGED)
+        try:
+            unpacked += member.decompress(rest, most + 1 - len(unpacked))
+        except zlib.error as error:
+            raise Damaged(f"damaged: it cannot be unpacked ({error}); copy it again") from error
+        if len(unpacked) > most:
+            raise TooLarge(
+                f"unpacks to more than {most:,} bytes, the most for a file of its size; exclude it if it is a bomb, "
+                "or unpack it into the folder"
+            )
+        if not member.eof:
+            raise Damaged("cut short: its end is missing; copy it again")
         rest = member.unused_data.lstrip(b"\0")
-    return b"".join(parts)
+    return bytes(unpacked)

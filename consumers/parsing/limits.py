@@ -24,7 +24,7 @@ class Limits:
     unpacked_bytes: int = 256 * MIB
     """Maximum unpacked size of a packed file (DOCX, PPTX, XLSX, OpenDocument, EPUB, gzip), all parts together."""
     unpacked_ratio: int = 200
-    """Maximum of unpacked size / packed size. It applies from 16 MiB unpacked: small files of spaces have high ratios."""
+    """Maximum ratio of unpacked to packed size, checked from 16 MiB unpacked on, because small harmless files exceed it."""
     columns: int = 2_000
     cells: int = 2_000_000
     """Maximum number of cells of a table (CSV, XLSX)."""
@@ -41,6 +41,16 @@ class Limits:
     programs: Mapping[str, Program] = field(default_factory=dict)
     """The installed external programs (`consumers.parsing.programs.installed`)."""
 
+    def check_pages(self, count: int, name: str = "pages") -> None:
+        """Raise TooLarge if a document has more pages, slides or parts than are read."""
+        if count > self.pages:
+            raise TooLarge(f"{count:,} {name}, more than the {self.pages:,} read at most; split it up")
+
+    def check_cells(self, count: int) -> None:
+        """Raise TooLarge if a document has more cells than are read."""
+        if count > self.cells:
+            raise TooLarge(f"more than {self.cells:,} cells; exclude it, or split it up")
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -49,17 +59,40 @@ class Limits:
         return cls(**{**value, "programs": {key: Program(**each) for key, each in value["programs"].items()}})
 
 
-class Unreadable(Exception):
-    """The file should be a document but cannot be parsed (`failed`). The message says why and what to do."""
+class NotIndexed(Exception):
+    """The file is not indexed. The message says why and what to do."""
 
     def __init__(self, message: str, code: FailureCode) -> None:
         super().__init__(message)
         self.code = code
 
 
-class NotADocument(Exception):
-    """The file is of a kind that is not indexed (`skipped`). The message says why and what to do."""
+class Unreadable(NotIndexed):
+    """The file should be a document but cannot be parsed (`failed`)."""
 
-    def __init__(self, message: str, code: FailureCode) -> None:
-        super().__init__(message)
-        self.code = code
+
+class Damaged(Unreadable):
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FailureCode.DAMAGED)
+
+
+class NotADocument(NotIndexed):
+    """The file is not to be indexed (`skipped`)."""
+
+
+class WrongKind(NotADocument):
+    """The file is of a kind that is not indexed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FailureCode.NOT_A_DOCUMENT)
+
+
+class TooLarge(NotADocument):
+    """The file exceeds a limit."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, FailureCode.TOO_LARGE)
+
+
+class PictureError(Exception):
+    """OCR cannot decode the picture. The message continues a sentence."""

@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.zip_archive import read_member
+from consumers.parsing.zip_archive import optional_xml
 
 _CORE_PART, _PROGRAM_PART, _CUSTOM_PART = (f"docProps/{name}.xml" for name in ("core", "app", "custom"))
 _KEPT = ("creator", "subject", "description", "keywords", "created", "modified", "language")
@@ -72,14 +72,8 @@ def ole_properties(file: Any) -> tuple[dict[str, str], str]:
 
 def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
     """Yield the properties of a part. A damaged part yields none, because the text does not depend on it."""
-    if part not in package.namelist():
-        return
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-    try:
-        root = etree.fromstring(read_member(package, part), parser)
-    except etree.XMLSyntaxError:
-        return
-    for node in root:
+    root = optional_xml(package, part)
+    for node in () if root is None else root:
         text = clean_text(" ".join("".join(node.itertext()).split()))[:1000]
         name = clean_text(node.get("name") or "").strip()[:100] or etree.QName(node).localname
         if text:

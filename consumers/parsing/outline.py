@@ -1,10 +1,12 @@
 """Collects the blocks of a document under their headings, for every format."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.splitting import ParsedText, Picture, PlacedLink, TextBlock
+from consumers.parsing.decoding import clean_text
+from consumers.splitting import Attachment, ParsedText, Picture, PlacedLink, TextBlock
 from consumers.types import Link
 
 _LONGEST_HEADING = 300
@@ -19,6 +21,7 @@ class Outline:
         self.blocks: list[TextBlock] = []
         self.pictures: list[Picture] = []
         self.first_heading = ""
+        self.running_texts: set[str] = set()
         self._room = text_chars
         self._limit = text_chars
         self._open: list[tuple[int, str, tuple[Link, ...]]] = []
@@ -86,6 +89,14 @@ class Outline:
             TextBlock(text, self.headings, joint, page, line, sheet, row, tuple(links), self.heading_links, time)
         )
 
+    def running_text(self, text: str, *, page: int | None = None) -> None:
+        """Add a header, footer or date that pages repeat, only the first time; report it the next times."""
+        if text in self.running_texts:
+            self.omissions.add(OmissionKind.RUNNING_HEADER, text)
+        else:
+            self.running_texts.add(text)
+            self.text(text, page=page)
+
     def picture(
         self,
         image: Callable[[], bytes],
@@ -122,6 +133,13 @@ class Outline:
             )
         self._add_pictures(pictures, len(document.blocks))
 
+    def document(
+        self, title: str = "", metadata: Mapping[str, Any] | None = None, attachments: Sequence[Attachment] = ()
+    ) -> ParsedText:
+        """Return the document with all blocks and pictures. Without a title it gets its first heading."""
+        blocks = self.done()
+        return ParsedText(blocks, title or self.first_heading, metadata or {}, tuple(attachments), tuple(self.pictures))
+
     def done(self) -> tuple[TextBlock, ...]:
         self._keep_bare(0)
         return tuple(self.blocks)
@@ -142,3 +160,9 @@ class Outline:
         if self._bare is not None and self._open and self._open[-1][0] >= level:
             bare, self._bare = self._bare, None
             self.blocks.append(bare)
+
+
+def comment_text(text: str, author: str = "", cell: str = "") -> str:
+    """Return the text of a reader's comment, on a cell of a sheet or elsewhere; "" if it is blank."""
+    text, author = clean_text(text).strip(), clean_text(author).strip()
+    return f"Comment{f' on {cell}' if cell else ''}{f' by {author}' if author else ''}: {text}" if text else ""

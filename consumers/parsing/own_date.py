@@ -31,7 +31,7 @@ def published_at(metadata: Mapping[str, Any]) -> str | None:
 def read_date(text: str) -> datetime | None:
     """Parse a date of ISO 8601 (also a year or month alone), of a PDF, or of an e-mail (RFC 5322). None if it is invalid."""
     text = text.strip()[:100]
-    for read in (_iso, _pdf, _mail):
+    for read in (_iso, _pdf, parsedate_to_datetime):
         try:
             found = read(text)
         except (ValueError, OverflowError, TypeError, IndexError):
@@ -58,7 +58,3 @@ def _pdf(text: str) -> datetime | None:
     return datetime.fromisoformat(
         f"{year}-{int(month):02}-{int(day):02}T{int(hour):02}:{int(minute):02}:{int(second):02}{zone}"
     )
-
-
-def _mail(text: str) -> datetime | None:
-    return parsedate_to_datetime(text)

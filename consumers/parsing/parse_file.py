@@ -11,8 +11,7 @@ from functools import partial
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.attachments import attachment_context, read_attachments, with_attachment_links
-from consumers.parsing.collections import read_collection
-from consumers.parsing.conversations.json_lines import JsonLines
+from consumers.parsing.conversations.json_lines import read_lines
 from consumers.parsing.decoding import LONGEST_CHARACTER
 from consumers.parsing.file_name import ending_of, stem_of, unpacked_name
 from consumers.parsing.format_detection import detect_format
@@ -20,11 +19,12 @@ from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.registry import GZIP, JSON_LINES
 from consumers.parsing.gzip_archive import unpack_gzip
 from consumers.parsing.invisible_characters import without_invisible_characters
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument, NotIndexed, TooLarge
 from consumers.parsing.ocr.recognition import AwaitsRecognition, TextRecognition
 from consumers.parsing.own_date import published_at
 from consumers.parsing.regular_file import OpenFile, ParseSummary
 from consumers.parsing.repeated_failures import with_summarised_failures
+from consumers.parsing.several_documents import read_collection
 from consumers.splitting import ParsedText, SplitSettings, split
 from consumers.types import ParsedDocument, stated_metadata
 
@@ -74,13 +74,15 @@ def _parse(
         with open_file() as file:
             modified_at = file.status.st_mtime_ns / 1e9
             if ending_of(name) in JSON_LINES.endings:
-                yield from _parse_lines(file, name, uri, settings, limits, modified_at)
+                documents = _parse_lines(file, name, uri, settings, limits)
             else:
                 data = file.read_all(_most_bytes(file, limits))
-                yield from parse_data(data, name, uri, settings, limits, modified_at, recognition, is_cut=file.is_cut)
+                documents = parse_data(data, name, uri, settings, limits, recognition, is_cut=file.is_cut)
+            for document in documents:
+                yield replace(document, modified_at=modified_at)
             yield replace(file.summary(), awaits_ocr=recognition.awaited > 0)
-    except (NotADocument, Unreadable) as error:
-        yield _put_aside(uri, name, error, None)
+    except NotIndexed as error:
+        yield _unindexed(uri, name, error)
 
 
 def parse_data(
@@ -89,7 +91,6 @@ def parse_data(
     uri: str,
     settings: SplitSettings,
     limits: Limits = DEFAULT_LIMITS,
-    modified_at: float | None = None,
     recognition: TextRecognition | None = None,
     *,
     is_cut: bool = False,
@@ -101,6 +102,7 @@ def parse_data(
     is only the beginning of the content. `depth` is the number of documents that the file is attached to, one inside the other.
     """
     reading = recognition or TextRecognition(limits, lambda: None)
+    parse_part = partial(parse_data, settings=settings, limits=limits, recognition=reading)
     try:
         _refuse_blank(data)
         if is_cut and data.startswith(READ_AS_A_WHOLE):
@@ -114,14 +116,11 @@ def parse_data(
         if format is GZIP:
             raise NotADocument("packed by gzip twice; unpack it into the folder, or exclude it", FailureCode.ARCHIVE)
 
-        def parse_part(data: bytes, part_name: bytes, part_uri: str) -> Iterator[ParsedDocument]:
-            return parse_data(data, part_name, part_uri, settings, limits, modified_at, reading, depth=depth)
-
-        documents = read_collection(format, data, name, uri, settings, modified_at, parse_part)
+        documents = read_collection(format, data, name, uri, settings, limits, partial(parse_part, depth=depth))
         if documents is not None:
             yield from documents
             if is_cut:
-                yield _rest_of_collection(uri, name, len(data), modified_at)
+                yield _rest_of_collection(uri, name, len(data))
             return
         omissions = Omissions()
         if is_cut:
@@ -129,19 +128,17 @@ def parse_data(
         parsed = reading.with_recognised_text(_parsed(data, format, name, limits, omissions), omissions)
     except AwaitsRecognition:
         return
-    except (NotADocument, Unreadable) as error:
-        yield _put_aside(uri, name, error, modified_at)
+    except NotIndexed as error:
+        yield _unindexed(uri, name, error)
         return
 
-    def parse_attachment(data: bytes, name: bytes, attachment_uri: str) -> Iterator[ParsedDocument]:
-        return parse_data(data, name, attachment_uri, settings, limits, modified_at, reading, depth=depth + 1)
-
+    parse_attachment = partial(parse_part, depth=depth + 1)
     found = read_attachments(parsed.attachments, uri, depth, limits, omissions, parse_attachment)
     parsed = replace(parsed, blocks=with_attachment_links(parsed.blocks, found))
     try:
-        document = _document(parsed, format, name, uri, settings, modified_at, omissions)
+        document = _document(parsed, format, name, uri, settings, omissions)
     except NotADocument as error:
-        document = _put_aside(uri, name, error, modified_at)
+        document = _unindexed(uri, name, error)
     yield document
     context = attachment_context(parsed, stem_of(name))
     for attachment in found:
@@ -170,33 +167,23 @@ def _rest(size: int) -> str:
 
 
 def _too_large(size: int) -> NotADocument:
-    return NotADocument(
-        f"larger than {size:,} bytes, and it can be read only as a whole; raise max_bytes, or exclude it",
-        FailureCode.TOO_LARGE,
-    )
+    return TooLarge(f"larger than {size:,} bytes, and it can be read only as a whole; raise max_bytes, or exclude it")
 
 
-def _rest_of_collection(uri: str, name: bytes, size: int, modified_at: float | None) -> ParsedDocument:
+def _rest_of_collection(uri: str, name: bytes, size: int) -> ParsedDocument:
     """Return a skipped document that reports the part of a cut file that was not parsed."""
     rest = Omissions()
     rest.add(OmissionKind.TOO_LARGE, _rest(size))
     error = f"read up to its first {size:,} bytes: what follows is left out; raise max_bytes, or split it up"
     return ParsedDocument(
-        uri,
-        stem_of(name),
-        modified_at=modified_at,
-        error=error,
-        skipped=True,
-        code=FailureCode.TOO_LARGE,
-        left_out=rest.done(),
+        uri, stem_of(name), error=error, skipped=True, code=FailureCode.TOO_LARGE, left_out=rest.done()
     )
 
 
 def _refuse_blank(data: bytes) -> None:
     if not data.strip(b"\x00 \t\r\n\x0b\x0c"):
         raise NotADocument(
-            "empty: there is nothing in it to index" if not data else "blank: it contains no text",
-            FailureCode.NO_TEXT,
+            "empty: there is nothing in it to index" if not data else "blank: it contains no text", FailureCode.NO_TEXT
         )
 
 
@@ -215,24 +202,17 @@ def _parsed(data: bytes, format: DocumentFormat, name: bytes, limits: Limits, om
     parse = format.load_parser(ending_of(name))
     try:
         return parse(data, limits, omissions)
-    except (NotADocument, Unreadable, MemoryError):
+    except (NotIndexed, MemoryError):
         raise
     except Exception as error:  # the formats' libraries raise many kinds of errors for damaged files
-        raise Unreadable(
+        raise Damaged(
             f"damaged, or of a kind that its library does not read ({type(error).__name__}: {str(error)[:200]}); "
-            "open it in its program and save it again",
-            FailureCode.DAMAGED,
+            "open it in its program and save it again"
         ) from error
 
 
 def _document(
-    parsed: ParsedText,
-    format: DocumentFormat,
-    name: bytes,
-    uri: str,
-    settings: SplitSettings,
-    modified_at: float | None,
-    omissions: Omissions,
+    parsed: ParsedText, format: DocumentFormat, name: bytes, uri: str, settings: SplitSettings, omissions: Omissions
 ) -> ParsedDocument:
     title, blocks = without_invisible_characters(parsed.title, parsed.blocks)
     passages = split(blocks, title, settings)
@@ -243,51 +223,26 @@ def _document(
     metadata = {"format": format.name, **stated_metadata(parsed.metadata)}
     if (published := published_at(parsed.metadata)) is not None:
         metadata["published_at"] = published
-    return ParsedDocument(uri, title or stem_of(name), passages, metadata, modified_at, left_out=omissions.done())
+    return ParsedDocument(uri, title or stem_of(name), passages, metadata, left_out=omissions.done())
 
 
-def _put_aside(uri: str, name: bytes, error: NotADocument | Unreadable, modified_at: float | None) -> ParsedDocument:
-    skipped = isinstance(error, NotADocument)
+def _unindexed(uri: str, name: bytes, error: NotIndexed) -> ParsedDocument:
     return ParsedDocument(
-        uri, stem_of(name), modified_at=modified_at, error=str(error), skipped=skipped, code=error.code
+        uri, stem_of(name), error=str(error), skipped=isinstance(error, NotADocument), code=error.code
     )
 
 
 def _parse_lines(
-    file: OpenFile, name: bytes, uri: str, settings: SplitSettings, limits: Limits, modified_at: float
+    file: OpenFile, name: bytes, uri: str, settings: SplitSettings, limits: Limits
 ) -> Iterator[ParsedDocument]:
-    """Yield one document per line; an invalid line affects only itself."""
-    number = 0
-    found = False
-    reader = JsonLines(uri, stem_of(name), settings, modified_at)
-    while (read := file.read_line(limits.json_line_bytes)) is not None:
-        if file.is_cut and file.ended_in_line:
-            break
-        number += 1
-        line, whole = read
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            if line[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in line[:64]:
-                reason = "not UTF-8, as JSON lines must be; save it as UTF-8"
-                yield ParsedDocument(
-                    uri, stem_of(name), modified_at=modified_at, error=reason, code=FailureCode.ENCODING
-                )
-                return
-        if not line.strip():
-            continue
-        found = True
-        if not whole:
-            reason = f"line {number} is longer than {limits.json_line_bytes:,} bytes; split its text up"
-            yield ParsedDocument(
-                f"{uri}#line-{number}", modified_at=modified_at, error=reason, code=FailureCode.TOO_LARGE
-            )
-            continue
-        yield from reader.read(line, number)
-    yield from reader.rest()
+    found = yield from read_lines(_lines(file, limits), uri, stem_of(name), settings, limits)
     if file.is_cut:
-        yield _rest_of_collection(uri, name, file.read_bytes, modified_at)
+        yield _rest_of_collection(uri, name, file.read_bytes)
     elif not found:
-        reason = "empty: there is nothing in it to index"
-        yield ParsedDocument(
-            uri, stem_of(name), modified_at=modified_at, error=reason, skipped=True, code=FailureCode.NO_TEXT
-        )
+        yield _unindexed(uri, name, NotADocument("empty: there is nothing in it to index", FailureCode.NO_TEXT))
+
+
+def _lines(file: OpenFile, limits: Limits) -> Iterator[tuple[bytes, bool]]:
+    """Yield the lines, each with whether it is complete; not the last one of a cut file, of which a part is missing."""
+    while (line := file.read_line(limits.json_line_bytes)) is not None and not (file.is_cut and file.ended_in_line):
+        yield line

@@ -1,24 +1,17 @@
 """Opens a followed file, refuses everything except regular files, and reads it once."""
 
-import errno
 import os
 import stat
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from consumers.failure_codes import FailureCode
+from consumers.file_refusals import FileRefusal, refusal_of_error, refusal_of_special_file
 from consumers.openat import has_unchecked_links, open_file
-from consumers.parsing.limits import NotADocument, Unreadable
+from consumers.parsing.limits import NotADocument, NotIndexed, Unreadable
 from consumers.types import content_digest
 
 _CHUNK = 1 << 20
-_KINDS = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +50,11 @@ class OpenFile:
         try:
             self._fd = open_file(path, root=root, follow=follow_symlinks)
         except OSError as error:
-            raise _refusal(error) from error
+            raise _refused(refusal_of_error(error)) from error
         self.status = os.fstat(self._fd)
         if not stat.S_ISREG(self.status.st_mode):
             os.close(self._fd)
-            kind = next((name for test, name in _KINDS if test(self.status.st_mode)), "something else")
-            raise NotADocument(f"not a regular file but {kind}; exclude it from the source", FailureCode.NOT_A_FILE)
+            raise _refused(refusal_of_special_file(self.status.st_mode))
         if not follow_symlinks and has_unchecked_links(self.status, checked_inode):
             os.close(self._fd)
             raise Unreadable(
@@ -70,18 +62,14 @@ class OpenFile:
             )
         self._digest = blake2b(digest_size=16)
         self._rest = b""
-        self._size = 0
+        self.read_bytes = 0
+        """How many bytes were read so far."""
         self._at_end = False
         self._max_bytes = max_bytes
         self.is_cut = max_bytes is not None and self.status.st_size > max_bytes
         """Whether only the beginning of the file is read."""
         self.ended_in_line = False
         """Whether the last line from `read_line` had no line end. In a cut file, that line is incomplete."""
-
-    @property
-    def read_bytes(self) -> int:
-        """How many bytes were read so far."""
-        return self._size
 
     def __enter__(self) -> "OpenFile":
         return self
@@ -92,9 +80,9 @@ class OpenFile:
     def read_all(self, limit: int) -> bytes:
         """Return the content, at most `limit` bytes."""
         parts = []
-        while self._size < limit and (chunk := self._read()):
+        while self.read_bytes < limit and (chunk := self._read()):
             parts.append(chunk)
-        if self._size > limit or self.status.st_size > limit:
+        if self.read_bytes > limit or self.status.st_size > limit:
             self.is_cut = True
         return b"".join(parts)[:limit]
 
@@ -134,44 +122,20 @@ class OpenFile:
             # The file, such as a log, may grow beyond `max_bytes`. The next scan notices other changes by the mtime.
             changed = after.st_size < size
         else:
-            changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self._size != size
+            changed = (size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or self.read_bytes != size
         return ParseSummary(digest, size, before.st_mtime_ns, before.st_ino, changed)
 
     def _read(self) -> bytes:
-        left = _CHUNK if self._max_bytes is None else min(_CHUNK, self._max_bytes - self._size)
+        left = _CHUNK if self._max_bytes is None else min(_CHUNK, self._max_bytes - self.read_bytes)
         try:
             chunk = os.read(self._fd, left) if left > 0 else b""
         except OSError as error:
-            raise _refusal(error) from error
+            raise _refused(refusal_of_error(error)) from error
         self._digest.update(chunk)
-        self._size += len(chunk)
+        self.read_bytes += len(chunk)
         self._at_end = not chunk
         return chunk
 
 
-def _refusal(error: OSError) -> Exception:
-    match error.errno:
-        case errno.EACCES | errno.EPERM:
-            return Unreadable(
-                "no permission to read it; let the daemon's user read it, or exclude it", FailureCode.PERMISSION
-            )
-        case errno.ENOENT | errno.ENOTDIR:
-            return Unreadable(
-                "the file is not there any more, or a link took a folder's place above it", FailureCode.GONE
-            )
-        case errno.EXDEV:
-            return NotADocument("it does not lie in the folder that is followed", FailureCode.LINK)
-        case errno.ELOOP:
-            return NotADocument(
-                "a symbolic link (or a loop of them); set follow_symlinks, or exclude it", FailureCode.LINK
-            )
-        case errno.ENXIO | errno.ENODEV:
-            return NotADocument(
-                "not a regular file but a socket or a device; exclude it from the source", FailureCode.NOT_A_FILE
-            )
-        case errno.ENAMETOOLONG:
-            return Unreadable("its path is longer than the system allows; shorten it", FailureCode.UNREADABLE)
-        case _:
-            return Unreadable(
-                f"it could not be read: {error.strerror or error}; check the disk or the mount", FailureCode.UNREADABLE
-            )
+def _refused(refusal: FileRefusal) -> NotIndexed:
+    return (Unreadable if refusal.may_recover else NotADocument)(refusal.reason, refusal.code)

@@ -30,6 +30,27 @@ def row_text(header: Row, row: Row) -> str:
     return "; ".join(parts)
 
 
+class Columns:
+    """The names of a table's columns, and which of them have had no value so far."""
+
+    def __init__(self, names: Row = ()) -> None:
+        self.names = names
+        self._unused = set(range(len(names)))
+
+    def row(self, cells: Row) -> str:
+        """Return the text of a row with the names of its columns."""
+        self.use(cells)
+        return row_text(self.names, cells)
+
+    def use(self, cells: Row) -> None:
+        self._unused.difference_update(index for index, value in enumerate(cells) if value.strip())
+
+    def unused(self) -> str:
+        """Return the names of columns without values. No row's text mentions them."""
+        names = (" ".join(self.names[index].split()) for index in sorted(self._unused))
+        return "; ".join(filter(None, names))
+
+
 def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]:
     """Yield the place and text of each row: first the lines above the table, then every row with its column names.
 
@@ -40,12 +61,10 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
     titles, names = _find_header([row for _, row in first])
     for place, row in first[:titles]:
         yield place, _title_text(row)
-    header = _joined([row for _, row in first[titles : titles + names]])
-    unused = set(range(len(header)))
+    columns = Columns(_joined([row for _, row in first[titles : titles + names]]))
     for place, row in chain(first[titles + names :], filled):
-        unused.difference_update(index for index, value in enumerate(row) if value.strip())
-        yield place, row_text(header, row)
-    if text := unused_names(header, unused):
+        yield place, columns.row(row)
+    if text := columns.unused():
         yield first[titles][0], text
 
 
@@ -57,16 +76,10 @@ def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, 
     if header is None:
         header = rows[0] if len(rows) > 1 and is_header(rows[0]) else ()
         rows = rows[1:] if header else rows
-    unused = set(range(len(header)))
+    columns = Columns(header)
     for number, row in enumerate(rows, 1):
-        unused.difference_update(index for index, value in enumerate(row) if value.strip())
-        outline.text(row_text(header, row), "\n\n" if number == 1 else "\n", line=line, row=number)
-    outline.text(unused_names(header, unused), "\n", line=line)
-
-
-def unused_names(header: Row, unused: Iterable[int]) -> str:
-    """Return the names of columns that have no values. No row's text mentions them."""
-    return "; ".join(" ".join(header[index].split()) for index in sorted(unused) if header[index].strip())
+        outline.text(columns.row(row), "\n\n" if number == 1 else "\n", line=line, row=number)
+    outline.text(columns.unused(), "\n", line=line)
 
 
 def is_header(row: Row, below: Sequence[Row] = ()) -> bool:

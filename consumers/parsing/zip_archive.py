@@ -1,11 +1,13 @@
-"""Checks packed formats (DOCX, PPTX, XLSX, OpenDocument, EPUB) before a library opens them."""
+"""The parts of packed files (DOCX, PPTX, XLSX, OpenDocument, EPUB), checked before a library opens the file."""
 
 import io
 import zipfile
-from typing import IO
+from typing import IO, Any
+
+from lxml import etree
 
 from consumers.failure_codes import FailureCode
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge, Unreadable
 
 _SMALL = 16 << 20
 
@@ -19,20 +21,16 @@ def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
         package = zipfile.ZipFile(io.BytesIO(data))
         members = package.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
-        raise Unreadable(
-            f"damaged or truncated: {error}; copy it again, or save it again", FailureCode.DAMAGED
-        ) from error
+        raise Damaged(f"damaged or truncated: {error}; copy it again, or save it again") from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.unpacked_bytes:
-        raise NotADocument(
+        raise TooLarge(
             f"unpacks to {unpacked:,} bytes, more than the {limits.unpacked_bytes:,} allowed; exclude it if it is a zip "
-            "bomb, or split it up",
-            FailureCode.TOO_LARGE,
+            "bomb, or split it up"
         )
     if unpacked > _SMALL and unpacked > limits.unpacked_ratio * len(data):
-        raise NotADocument(
-            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it again",
-            FailureCode.TOO_LARGE,
+        raise TooLarge(
+            f"unpacks to {unpacked // max(len(data), 1):,} times its size, as zip bombs do; exclude it, or save it again"
         )
     if any(member.flag_bits & 1 for member in members):
         raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
@@ -43,11 +41,9 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
     try:
         return package.read(name)
     except KeyError:
-        raise Unreadable(f"damaged: its part {name!r} is missing; save it again", FailureCode.DAMAGED) from None
+        raise Damaged(f"damaged: its part {name!r} is missing; save it again") from None
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, ValueError) as error:
-        raise Unreadable(
-            f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again", FailureCode.DAMAGED
-        ) from error
+        raise Damaged(f"damaged: its part {name!r} cannot be unpacked ({error}); copy it again") from error
 
 
 def read_again(file: IO[bytes], name: str) -> bytes:
@@ -64,7 +60,24 @@ def check_members(package: zipfile.ZipFile) -> None:
                 while part.read(1 << 20):
                     pass
         except Exception as error:  # zlib, bz2, lzma and zipfile raise different errors; all of them mean damage
-            raise Unreadable(
-                f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again",
-                FailureCode.DAMAGED,
+            raise Damaged(
+                f"damaged: its part {member.filename!r} cannot be unpacked ({error}); copy it again"
             ) from error
+
+
+def parse_xml(data: bytes, name: str) -> Any:
+    """Return the root element of the part `name`, without comments. Entities are not resolved. Raises Unreadable."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise Damaged(f"damaged: its part {name!r} is not XML ({error}); save it again") from error
+
+
+def optional_xml(package: zipfile.ZipFile, name: str) -> Any | None:
+    """Return the root element of a part on which the text does not depend, or None if it is missing or not XML."""
+    data = read_member(package, name) if name in package.namelist() else b""
+    try:
+        return parse_xml(data, name) if data else None
+    except Unreadable:
+        return None

@@ -37,7 +37,7 @@ def from_message(value: bytes) -> Record:
         raise _unreadable(error, "it is not an Arrow IPC stream") from error
     if sum(batch.num_rows for batch in batches) != 1:
         raise RecordError("a message must contain one record, a row of an Arrow IPC stream")
-    return next(records_of(batches[0]), None) or _none()
+    return _record(_columns(batches[0]), 0)
 
 
 def read_file(path: Path) -> Iterator[Record | RecordError]:
@@ -70,17 +70,6 @@ def _each(batch: pa.RecordBatch) -> Iterator[Record | RecordError]:
             yield _record(columns, row)
         except RecordError as error:
             yield error
-
-
-def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
-    """Yields the records of a RecordBatch. Raises RecordError at the first invalid row."""
-    columns = _columns(batch)
-    for row in range(batch.num_rows):
-        yield _record(columns, row)
-
-
-def _none() -> Record:
-    raise RecordError("it contains no record")
 
 
 def _unreadable(error: Exception, what: str) -> RecordError:
@@ -143,12 +132,7 @@ def _record(columns: Mapping[str, pa.Array], row: int) -> Record:
         return Record(failed, (), position)
     passages, extractions = _passages(value["passages"] or [], _links(value["links"] or []))
     document = ParsedDocument(
-        uri,
-        value["title"] or "",
-        passages,
-        metadata,
-        value["modified_at"],
-        left_out=_left_out(value["left_out"] or []),
+        uri, value["title"] or "", passages, metadata, value["modified_at"], left_out=_left_out(value["left_out"] or [])
     )
     vectors = columns["vectors"][row]
     return Record(document, extractions, position, _vectors(vectors, len(passages)) if vectors.is_valid else None)

@@ -33,7 +33,7 @@ class _Section:
         return sum(self.counts)
 
 
-@SPLIT_TIMER.timed
+@SPLIT_TIMER
 def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Splits blocks into passages, in reading order. `title` is the title that the content gives, or "". Empty blocks are
     left out."""
@@ -41,7 +41,7 @@ def split(blocks: Sequence[TextBlock], title: str, settings: SplitSettings) -> t
     return tuple(_within_limit(passage for section in sections for passage in _passages(section, title, settings)))
 
 
-@SPLIT_TIMER.timed
+@SPLIT_TIMER
 def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage, ...]:
     """Splits a plain text without headings. A text that fits into one passage is kept unchanged; a blank text gives no
     passages."""
@@ -52,9 +52,9 @@ def split_text(text: str, title: str, settings: SplitSettings) -> tuple[Passage,
     return split(list(paragraphs(text)), title, settings)
 
 
-def paragraphs(text: str, first_line: int = 1) -> Iterator[TextBlock]:
+def paragraphs(text: str) -> Iterator[TextBlock]:
     """Yields the parts of a text between empty lines, as blocks with their line numbers."""
-    line, at = first_line, 0
+    line, at = 1, 0
     gaps = [(match.start(), match.end()) for match in _BLANK_LINES.finditer(text)]
     for gap_start, gap_end in [*gaps, (len(text), len(text))]:
         piece = text[at:gap_start]

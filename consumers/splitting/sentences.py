@@ -16,7 +16,8 @@ _COUNTED = re.compile(
     "(?:Jänner|Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Jh|Jahrtausend|"
     "Auflage|Weltkrieg|Kapitel|Geburtstag|Lebensjahr|Platz|Tag|Woche|Monat|Jahr)"
 )
-_ABBREVIATIONS_WORDS = """
+_ABBREVIATIONS = frozenset(
+    """
     mr mrs ms dr prof st rev hon gen col maj capt lt sgt sr jr messrs mme mlle fr pres gov sen rep
     e.g i.e cf vs viz al approx ca c etc no nos vol vols pp p fig figs eq eqs sec ch ed eds trans dept univ
     inc ltd co corp bros jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun
@@ -27,8 +28,8 @@ _ABBREVIATIONS_WORDS = """
     sig dott dott.ssa sig.ra avv ecc pagg p.es s.p.a cfr
     p.e n.º ltda séc
     bijv bv blz d.w.z dhr drs enz evt excl i.p.v m.a.w m.b.t mevr o.a resp t.o.v zgn
-"""
-_ABBREVIATIONS = frozenset(_ABBREVIATIONS_WORDS.split())
+""".split()
+)
 
 
 def sentence_starts(text: str) -> list[int]:

@@ -1,40 +1,32 @@
 """Measures the time that splitting takes in this process, as one stage of parsing."""
 
-from collections.abc import Callable
-from functools import wraps
+from contextlib import ContextDecorator
 from time import perf_counter
-from typing import ParamSpec, TypeVar
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from typing import Self
 
 
-class WorkTimer:
-    """Accumulates seconds until `reset` is called. For one thread."""
+class WorkTimer(ContextDecorator):
+    """Accumulates the seconds of the functions that it decorates. Nested calls count once. For one thread."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._inside = False
+        self._depth = 0
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = self._began if self._depth else perf_counter()
+        self._depth += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self.seconds += perf_counter() - self._began
 
     def reset(self) -> float:
+        """Returns the seconds since the last reset."""
         seconds, self.seconds = self.seconds, 0.0
         return seconds
-
-    def timed(self, work: Callable[P, T]) -> Callable[P, T]:
-        """Returns `work` with its time counted. Time of nested calls with the same timer counts once."""
-
-        @wraps(work)
-        def measured(*args: P.args, **kwargs: P.kwargs) -> T:
-            if self._inside:
-                return work(*args, **kwargs)
-            self._inside, began = True, perf_counter()
-            try:
-                return work(*args, **kwargs)
-            finally:
-                self._inside = False
-                self.seconds += perf_counter() - began
-
-        return measured
 
 
 SPLIT_TIMER = WorkTimer()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from consumers.folder import path_of
-from consumers.parsing import certainly_reads_alike
+from consumers.parsing import parses_alike
 from consumers.types import EMPTY, FileChanged, FileEvent, FileMoved, FileRemoved, Fingerprint
 from daemon.pipeline.commit.batching import DocumentsByFile
 from daemon.pipeline.commit.commit_queue import CommitQueue
@@ -87,7 +87,7 @@ class FileEvents:
         """
         documents = self._movable_documents(event)
         titles = [document.title for document in documents]
-        known = bool(documents) and certainly_reads_alike(path_of(event.old_uri), event.path, titles)
+        known = bool(documents) and parses_alike(path_of(event.old_uri), event.path, titles)
         if documents:
             # If it must be parsed, no position is stored yet: after a restart the file must not count as parsed.
             positions = {event.uri: event.fingerprint.to_json()} if known else {}

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel
 
-from consumers.json_documents import read_json_file, read_json_lines
+from consumers.json_documents import read_json_lines
 from consumers.kafka.decode import read_message
 from consumers.kafka.message import KafkaMessage
 from consumers.parsing import parse_data
@@ -76,7 +76,7 @@ def _sound(documents: list[ParsedDocument]) -> None:
 
 
 def _json_documents(data: bytes) -> None:
-    _sound(list(read_json_file(data, "file:///a.json", SPLIT, 1.0, "a")))
+    _sound(list(parse_data(data, b"a.json", "file:///a.json", SPLIT)))
 
 
 def _json_lines(data: bytes) -> None:
@@ -128,7 +128,7 @@ def _kafka_value(data: bytes) -> None:
 
 
 def _extraction(extractor: RulesExtractor, data: bytes) -> None:
-    for document in read_json_file(data, "file:///a.json", SPLIT, 1.0, "a"):
+    for document in parse_data(data, b"a.json", "file:///a.json", SPLIT):
         passages = [PassageText(str(i), passage.title, passage.text) for i, passage in enumerate(document.passages)]
         for found in extractor.extract(passages):
             for triple in found.triples:

@@ -53,32 +53,15 @@ EXCLUSIONS = (
     Exclusion(
         THUMBNAILS,
         (
-            ".DS_Store",
-            "thumbs.db",
-            "Desktop.ini",
-            "ehthumbs.db",
-            "ehthumbs_vista.db",
-            "@eaDir/",
-            "*@SynoEAStream",
-            "*@SynoResource",
-            "@__thumb/",
-            ".@__thumb/",
-            ".thumbnails/",
-            "__MACOSX/",
-            "Icon\r",
+            ".DS_Store", "thumbs.db", "Desktop.ini", "ehthumbs.db", "ehthumbs_vista.db", "@eaDir/", "*@SynoEAStream",
+            "*@SynoResource", "@__thumb/", ".@__thumb/", ".thumbnails/", "__MACOSX/", "Icon\r",
         ),
     ),
     # Deleted files. A `Trash` folder of the XDG specification contains the folder `info`.
     Exclusion(
         RECYCLE_BIN,
         (
-            "$RECYCLE.BIN/",
-            "$Recycle.Bin/",
-            "#recycle/",
-            "@Recycle/",
-            ".Trash/",
-            ".Trash-*/",
-            ".Trashes/",
+            "$RECYCLE.BIN/", "$Recycle.Bin/", "#recycle/", "@Recycle/", ".Trash/", ".Trash-*/", ".Trashes/",
             "Network Trash Folder/",
         ),
     ),
@@ -110,13 +93,7 @@ EXCLUSIONS = (
         BUILD,
         ("build/",),
         beside=(
-            "package.json",
-            "pyproject.toml",
-            "setup.py",
-            "build.gradle",
-            "build.gradle.kts",
-            "CMakeLists.txt",
-            "pubspec.yaml",
+            "package.json", "pyproject.toml", "setup.py", "build.gradle", "build.gradle.kts", "CMakeLists.txt", "pubspec.yaml",
         ),
     ),
     Exclusion(BUILD, ("dist/",), beside=("package.json", "pyproject.toml", "setup.py")),
@@ -127,7 +104,7 @@ EXCLUSIONS = (
     Exclusion(BUILD, ("bin/", "obj/"), beside=("*.csproj", "*.fsproj", "*.vbproj")),
     Exclusion(BUILD, ("zig-out/", "zig-cache/"), beside=("build.zig",)),
     Exclusion(BUILD, inside=("CMakeCache.txt", "meson-private")),
-)
+)  # fmt: skip
 
 
 def _pattern(names: Iterable[str]) -> re.Pattern[str]:

@@ -2,7 +2,6 @@
 # Paths are bytes here, which pathlib does not take.
 """Determines what is at a path. Opens only regular files."""
 
-import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -10,16 +9,11 @@ from hashlib import blake2b
 from typing import Literal
 
 from consumers.failure_codes import FailureCode
+from consumers.file_refusals import FileRefusal, refusal_of_error, refusal_of_special_file
 from consumers.openat import open_file
 from consumers.types import Fingerprint, Stamp, content_digest
 
 _BLOCK = 1 << 20
-_SPECIAL = {
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a character device",
-    stat.S_IFBLK: "a block device",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +47,7 @@ GONE = FileStatus("gone")
 
 def file_status(path: bytes, *, follow: bool) -> FileStatus:
     """Returns what is at `path`. A symbolic link counts as its target if `follow` is set; else it is refused."""
+    link = False
     try:
         found = os.lstat(path)
         link = stat.S_ISLNK(found.st_mode)
@@ -64,31 +59,24 @@ def file_status(path: bytes, *, follow: bool) -> FileStatus:
                 code=FailureCode.LINK,
             )
         if link:
-            found = _target(path)
+            found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return GONE
+        if not link:
+            return GONE
+        reason = "a symbolic link to nothing; restore its target or remove the link"
+        return FileStatus("refused", link=True, reason=reason, failed=True, code=FailureCode.LINK)
     except OSError as error:
         return refused_status(error)
-    except _BrokenLinkError as error:
-        return FileStatus("refused", link=True, reason=str(error), failed=True, code=FailureCode.LINK)
     return _classify(found, link)
 
 
 def refused_status(error: OSError, what: str = "file") -> FileStatus:
-    """Returns the refused status for `error`, with a hint how to fix it."""
-    hint = {
-        errno.EACCES: f"no permission to read the {what}; give hippod's user read access to it and to the folders above",
-        errno.EPERM: f"the system forbids reading the {what}; give hippod's user read access",
-        errno.ENAMETOOLONG: "its path is longer than the system allows; move it up or shorten the names above it",
-        errno.ELOOP: "its symbolic links lead in a circle; remove one of them",
-    }.get(error.errno or 0)
-    reason = hint or f"the {what} could not be read ({os.strerror(error.errno or 0)}); check the drive it is on"
-    code = {
-        errno.EACCES: FailureCode.PERMISSION,
-        errno.EPERM: FailureCode.PERMISSION,
-        errno.ELOOP: FailureCode.LINK,
-    }.get(error.errno or 0, FailureCode.UNREADABLE)
-    return FileStatus("refused", reason=reason, failed=error.errno not in (errno.ENAMETOOLONG, errno.ELOOP), code=code)
+    """Returns the refused status for `error`."""
+    return _refused(refusal_of_error(error, what))
+
+
+def _refused(refusal: FileRefusal, found: os.stat_result | None = None, link: bool = False) -> FileStatus:
+    return FileStatus("refused", found, link, refusal.reason, refusal.may_recover, refusal.code)
 
 
 class SwappedError(Exception):
@@ -136,27 +124,9 @@ def _link_state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_nlink, found.st_ctime_ns if found.st_nlink > 1 else 0
 
 
-class _BrokenLinkError(Exception):
-    """A symbolic link whose target does not exist."""
-
-
-def _target(path: bytes) -> os.stat_result:
-    try:
-        return os.stat(path)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise _BrokenLinkError("a symbolic link to nothing; restore its target or remove the link") from error
-
-
 def _classify(found: os.stat_result, link: bool) -> FileStatus:
     if stat.S_ISDIR(found.st_mode):
         return FileStatus("directory", found, link)
     if not stat.S_ISREG(found.st_mode):
-        special = _SPECIAL.get(stat.S_IFMT(found.st_mode), "something special")
-        return FileStatus(
-            "refused",
-            found,
-            link,
-            f"{special}, not a regular file; move it elsewhere or exclude it",
-            code=FailureCode.NOT_A_FILE,
-        )
+        return _refused(refusal_of_special_file(found.st_mode), found, link)
     return FileStatus("file", found, link)

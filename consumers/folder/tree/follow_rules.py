@@ -75,7 +75,7 @@ class FollowRules:
             return next(rows, None)
         return None if self._all or self._include.match_file(self._relative(path)) else BY_INCLUDE
 
-    def of_listing(self, path: bytes, names: AbstractSet[bytes] | None = None) -> Exclusion | None:
+    def by_content(self, path: bytes, names: AbstractSet[bytes] | None = None) -> Exclusion | None:
         """Returns the exclusion of a directory by a marker inside it. `names` holds the names in it; if None, the disk is
         searched."""
         if len(path) < self._skip:
@@ -100,7 +100,7 @@ class FollowRules:
         return is_marker(os.fsdecode(os.path.basename(path)))
 
     def _of_directory(self, path: bytes) -> Exclusion | None:
-        return self.of_entry(path, folder=True) or self.of_listing(path)
+        return self.of_entry(path, folder=True) or self.by_content(path)
 
     def _directories_above(self, path: bytes) -> Iterator[bytes]:
         end = path.find(b"/", self._skip)

@@ -1,4 +1,3 @@
-# Paths are bytes here, which pathlib does not take.
 """Hard links: the names of a file in the followed folders. A file that also has a name outside them is not followed."""
 
 import os
@@ -24,7 +23,7 @@ class HardLinks:
     def __init__(self) -> None:
         self._names: dict[Inode, set[bytes]] = {}
         self._inodes: dict[bytes, Inode] = {}
-        self._told: dict[Inode, frozenset[bytes]] = {}
+        self._announced: dict[Inode, frozenset[bytes]] = {}
         """The names of a file at the last notification of the folders."""
         self._folders: dict[bytes, Callable[[bytes], None]] = {}
         self._unscanned: set[bytes] = set()
@@ -74,11 +73,11 @@ class HardLinks:
                 self._record(name, inode)
         return living
 
-    def tell(self, found: os.stat_result, names: frozenset[bytes], root: bytes) -> None:
+    def announce(self, found: os.stat_result, names: frozenset[bytes], root: bytes) -> None:
         """Makes the other folders examine the file's names if these have changed."""
         inode = (found.st_dev, found.st_ino)
         with self._lock:
-            before, self._told[inode] = self._told.get(inode), names
+            before, self._announced[inode] = self._announced.get(inode), names
         if before != names:
             self._look_at(names, root)
 
@@ -89,7 +88,7 @@ class HardLinks:
             self._drop(path)
             left = set(self._names.get(inode, ())) if inode is not None else set()
             if inode is not None:
-                self._told.pop(inode, None)
+                self._announced.pop(inode, None)
         self._look_at(left, root)
 
     def _look_at(self, names: Iterable[bytes], root: bytes) -> None:
@@ -111,7 +110,7 @@ class HardLinks:
             self._names[inode].discard(path)
             if not self._names[inode]:
                 del self._names[inode]
-                self._told.pop(inode, None)
+                self._announced.pop(inode, None)
 
 
 def _below(root: bytes) -> bytes:

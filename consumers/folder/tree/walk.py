@@ -72,7 +72,7 @@ class Walker:
                 continue
             self._all_excluded.subtract(self._excluded.pop(path, ()))
             self.marked.discard(path)
-            if (exclusion := self._rules.of_listing(path, names)) is not None:
+            if (exclusion := self._rules.by_content(path, names)) is not None:
                 self._count_excluded(path, exclusion.reason)
                 self.marked.add(path)
                 continue
@@ -95,7 +95,7 @@ class Walker:
 
     def marks_changed(self, directory: bytes) -> bool:
         """Whether markers exclude other directories than at the last look: `directory` itself, or directories in it."""
-        marked = self._rules.of_listing(directory) is not None
+        marked = self._rules.by_content(directory) is not None
         if marked or directory in self.marked:
             return marked != (directory in self.marked)
         try:

@@ -109,11 +109,7 @@ class FetchPositions:
             consumer.seek(tp, beginning)
 
     def seek_after_lost_leader(
-        self,
-        consumer: KafkaConsumer,
-        listener: RebalanceListener,
-        offsets: OffsetQueries,
-        error: UnknownBrokerIdError,
+        self, consumer: KafkaConsumer, listener: RebalanceListener, offsets: OffsetQueries, error: UnknownBrokerIdError
     ) -> bool:
         """Returns whether a poll failed because the brokers name a leader that is gone. If so, makes the other partitions
         continue.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.invisible_characters import without_invisible_characters
-from consumers.part_uri import key_in_uri, part_uri
+from consumers.part_uri import with_uris
 from consumers.splitting import PlacedLink, SplitSettings, TextBlock, split
 from consumers.types import Link, ParsedDocument
 
@@ -40,18 +40,13 @@ class Conversation:
 
 
 def documents_by_day(
-    conversations: Iterable[Conversation], uri: str, settings: SplitSettings, modified_at: float | None = None
+    conversations: Iterable[Conversation], uri: str, settings: SplitSettings
 ) -> Iterator[ParsedDocument]:
     """Yield one document per conversation and day, with the URI `<uri>#<conversation>/<day>`.
 
     A message without a time belongs to the day of the message before it.
     """
-    keys: set[str] = set()
-    for number, conversation in enumerate(conversations, 1):
-        key = key_in_uri(conversation.key or str(number))
-        if key in keys:
-            key = f"{key}-{number}"
-        keys.add(key)
+    for conversation_uri, conversation in with_uris(uri, conversations, lambda each: each.key):
         days: dict[str, list[Message]] = {}
         uris: dict[str, str] = {}
         day = UNDATED
@@ -59,22 +54,15 @@ def documents_by_day(
             day = day if message.sent_at is None else message.sent_at.date().isoformat()
             days.setdefault(day, []).append(message)
             if message.identity:
-                uris[message.identity] = part_uri(uri, f"{key}/{day}")
+                uris[message.identity] = f"{conversation_uri}/{day}"
         for day, messages in days.items():
-            day_uri = part_uri(uri, f"{key}/{day}")
-            document = _document(conversation.name, day, messages, uris, day_uri, settings, modified_at)
+            document = _document(conversation.name, day, messages, uris, f"{conversation_uri}/{day}", settings)
             if document is not None:
                 yield document
 
 
 def _document(
-    name: str,
-    day: str,
-    messages: list[Message],
-    uris: Mapping[str, str],
-    uri: str,
-    settings: SplitSettings,
-    modified_at: float | None,
+    name: str, day: str, messages: list[Message], uris: Mapping[str, str], uri: str, settings: SplitSettings
 ) -> ParsedDocument | None:
     """Return the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
     omissions = Omissions()
@@ -103,4 +91,4 @@ def _document(
     if day != UNDATED:
         sent = min(message.sent_at for message in messages if message.sent_at is not None)
         metadata["published_at"] = (sent if sent.tzinfo else sent.replace(tzinfo=UTC)).isoformat()
-    return ParsedDocument(uri, title, passages, metadata, modified_at, left_out=omissions.done())
+    return ParsedDocument(uri, title, passages, metadata, left_out=omissions.done())

@@ -17,18 +17,8 @@ _MESSAGES = ("messages", "chat_messages")
 _NAMES = ("name", "title", "chat_name")
 _KEYS = ("conversation_id", "uuid", "thread_path", "id")
 _AUTHORS = (
-    "from",
-    "sender_name",
-    "sender",
-    "author",
-    "creator",
-    "user_profile",
-    "actor",
-    "username",
-    "user",
-    "bot_id",
-    "role",
-)
+    "from", "sender_name", "sender", "author", "creator", "user_profile", "actor", "username", "user", "bot_id", "role",
+)  # fmt: skip
 _PERSON = ("real_name", "nickname", "display_name", "name", "role")
 _TIMES = (
     "date_unixtime", "ts", "timestamp_ms", "timestamp", "created_at", "created_date", "create_time", "createDate", "date",
@@ -154,14 +144,10 @@ def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
         return Conversation(key, name, messages)
     listed = next(value[key] for key in _MESSAGES if isinstance(value.get(key), list))
     messages = [_message(item) for item in listed if isinstance(item, dict)]
-    if len(messages) > 1 and messages[0].sent_at and messages[-1].sent_at and _later(messages[0], messages[-1]):
+    times = [message.sent_at.replace(tzinfo=None) for message in messages if message.sent_at]
+    if times and messages[0].sent_at and messages[-1].sent_at and times[0] > times[-1]:
         messages.reverse()  # the export lists the newest message first
     return Conversation(key, name, messages)
-
-
-def _later(first: Message, last: Message) -> bool:
-    assert first.sent_at is not None and last.sent_at is not None
-    return first.sent_at.replace(tzinfo=None) > last.sent_at.replace(tzinfo=None)
 
 
 def _message(item: Mapping[str, Any]) -> Message:

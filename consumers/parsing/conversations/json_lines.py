@@ -1,11 +1,12 @@
 """JSON lines: each line is a document, a message of one conversation, or a conversation."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable
 
 from consumers.failure_codes import FailureCode
 from consumers.json_documents import parse_json, read_json_line
 from consumers.parsing.conversations.days import Conversation, Message, documents_by_day
 from consumers.parsing.conversations.json_exports import line_message, read_conversations
+from consumers.parsing.limits import Limits
 from consumers.part_uri import part_uri
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -13,36 +14,44 @@ from consumers.types import ParsedDocument
 _MOST_MESSAGES = 1_000_000
 
 
-class JsonLines:
-    """Reads the lines of a file in order. The messages among them are one conversation, which `rest` returns at the end."""
+def read_lines(
+    lines: Iterable[tuple[bytes, bool]], uri: str, stem: str, settings: SplitSettings, limits: Limits
+) -> Generator[ParsedDocument, None, bool]:
+    """Yield the documents of a file's lines, each given with whether it is complete. Return whether there is any.
 
-    def __init__(self, uri: str, stem: str, settings: SplitSettings, modified_at: float | None) -> None:
-        self.uri = uri
-        self.stem = stem
-        self.settings = settings
-        self.modified_at = modified_at
-        self.messages: list[Message] = []
-
-    def read(self, line: bytes, number: int) -> Iterator[ParsedDocument]:
-        """Yield the documents of a line; none if the line is a message."""
-        document = read_json_line(line, number, part_uri(self.uri, ""), self.settings, self.modified_at)
+    An invalid line affects only itself. The messages among the lines are one conversation, which comes last.
+    """
+    found = False
+    messages: list[Message] = []
+    for number, (line, is_complete) in enumerate(lines, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            if line[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in line[:64]:
+                reason = "not UTF-8, as JSON lines must be; save it as UTF-8"
+                yield ParsedDocument(uri, stem, error=reason, code=FailureCode.ENCODING)
+                return True
+        if not line.strip():
+            continue
+        found = True
+        if not is_complete:
+            reason = f"line {number} is longer than {limits.json_line_bytes:,} bytes; split its text up"
+            yield ParsedDocument(part_uri(uri, f"line-{number}"), error=reason, code=FailureCode.TOO_LARGE)
+            continue
+        document = read_json_line(line, number, part_uri(uri, ""), settings)
         if document.code is FailureCode.JSON:
             try:
                 value = parse_json(line)
             except ValueError:
                 value = None
             message = line_message(value)
-            if message is not None and len(self.messages) < _MOST_MESSAGES:
-                self.messages.append(message)
-                return
-            if isinstance(value, dict) and (found := read_conversations(value, self.stem, self.stem)):
-                named = [Conversation(f"line-{number}", each.name, each.messages) for each in found]
-                yield from documents_by_day(named, self.uri, self.settings, self.modified_at)
-                return
+            if message is not None and len(messages) < _MOST_MESSAGES:
+                messages.append(message)
+                continue
+            if isinstance(value, dict) and (conversations := read_conversations(value, stem, stem)):
+                named = [Conversation(f"line-{number}", each.name, each.messages) for each in conversations]
+                yield from documents_by_day(named, uri, settings)
+                continue
         yield document
-
-    def rest(self) -> Iterator[ParsedDocument]:
-        """Yield the documents of the messages that were read."""
-        if self.messages:
-            conversation = Conversation("messages", self.stem, self.messages)
-            yield from documents_by_day([conversation], self.uri, self.settings, self.modified_at)
+    if messages:
+        yield from documents_by_day([Conversation("messages", stem, messages)], uri, settings)
+    return found

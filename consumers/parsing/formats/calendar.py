@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from consumers.omissions import OmissionKind, Omissions
+from consumers.omissions import OmissionKind
 from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.formats.text import text_parser
+from consumers.parsing.limits import NotADocument
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -26,11 +26,12 @@ _LABELS = {
     "ORG": "Organisation",
 }  # fmt: skip
 _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
-_PROGRAM_WORDS = """
+_PROGRAM = frozenset(
+    """
     VERSION PRODID UID DTSTAMP SEQUENCE REV CALSCALE METHOD TZID TZOFFSETFROM TZOFFSETTO TZNAME TRIGGER ACTION CLASS TRANSP
     LAST-MODIFIED CREATED RRULE PRIORITY GEO TZ CLIENTPIDMAP RECURRENCE-ID
-"""
-_PROGRAM = frozenset(_PROGRAM_WORDS.split())
+""".split()
+)
 """Properties that only programs use, as are those whose names begin with X-."""
 
 
@@ -42,9 +43,8 @@ class _Property:
     line: int
 
 
-def parse_calendar(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = within_limits(decode(data), limits, omissions)
-    outline = Outline(limits.text_chars, omissions)
+@text_parser
+def parse_calendar(text: str, outline: Outline) -> ParsedText:
     held: list[_Property] = []
     depth = 0
     title = ""
@@ -58,7 +58,7 @@ def parse_calendar(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
         else:
             held.append(each)
     _fill(held, depth, outline)
-    return ParsedText(outline.done(), title or outline.first_heading)
+    return outline.document(title)
 
 
 def _properties(text: str) -> Iterator[_Property]:

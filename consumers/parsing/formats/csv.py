@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, TooLarge
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import named_rows
 from consumers.splitting import ParsedText
@@ -41,9 +40,7 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for (line, number), text in named_rows(_rows(reader, limits, omissions)):
             outline.text(text, "\n", line=line + skipped, row=number + skipped)
     except csv.Error as error:
-        raise Unreadable(
-            f"not a table that can be read: line {reader.line_num}: {error}; check its quotes", FailureCode.DAMAGED
-        ) from error
+        raise Damaged(f"not a table that can be read: line {reader.line_num}: {error}; check its quotes") from error
     return ParsedText(outline.done())
 
 
@@ -52,10 +49,9 @@ def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[t
     cells = 0
     for number, row in enumerate(reader, 1):
         if len(row) > limits.columns:
-            raise NotADocument(
+            raise TooLarge(
                 f"row {number} has {len(row):,} columns, more than the {limits.columns:,} of a table meant to be read; "
-                "exclude it, or keep fewer columns",
-                FailureCode.TOO_LARGE,
+                "exclude it, or keep fewer columns"
             )
         cells += len(row)
         if cells > limits.cells:

@@ -30,7 +30,8 @@ class DocumentFormat:
     mime_types: tuple[str, ...]
     """MIME types of e-mail attachments in this format, the registered one first."""
     parser: str | None
-    """Path `module.function` below this folder of a `Parser`. None if the file contains several documents, see `parse_file`."""
+    """Path `module.function` below this folder of a `Parser`. None if the file contains several documents, which
+    `read_collection` reads."""
     magic: re.Pattern[bytes] | None = None
     """Matches the first bytes of its content. A file that begins with them has this format, whatever its name."""
     zip_parts: tuple[str, ...] = ()

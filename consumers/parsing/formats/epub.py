@@ -4,20 +4,19 @@ import posixpath
 import zipfile
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 from urllib.parse import unquote
-
-from lxml import etree
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.boilerplate import find_content
-from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_text import HtmlWalk
 from consumers.parsing.formats.markup.html_tree import tree
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.outline import Outline
-from consumers.parsing.zip_archive import open_package, read_again, read_member
+from consumers.parsing.zip_archive import open_package, parse_xml, read_again, read_member
 from consumers.splitting import ParsedText
 
 _PROPERTIES = (
@@ -33,21 +32,19 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         if "META-INF/encryption.xml" in package.namelist() and "META-INF/rights.xml" in package.namelist():
             raise NotADocument("protected by digital rights management; add a copy without it", FailureCode.PROTECTED)
         root_path = _root_path(package)
-        book = _xml(read_member(package, root_path), root_path)
+        book = parse_xml(read_member(package, root_path), root_path)
         title, metadata = _description(book)
         outline = Outline(limits.text_chars, omissions)
         names = set(package.namelist())
         spine, others = _pages(book, root_path)
+        limits.check_pages(len(spine), "parts")
         for number, name in enumerate(spine, 1):
-            if number > limits.pages:
-                raise NotADocument(f"more than {limits.pages:,} parts; split it up", FailureCode.TOO_LARGE)
             if name in names:
                 root = tree(read_member(package, name))
                 if root is not None:
                     content = find_content(root, omissions)
                     pictures = partial(_picture, package, names, posixpath.dirname(name))
-                    left_out = content.left_out
-                    walk(content.root, outline, left_out=left_out, lines=False, page=number, pictures=pictures)
+                    HtmlWalk(outline, content.left_out, False, number, pictures).run(content.root)
             else:
                 omissions.add(OmissionKind.UNREADABLE_PAGE, f"{name} is missing")
         for name, is_contents in others:
@@ -55,8 +52,7 @@ def parse_epub(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             root = tree(read_member(package, name)) if name in names else None
             words = "" if root is None else " ".join(root.text_content().split())
             omissions.add(kind, f"{'' if is_contents else f'{name}: '}{words}", int(bool(words)))
-    blocks = outline.done()
-    return ParsedText(blocks, title or outline.first_heading, metadata, pictures=tuple(outline.pictures))
+    return outline.document(title, metadata)
 
 
 def _picture(package: zipfile.ZipFile, names: set[str], folder: str, address: str) -> Callable[[], bytes] | None:
@@ -68,26 +64,15 @@ def _picture(package: zipfile.ZipFile, names: set[str], folder: str, address: st
 
 
 def _root_path(package: zipfile.ZipFile) -> str:
-    container = _xml(read_member(package, "META-INF/container.xml"), "META-INF/container.xml")
+    container = parse_xml(read_member(package, "META-INF/container.xml"), "META-INF/container.xml")
     node = container.find(".//{*}rootfile")
     path = None if node is None else node.get("full-path")
     if not path:
-        raise Unreadable(
-            "damaged: META-INF/container.xml names no root file; create the book again", FailureCode.DAMAGED
-        )
+        raise Damaged("damaged: META-INF/container.xml names no root file; create the book again")
     return str(path)
 
 
-def _xml(data: bytes, name: str) -> etree._Element:
-    try:
-        return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError as error:
-        raise Unreadable(
-            f"damaged: its part {name!r} is not XML ({error}); create the book again", FailureCode.DAMAGED
-        ) from error
-
-
-def _pages(book: etree._Element, root_path: str) -> tuple[list[str], list[tuple[str, bool]]]:
+def _pages(book: Any, root_path: str) -> tuple[list[str], list[tuple[str, bool]]]:
     """Return the parts in reading order (EPUB 3.3, 5.7), and the parts outside it, with whether each is a table of contents."""
     folder = posixpath.dirname(root_path)
     items = {}
@@ -100,7 +85,7 @@ def _pages(book: etree._Element, root_path: str) -> tuple[list[str], list[tuple[
     return spine, [item for item in items.values() if item[0] not in spine]
 
 
-def _description(book: etree._Element) -> tuple[str, dict[str, str]]:
+def _description(book: Any) -> tuple[str, dict[str, str]]:
     found: dict[str, str] = {}
     for name in _PROPERTIES:
         nodes = book.iter(f"{{http://purl.org/dc/elements/1.1/}}{name}")

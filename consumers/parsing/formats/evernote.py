@@ -8,13 +8,12 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.markup.html_text import walk
+from consumers.parsing.formats.markup.html_text import HtmlWalk
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.formats.registry import BY_MIME_TYPE
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText
 
@@ -34,9 +33,9 @@ def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield _text(note.find("title")), etree.tostring(note, encoding="utf-8", with_tail=False)
             note.clear()
     except etree.XMLSyntaxError as error:
-        raise Unreadable(f"damaged: {error}; export the notes again", FailureCode.DAMAGED) from error
+        raise Damaged(f"damaged: {error}; export the notes again") from error
     if not found:
-        raise Unreadable("damaged: it contains no note; export the notes again", FailureCode.DAMAGED)
+        raise Damaged("damaged: it contains no note; export the notes again")
 
 
 def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -46,7 +45,7 @@ def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     page = tree(content.encode("utf-8", "replace")) if content.strip() else None
     if page is not None:
         _prepare(page, omissions)
-        walk(page, outline, lines=False)
+        HtmlWalk(outline, lines=False).run(page)
     title = _text(note.find("title"))
     if not outline.blocks:
         outline.text(title)

@@ -5,11 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.formats.markup.markdown import read_markdown
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -22,10 +21,10 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
     try:
         book = json.loads(decode(data))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not a notebook: it is not JSON ({error}); save it again", FailureCode.DAMAGED) from error
+        raise Damaged(f"not a notebook: it is not JSON ({error}); save it again") from error
     cells = _cells(book)
     if cells is None:
-        raise NotADocument("not a Jupyter notebook: it has no cells; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise WrongKind("not a Jupyter notebook: it has no cells; exclude it")
     outline = Outline(limits.text_chars, omissions)
     for cell in cells:
         if not isinstance(cell, dict):
@@ -48,11 +47,10 @@ def parse_notebook(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
         metadata["author"] = authors[:1000]
     for text in _strings([value for key, value in stated.items() if key not in _READ_PROPERTIES]):
         omissions.add(OmissionKind.METADATA, text)
-    return ParsedText(outline.done(), title or outline.first_heading, metadata)
+    return outline.document(title, metadata)
 
 
 def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
-    """Report a cell's outputs, pictures and metadata as omissions."""
     outputs, attachments = cell.get("outputs"), cell.get("attachments")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):

@@ -2,10 +2,8 @@
 
 from functools import partial
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
-from consumers.parsing.limits import Limits, NotADocument
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import Limits, PictureError, WrongKind
 from consumers.parsing.ocr.images import frame_count, frame_of, is_icon
 from consumers.splitting import ParsedText, Picture
 
@@ -16,16 +14,10 @@ def parse_picture(data: bytes, limits: Limits, _omissions: Omissions) -> ParsedT
         is_small = count == 1 and is_icon(data)
     except PictureError as error:
         message = f"a picture that cannot be opened: {error}; copy it again, or exclude it"
-        raise NotADocument(message, FailureCode.NOT_A_DOCUMENT) from error
-    if count > limits.pages:
-        raise NotADocument(
-            f"{count:,} pages, more than the {limits.pages:,} read at most; split it up", FailureCode.TOO_LARGE
-        )
+        raise WrongKind(message) from error
+    limits.check_pages(count)
     if is_small:
-        raise NotADocument(
-            "a picture too small to be read by OCR; exclude it, or add its text as a file",
-            FailureCode.NOT_A_DOCUMENT,
-        )
+        raise WrongKind("a picture too small to be read by OCR; exclude it, or add its text as a file")
     if count == 1:
         pictures = [Picture(lambda: data, page=1, is_page=True)]
     else:

@@ -14,7 +14,7 @@ from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, NotADocument, TooLarge, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -38,19 +38,14 @@ _MOST_CODE_SIGNS = 0.1
 
 def parse_source(data: bytes, limits: Limits, omissions: Omissions, ending: str) -> ParsedText:
     if len(data) > _LARGEST:
-        raise NotADocument(
-            f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that people write; exclude it",
-            FailureCode.TOO_LARGE,
-        )
+        raise TooLarge(f"{len(data):,} bytes of source code, more than the {_LARGEST:,} that people write; exclude it")
     text = within_limits(decode(data), limits, omissions)
     if _GENERATED.search(text[:_GENERATED_WITHIN]):
-        raise NotADocument("source code that a program wrote; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise WrongKind("source code that a program wrote; exclude it")
     try:
         lexer = get_lexer_for_filename(f"a.{ending}", stripnl=False, ensurenl=False)
     except ClassNotFound:
-        raise NotADocument(
-            "source code of a language that is not known; exclude it", FailureCode.NOT_A_DOCUMENT
-        ) from None
+        raise WrongKind("source code of a language that is not known; exclude it") from None
     outline = Outline(limits.text_chars, omissions)
     _Comments(outline).read(lexer, text)
     blocks = outline.done()

@@ -3,10 +3,8 @@
 import html
 import re
 
-from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.decoding import decode
-from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits
+from consumers.omissions import OmissionKind
+from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -18,10 +16,11 @@ _SETTING = re.compile(r"(?:vertical|line|position|size|align|region|[XY]\d):\S+"
 _LEFT_OUT = {"NOTE": OmissionKind.COMMENT, "STYLE": OmissionKind.METADATA, "REGION": OmissionKind.METADATA}
 
 
-def parse_subtitles(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    outline = Outline(limits.text_chars, omissions)
+@text_parser
+def parse_subtitles(text: str, outline: Outline) -> ParsedText:
+    omissions = outline.omissions
     title, last = "", ""
-    blocks = re.split(r"\n[ \t]*\n", within_limits(decode(data), limits, omissions).strip())
+    blocks = re.split(r"\n[ \t]*\n", text.strip())
     for number, block in enumerate(blocks):
         lines = [line.strip() for line in block.split("\n") if line.strip()]
         if number == 0 and lines and lines[0].startswith("WEBVTT"):

@@ -1,13 +1,14 @@
 """Plain text: paragraphs, and a title if the first line is one."""
 
 import re
+from collections.abc import Callable
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import decode
 from consumers.parsing.embedded_data import without_embedded_data
 from consumers.parsing.hyphenation import join_broken_words
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.limits import Limits, TooLarge
+from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, TextBlock, paragraphs
 from consumers.splitting.sentences import sentence_starts
 
@@ -20,6 +21,15 @@ def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     text = within_limits(without_embedded_data(decode(data), omissions), limits, omissions)
     title, blocks = take_title(list(paragraphs(join_broken_words(text))))
     return ParsedText(tuple(blocks), title)
+
+
+def text_parser(parse: Callable[[str, Outline], ParsedText]) -> Callable[[bytes, Limits, Omissions], ParsedText]:
+    """Make a parser of a format from a function that adds a decoded text within the limits to an outline."""
+
+    def parser(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
+        return parse(within_limits(decode(data), limits, omissions), Outline(limits.text_chars, omissions))
+
+    return parser
 
 
 def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
@@ -41,10 +51,9 @@ def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
             omissions.add(OmissionKind.TOO_LARGE, f"line {number + 1}, which has {len(line):,} characters")
             lines[number] = ""
     if not any(line.strip() for line in lines):
-        raise NotADocument(
+        raise TooLarge(
             f"its only text is in lines of more than {limits.line_chars:,} characters, which nobody is meant to read; exclude "
-            "it, or break it into lines",
-            FailureCode.TOO_LARGE,
+            "it, or break it into lines"
         )
     return "\n".join(lines)
 

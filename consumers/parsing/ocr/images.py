@@ -2,9 +2,9 @@
 
 from io import BytesIO
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import PictureError
 from consumers.parsing.ocr.ruling_lines import without_ruling_lines
 
 FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
@@ -75,5 +75,7 @@ def _refuse_large(image: Image.Image) -> None:
 def _opened(data: bytes) -> Image.Image:
     try:
         return Image.open(BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError as error:  # its message has the address of an object
+        raise PictureError("it is damaged") from error
     except Exception as error:  # as above; also for a decompression bomb
         raise PictureError(f"it is damaged ({error})") from error

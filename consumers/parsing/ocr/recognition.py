@@ -6,8 +6,7 @@ from hashlib import blake2b
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import Limits, NotADocument, PictureError, Unreadable
 from consumers.parsing.ocr.tesseract import Paragraph, mean_confidence, recognise
 from consumers.parsing.programs.installed import KNOWN_PROGRAMS, OCR
 from consumers.parsing.programs.run import ProgramFailed

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,12 +111,5 @@ def find_programs(ocr: str = "auto", languages: tuple[str, ...] = ()) -> dict[st
 
 
 def identities(programs: Programs) -> dict[str, str]:
-    """Return the programs' identities, in a form that the store keeps."""
+    """Return the programs' identities, by the programs' keys, as the store keeps them."""
     return {key: program.identity for key, program in sorted(programs.items())}
-
-
-def missing_programs(programs: Programs) -> Iterator[tuple[str, KnownProgram]]:
-    """Yield the known programs that are not installed."""
-    for key, known in KNOWN_PROGRAMS.items():
-        if key not in programs:
-            yield key, known

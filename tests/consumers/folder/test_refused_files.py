@@ -51,7 +51,7 @@ def test_fifos_and_sockets_are_skipped_and_never_opened(folder: Folder) -> None:
         until(lambda: len(daemon.refused) == 3)
         folder.rescan()
     assert len(daemon.events) == 3
-    assert "a FIFO, not a regular file" in daemon.refused[uri(folder.root / "fifo")].reason
+    assert "a named pipe, not a regular file" in daemon.refused[uri(folder.root / "fifo")].reason
     assert "a socket, not a regular file" in daemon.refused[uri(folder.root / "socket")].reason
     assert not any(event.failed for event in daemon.refused.values())
 

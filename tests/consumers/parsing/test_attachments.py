@@ -4,13 +4,16 @@ import base64
 from dataclasses import replace
 from email.message import EmailMessage
 
+from consumers.omissions import Omissions
 from consumers.parsing import Limits, parse_data
+from consumers.parsing.formats.mail.tnef import parse_tnef
 from consumers.parsing.repeated_failures import LISTED, with_summarised_failures
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from store.links.names import document_names
 from store.types import Document
 from tests.consumers.parsing.conservation.pdf_places import write as pdf
+from tests.consumers.parsing.conservation.tnef_places import attribute
 from tests.consumers.parsing.office_samples import outlook
 from tests.consumers.parsing.samples import docx
 
@@ -195,3 +198,9 @@ def test_each_note_of_evernote_is_a_document_with_its_files() -> None:
     assert note.metadata["tags"] == ["craft"] and note.metadata["published_at"] == "2024-05-01T07:53:21+00:00"
     assert links(note) == ["#Wool%20dye/1/attachment.md"]
     assert text(file) == "Boil it." and file.metadata["attached_to"] == "Wool dye"
+
+
+def test_every_file_of_a_message_of_outlook_keeps_its_own_content() -> None:
+    files = [attribute(2, 0x69002, bytes(14)) + attribute(2, 0x6800F, b"%d" % number) for number in range(1002)]
+    parsed = parse_tnef(b"\x78\x9f\x3e\x22\x01\x00" + b"".join(files), Limits(), Omissions())
+    assert [each.data for each in parsed.attachments] == [b"%d" % number for number in range(1002)]

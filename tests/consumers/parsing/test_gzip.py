@@ -2,12 +2,15 @@
 
 import gzip
 import io
+import os
 import tarfile
 import zlib
+from pathlib import Path
 
 import pytest
 
-from consumers.parsing import Limits, parse_data
+from consumers.failure_codes import FailureCode
+from consumers.parsing import Limits, parse_data, parse_file
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
@@ -15,7 +18,7 @@ S = SplitSettings(max_tokens=400, min_tokens=0)
 
 
 def read(name: str, data: bytes, **limits: int) -> list[ParsedDocument]:
-    return list(parse_data(data, name.encode(), f"file:///{name}", S, Limits(**limits), modified_at=4.0))
+    return list(parse_data(data, name.encode(), f"file:///{name}", S, Limits(**limits)))
 
 
 def test_the_name_within_decides_the_format() -> None:
@@ -25,12 +28,22 @@ def test_the_name_within_decides_the_format() -> None:
     assert (text.metadata["format"], text.passages[0].text, text.title) == ("text", "Some words here.", "notes")
 
 
-def test_packed_json_lines_are_documents_of_their_own() -> None:
-    found = read("a.jsonl.gz", gzip.compress(b'{"id": "one", "text": "One."}\n{"id": "two", "text": "Two."}\n'))
-    assert [(each.uri, each.passages[0].text, each.modified_at) for each in found] == [
+def test_packed_json_lines_are_documents_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"id": "one", "text": "One."}\n{"id": "two", "text": "Two."}\n'))
+    os.utime(path, (4.0, 4.0))
+    *found, _ = parse_file(bytes(path), "file:///a.jsonl.gz", S)
+    assert [
+        (each.uri, each.passages[0].text, each.modified_at) for each in found if isinstance(each, ParsedDocument)
+    ] == [
         ("file:///a.jsonl.gz#one", "One.", 4.0),
         ("file:///a.jsonl.gz#two", "Two.", 4.0),
     ]
+
+
+def test_packed_json_lines_in_utf_16_are_one_failed_document() -> None:
+    (document,) = read("a.jsonl.gz", gzip.compress('{"text": "One."}\n{"text": "Two."}\n'.encode("utf-16")))
+    assert (document.uri, document.code) == ("file:///a.jsonl.gz", FailureCode.ENCODING)
 
 
 def test_members_after_each_other_are_one_file() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.formats.office.tables import is_made_up
+from consumers.parsing.formats.office.tables import is_generated_name
 from consumers.parsing.parse_file import parse_data
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
@@ -415,4 +415,4 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
     ],
 )
 def test_names_of_sheets_that_programs_give(name: str, made_up: bool) -> None:
-    assert is_made_up(name) is made_up
+    assert is_generated_name(name) is made_up

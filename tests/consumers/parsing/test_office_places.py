@@ -7,8 +7,8 @@ from io import BytesIO
 import pytest
 
 from consumers.parsing.formats.office.numbering import Numbering
-from consumers.parsing.formats.office.package import parse_xml
 from consumers.parsing.parse_file import parse_data
+from consumers.parsing.zip_archive import parse_xml
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.conservation import docx_places, pptx_places, xlsx_places

@@ -12,17 +12,16 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from typing import cast
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.threads import answered_message
-from consumers.parsing.formats.mail.versions import report_version, says_enough
+from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
 from consumers.parsing.formats.markup.markdown import parse_markdown
 from consumers.parsing.formats.registry import BY_ENDING, BY_MIME_TYPE, CSV, HTML, MARKDOWN, TEXT
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText, TextBlock, paragraphs
 
@@ -47,20 +46,19 @@ _SIGNATURES = frozenset(
 def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     message = parse_message(_without_count(data))
     outline = Outline(limits.text_chars, omissions)
-    attachments = read_message(message, outline, limits)
+    reader = _Reader(outline, limits)
+    reader.read(message)
+    attachments = reader.attachments
     if not outline.blocks and attachments:
         outline.text(header(message, "Subject"))
-    blocks = outline.done()
-    if not blocks and not attachments:
-        raise Unreadable(
-            "not an e-mail that can be read: neither headers nor a body; save it again as .eml", FailureCode.DAMAGED
-        )
+    if not outline.done() and not attachments:
+        raise Damaged("not an e-mail that can be read: neither headers nor a body; save it again as .eml")
     metadata: dict[str, object] = {name.lower(): value for name in _HEADERS if (value := header(message, name))}
     if identity := header(message, "Message-ID"):
         metadata["message_id"] = identity
     if attachments:
         metadata["attachments"] = [each.name for each in attachments[:_MOST_NAMES]]
-    return ParsedText(blocks, header(message, "Subject"), metadata, attachments, tuple(outline.pictures))
+    return ParsedText(outline.done(), header(message, "Subject"), metadata, tuple(attachments), tuple(outline.pictures))
 
 
 def _without_count(data: bytes) -> bytes:
@@ -72,13 +70,6 @@ def _without_count(data: bytes) -> bytes:
 def parse_message(data: bytes) -> EmailMessage:
     # The modern policy parses a header when it is accessed; damaged headers can raise there.
     return BytesParser(policy=policy.default).parsebytes(data)
-
-
-def read_message(message: EmailMessage, outline: Outline, limits: Limits) -> tuple[Attachment, ...]:
-    """Add a message to `outline` and return its attachments."""
-    reader = _Reader(outline, limits)
-    reader.read(message)
-    return tuple(reader.attachments)
 
 
 def header(message: EmailMessage, name: str) -> str:
@@ -162,7 +153,7 @@ class _Reader:
             return parts
         plain = next((each for each in texts if each[0].get_content_type() == "text/plain" and each[1]), None)
         rich = next((each for each in reversed(texts) if each[0].get_content_type() != "text/plain" and each[1]), None)
-        chosen = rich if plain is None or (rich is not None and not says_enough(plain[1], rich[1])) else plain
+        chosen = rich if plain is None or (rich is not None and not has_most_words(plain[1], rich[1])) else plain
         if chosen is None:
             return parts
         for part, text in texts:
@@ -174,13 +165,12 @@ class _Reader:
         return [chosen[0]]
 
     def _said(self, part: EmailMessage) -> str:
-        """Return the text of one alternative."""
         outline = Outline(self.limits.text_chars, Omissions())
         for leaf in _leaves(part):
             if _is_inline(leaf) and self.compared <= self.limits.text_chars:
                 _text(leaf, outline, self.limits)
                 self.compared += len(str(leaf.get_payload()))
-        return "\n".join(" ".join((*block.headings, block.text)) for block in outline.done())
+        return text_of(outline)
 
     def _leaf(self, part: EmailMessage, is_body: bool = False) -> None:
         if is_body or _is_inline(part):
@@ -192,11 +182,10 @@ class _Reader:
         if kind in _SIGNATURES:
             self.omissions.add(OmissionKind.ATTACHMENT, f"{name or kind} ({about})" if about else name or kind)
             return
-        payload = part.get_payload(decode=True)
         format = BY_MIME_TYPE.get(kind)
         if format not in (None, TEXT) and ending_of(name.encode("utf-8", "replace")) not in BY_ENDING:
             name = f"{name or 'attachment'}.{format.endings[0]}"
-        self.attachments.append(Attachment(name or kind, payload if isinstance(payload, bytes) else b"", about))
+        self.attachments.append(Attachment(name or kind, payload_of(part), about))
 
 
 def _is_inline(part: EmailMessage) -> bool:
@@ -226,17 +215,12 @@ def _name(part: EmailMessage) -> str:
 
 
 def _text(part: EmailMessage, outline: Outline, limits: Limits) -> None:
-    """Add a part's text to the outline."""
     format = BY_MIME_TYPE.get(part.get_content_type())
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
+    data = payload_of(part)
     if format is HTML:
-        from consumers.parsing.formats.markup.html_text import walk
-        from consumers.parsing.formats.markup.html_tree import tree
+        from consumers.parsing.formats.markup.html_text import add_page
 
-        root = tree(data, _charset(part))
-        if root is not None:
-            walk(root, outline, lines=False)
+        add_page(outline, data, _charset(part))
         return
     try:
         content = decode(data, _charset(part))
@@ -255,6 +239,11 @@ def _blocks(content: str, format: DocumentFormat | None, outline: Outline, limit
         yield from parse_markdown(data, limits, outline.omissions).blocks
     else:
         yield from paragraphs(content)
+
+
+def payload_of(part: EmailMessage) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
 
 
 def _charset(part: EmailMessage) -> str:

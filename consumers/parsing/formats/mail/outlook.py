@@ -8,12 +8,11 @@ from typing import Any
 
 import olefile
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
 from consumers.parsing.formats.mail.threads import answered_message
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText
 
@@ -25,7 +24,6 @@ _SENT, _RECEIVED, _CODE_PAGE = 0x0039, 0x0E06, 0x3FFD
 _PROPERTIES = "__properties_version1.0"
 _HEADER_BYTES, _ATTACHED_HEADER_BYTES = 32, 24
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
-_MOST_ATTACHMENTS = 1000
 _MOST_NAMES = 100
 _DEEPEST = 5
 """Maximum depth of attached messages; deeper ones are reported by name."""
@@ -43,7 +41,7 @@ def parse_msg(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
             blocks, pictures = outline.done(), tuple(outline.pictures)
             return ParsedText(blocks, message.subject, headers, tuple(message.attachments), pictures)
     except OSError as error:
-        raise Unreadable(f"damaged: {error}; copy it again, or save it again", FailureCode.DAMAGED) from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it again") from error
 
 
 class _Message:
@@ -102,7 +100,7 @@ class _Message:
             is_message = self.file.exists([*message, _PROPERTIES])
             if is_message and depth < 2 * _DEEPEST:
                 self._attached_message(message, name)
-            elif is_message or len(self.attachments) >= _MOST_ATTACHMENTS:
+            elif is_message:
                 self.omissions.add(OmissionKind.ATTACHMENT, name or "without a name")
             else:
                 data = self._bytes(f"__substg1.0_{_ATTACHED}0102", storage)

@@ -1,11 +1,9 @@
 """The body of a message of Outlook, which states it as plain text, as a page, as packed RTF, or in several of these forms."""
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
-from consumers.parsing.formats.mail.versions import report_version, says_enough
-from consumers.parsing.formats.markup.html_text import walk
-from consumers.parsing.formats.markup.html_tree import tree
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.formats.mail.versions import has_most_words, report_version, text_of
+from consumers.parsing.formats.markup.html_text import add_page
+from consumers.parsing.limits import Limits, TooLarge
 from consumers.parsing.outline import Outline
 from consumers.splitting import paragraphs
 
@@ -13,15 +11,15 @@ from consumers.splitting import paragraphs
 def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limits: Limits) -> None:
     """Add the most complete form of a body to the outline; report what only the other forms contain."""
     rich = Outline(limits.text_chars, Omissions())
-    if page and (root := tree(page)) is not None:
-        walk(root, rich, lines=False)
-    shown = "\n".join(" ".join((*block.headings, block.text)) for block in rich.done())
-    if plain.strip() and says_enough(plain, shown):
+    if page:
+        add_page(rich, page)
+    shown = text_of(rich)
+    if plain.strip() and has_most_words(plain, shown):
         for block in paragraphs(plain):
             outline.text(block.text, block.joint)
         report_version(shown, plain, outline.omissions)
-    elif shown and root is not None:
-        walk(root, outline, lines=False)
+    elif shown:
+        add_page(outline, page)
         report_version(plain, shown, outline.omissions)
     elif packed_rtf:
         import compressed_rtf
@@ -29,7 +27,7 @@ def add_body(outline: Outline, plain: str, page: bytes, packed_rtf: bytes, limit
         from consumers.parsing.formats.office.rtf import parse_rtf
 
         if int.from_bytes(packed_rtf[4:8], "little") > limits.unpacked_bytes:
-            raise NotADocument("its body unpacks to more than is read; exclude it", FailureCode.TOO_LARGE)
+            raise TooLarge("its body unpacks to more than is read; exclude it")
         for block in parse_rtf(compressed_rtf.decompress(packed_rtf), limits, outline.omissions).blocks:
             outline.text(block.text, block.joint)
 

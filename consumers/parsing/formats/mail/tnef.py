@@ -4,11 +4,10 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import Attachment, ParsedText
 
@@ -21,7 +20,6 @@ _FOUR_BYTES, _EIGHT_BYTES = (0x0002, 0x0003, 0x0004, 0x000A, 0x000B), (0x0005, 0
 _SIZES = {**dict.fromkeys(_FOUR_BYTES, 4), **dict.fromkeys(_EIGHT_BYTES, 8), 0x0048: 16}
 """Bytes of the values of each fixed type, with padding."""
 _UNICODE, _MANY, _NAMED, _NAMED_BY_TEXT = 0x001F, 0x1000, 0x8000, 1
-_MOST_ATTACHMENTS = 1000
 _Properties = dict[int, tuple[int, bytes]]
 """The type and the first value of each property, by its number."""
 
@@ -47,7 +45,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         for number, value in _attributes(data):
             _take(message, number, value)
     except struct.error as error:
-        raise Unreadable("damaged: it is cut short; ask for the message again", FailureCode.DAMAGED) from error
+        raise Damaged("damaged: it is cut short; ask for the message again") from error
     outline = Outline(limits.text_chars, omissions)
     found = message.properties
     plain = _text(found, _PROPERTY_BODY, message.encoding) or message.plain
@@ -81,7 +79,7 @@ def _take(message: _Message, number: int, value: bytes) -> None:
         message.plain = _decoded(value, message.encoding)
     elif number == _MESSAGE_PROPERTIES:
         message.properties = _properties(value)
-    elif number == _NEXT_ATTACHMENT and len(message.files) < _MOST_ATTACHMENTS:
+    elif number == _NEXT_ATTACHMENT:
         message.files.append(_File())
     elif message.files and number == _TITLE:
         message.files[-1].name = message.files[-1].name or _decoded(value, message.encoding)

@@ -6,16 +6,22 @@ Some programs write only part of the message, or "your e-mail program does not s
 import re
 
 from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.outline import Outline
 
 _WORD = re.compile(r"\w{2,}")
 _ENOUGH = 0.8
 """Share of the HTML version's words that the plain version must have."""
 
 
-def says_enough(plain: str, rich: str) -> bool:
+def has_most_words(plain: str, rich: str) -> bool:
     """Whether the plain version has nearly all the words of the HTML version."""
     words = set(_WORD.findall(rich.casefold()))
     return len(words & set(_WORD.findall(plain.casefold()))) >= _ENOUGH * len(words)
+
+
+def text_of(outline: Outline) -> str:
+    """Return the text of a version, for comparisons."""
+    return "\n".join(" ".join((*block.headings, block.text)) for block in outline.done())
 
 
 def report_version(unread: str, read: str, omissions: Omissions) -> None:

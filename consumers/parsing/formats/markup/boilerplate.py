@@ -11,30 +11,33 @@ from typing import Any
 from lxml import etree
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.formats.markup.html_elements import NOTHING, LeftOut, content_of, report
+from consumers.parsing.formats.markup.html_elements import LeftOut, content_of, report
 
 Element = Any
 
-_ROLE_WORDS = """
+_ROLES = frozenset(
+    """
     navigation search contentinfo menu menubar toolbar tablist directory dialog alertdialog doc-toc doc-pagelist
-"""
-_ROLES = frozenset(_ROLE_WORDS.split())
+""".split()
+)
 """WAI-ARIA and DPUB-ARIA roles of landmarks and widgets that contain no text of the page."""
 # Class names of DocBook and Publican, Sphinx and its themes, MkDocs, Docusaurus, mdBook, Doxygen, Texinfo, MediaWiki.
-_NAME_WORDS = """
+_NAMES = frozenset(
+    """
     navheader navfooter docnav sphinxsidebar sphinxsidebarwrapper wy-nav-side wy-breadcrumbs rst-footer-buttons rst-versions
     mobile-nav headerlink permalink header-anchor heading-anchor anchor-link anchorjs-link hash-link headeranchor
     viewcode-link viewcode-back md-nav md-sidebar md-header md-footer md-tabs md-skip md-source-file
     theme-doc-sidebar-container theme-doc-breadcrumbs pagination-nav nav-chapters nav-wide-wrapper mobile-nav-chapters
     navpath nav-panel mw-editsection mw-jump-link printfooter catlinks breadcrumb breadcrumbs skip-link skiplink skip-nav
     skip-to-content navbar pagination linenos lineno linenodiv line-numbers linenumber
-"""
-_NAMES = frozenset(_NAME_WORDS.split())
-_CONTENTS_WORDS = """
+""".split()
+)
+_CONTENTS_NAMES = frozenset(
+    """
     toc toctree-wrapper table-of-contents tableofcontents toc-wrapper toc_container list-of-tables list-of-figures
     list-of-examples list-of-equations genindextable indextable genindex-jumpbox modindex-jumpbox
-"""
-_CONTENTS_NAMES = frozenset(_CONTENTS_WORDS.split())
+""".split()
+)
 _FOOTER_NAMES = frozenset(("footer", "page-footer", "site-footer"))
 _WEAK_NAME = re.compile(
     r"\b(?:nav\w*|menus?|side(?:bar|nav)|topbar|topnav|footer|header|banner|breadcrumbs?|pager|langs?|languages?|share|social)\b"
@@ -85,7 +88,7 @@ def _find_content(root: Element) -> Content:
             return Content(candidate, dict.fromkeys(search.boilerplate, OmissionKind.NAVIGATION) | contents)
         if search.contents:
             return Content(candidate, dict.fromkeys(search.boilerplate, OmissionKind.NAVIGATION))
-    return Content(root, NOTHING)
+    return Content(root, {})
 
 
 def _main_element(root: Element) -> Element:

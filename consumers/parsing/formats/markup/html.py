@@ -7,7 +7,7 @@ from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.embedded_data import embedded_picture
 from consumers.parsing.formats.markup.boilerplate import find_content
 from consumers.parsing.formats.markup.html_elements import report
-from consumers.parsing.formats.markup.html_text import Pictures, walk
+from consumers.parsing.formats.markup.html_text import HtmlWalk, Pictures
 from consumers.parsing.formats.markup.html_tree import tree
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
@@ -32,7 +32,7 @@ def parse_html(data: bytes, limits: Limits, omissions: Omissions, pictures: Pict
     if root is None:
         return ParsedText(())
     content = find_content(root, omissions)
-    walk(content.root, outline, left_out=content.left_out, pictures=pictures)
+    HtmlWalk(outline, content.left_out, pictures=pictures).run(content.root)
     blocks = outline.done()
     title = _title(root, outline, omissions)
     return ParsedText(blocks, title, _metadata(root), pictures=tuple(outline.pictures))

@@ -12,7 +12,6 @@ from consumers.parsing.decoding import clean_text
 Element = Any
 LeftOut = Mapping[Element, OmissionKind]
 """Maps elements that are not the page's content to the kind of omission that is reported."""
-NOTHING: LeftOut = {}
 
 _SILENT = frozenset(("script", "style", "head", "title", "annotation", "annotation-xml"))
 """Elements without text for readers, or whose text is extracted elsewhere."""
@@ -69,8 +68,7 @@ def pictures_below(node: Element, left_out: LeftOut) -> Iterator[tuple[str, bool
 
 def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
     """Report a text if it contains a letter or a digit."""
-    if any(map(str.isalnum, text)):
-        omissions.add(kind, clean_text(text))
+    omissions.add_words(kind, clean_text(text))
 
 
 def description(node: Element, omissions: Omissions) -> str:
@@ -112,13 +110,8 @@ def content_of(node: Element, without: Element | None = None) -> str:
         elif not isinstance(below.tag, str) or below.tag in ("script", "style", "head") or below is without:
             walk.skip_subtree()
         else:
-            parts += [_attributes(below), below.text or ""]
+            parts += [*(below.get(name) or "" for name in _TOOLTIPS), _other_attributes(below), below.text or ""]
     return " ".join(" ".join(parts).split())
-
-
-def _attributes(node: Element) -> str:
-    tooltips = " ".join(node.get(name) or "" for name in _TOOLTIPS)
-    return f"{tooltips} {_other_attributes(node)}"
 
 
 def _other_attributes(node: Element) -> str:

@@ -5,9 +5,8 @@ from typing import Any
 
 from lxml import etree, html
 
-from consumers.failure_codes import FailureCode
 from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.limits import NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, NotADocument
 
 Element = Any
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
@@ -37,4 +36,4 @@ def tree(data: bytes, charset: str = "") -> Element | None:
             return None
         if "unknown error" in str(error):  # libxml2 reports only this if it gets no memory; other errors have names
             raise MemoryError from error
-        raise Unreadable(f"not HTML that can be read: {error}; save it again", FailureCode.DAMAGED) from error
+        raise Damaged(f"not HTML that can be read: {error}; save it again") from error

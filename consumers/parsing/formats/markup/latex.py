@@ -15,9 +15,8 @@ from pylatexenc.latexwalker import get_default_latex_context_db as get_default_w
 from pylatexenc.macrospec import MacroSpec
 
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.decoding import clean_text, decode
-from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText, paragraphs
@@ -30,17 +29,19 @@ _MARK = "\x02"
 """
 _CELL = "\x03"
 _MARKED = re.compile(rf"{_MARK}(\d)([^{_MARK}]*){_MARK}")
-_SILENT_WORDS = """
+_SILENT = frozenset(
+    """
     label nocite bibliography bibliographystyle documentclass usepackage RequirePackage selectlanguage pagestyle thispagestyle
     setlength addlength setcounter addcounter vspace hspace graphicspath newpage clearpage tableofcontents maketitle hline
     toprule midrule bottomrule cline centering ref pageref hphantom vphantom definecolor providecolor colorlet color pagecolor
     rowcolors
-"""
+""".split()
+)
 """Commands whose arguments are not text."""
-_CITATION_WORDS = """
+_CITATIONS = """
     cite citet citep citealt citealp citeauthor citefullauthor citeyear citeyearpar Citet Citep Citealt Citealp Citeauthor
     parencite textcite autocite footcite
-"""
+""".split()
 _HEAD = ("title", "author", "date")
 _REPORTED = {
     **dict.fromkeys(("newcommand", "renewcommand", "providecommand", "DeclareMathOperator"), OmissionKind.OTHER),
@@ -49,26 +50,26 @@ _REPORTED = {
     **dict.fromkeys(("input", "include", "subfile"), OmissionKind.EMBEDDED),
 }
 """Commands whose arguments are not part of the printed text and are reported."""
+_SPACED = ("itemize", "enumerate", "description", "quote", "abstract", "center", "figure", "table")
 _LAYOUTS = frozenset(("figure", "table", "tabular", "tabularx", "array", "enumerate", "itemize", "alignat"))
 """Environments, without their star, whose arguments are not text."""
 _ALTERNATIVE = re.compile(r"\balt\s*=\s*(?:\{([^{}]*)\}|([^,{}\]]*))")
 _DOCUMENT = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 
 
-def parse_latex(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = within_limits(decode(data), limits, omissions)
-    converter = _Converter(omissions)
+@text_parser
+def parse_latex(text: str, outline: Outline) -> ParsedText:
+    converter = _Converter(outline.omissions)
     found = _DOCUMENT.search(text)
     if found:
         converter.report(OmissionKind.METADATA, converter.plain(text[: found.start()]))
-    outline = Outline(limits.text_chars, omissions)
     for block in paragraphs(converter.plain(found[1] if found else text)):
         _fill(block.text, outline)
     if found:
         converter.report(OmissionKind.HIDDEN, converter.plain(text[found.end() :]))
     head = converter.head
     metadata: dict[str, Any] = {name: head[name][:1000] for name in ("author", "date") if head.get(name)}
-    return ParsedText(outline.done(), head.get("title", "")[:300] or outline.first_heading, metadata)
+    return outline.document(head.get("title", "")[:300], metadata)
 
 
 def _fill(text: str, outline: Outline) -> None:
@@ -104,9 +105,7 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         return clean_text(printed).replace("\ue002", _MARK).replace("\ue003", _CELL)
 
     def report(self, kind: OmissionKind, text: str) -> None:
-        text = clean_text(_MARKED.sub(r" \2 ", text))
-        if any(map(str.isalnum, text)):
-            self.omissions.add(kind, text)
+        self.omissions.add_words(kind, clean_text(_MARKED.sub(r" \2 ", text)))
 
     def arguments(self, node: Any, *, optional: bool | None = None) -> list[str]:
         """Return the arguments that are given. `optional`: True for those in brackets only, False for the others only."""
@@ -145,9 +144,6 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         return printed
 
 
-_SILENT = frozenset(_SILENT_WORDS.split())
-
-
 @cache
 def _walker_context() -> Any:
     context = get_default_walker_context()
@@ -158,7 +154,7 @@ def _walker_context() -> Any:
         MacroSpec("include", "{"),
     ]
     macros += [MacroSpec("subparagraph", "*[{"), MacroSpec("subfile", "{")]
-    macros += [MacroSpec(name, "*[[{") for name in _CITATION_WORDS.split() if not context.get_macro_spec(name)]
+    macros += [MacroSpec(name, "*[[{") for name in _CITATIONS if not context.get_macro_spec(name)]
     context.add_context_category("hippod", prepend=True, macros=macros)
     return context
 
@@ -172,7 +168,7 @@ def _text_context() -> Any:
         macros=[
             *(MacroTextSpec(name, simplify_repl=_heading) for name in _SECTIONS),
             *(MacroTextSpec(name, simplify_repl="") for name in _SILENT),
-            *(MacroTextSpec(name, simplify_repl=_citation) for name in _CITATION_WORDS.split()),
+            *(MacroTextSpec(name, simplify_repl=_citation) for name in _CITATIONS),
             *(MacroTextSpec(name, simplify_repl=partial(_in_head, name)) for name in _HEAD),
             MacroTextSpec("item", simplify_repl=_item),
             MacroTextSpec("footnote", simplify_repl=_footnote),
@@ -182,16 +178,11 @@ def _text_context() -> Any:
         ],
         environments=[
             *(EnvironmentTextSpec(name, simplify_repl=_verbatim_block) for name in ("verbatim", "lstlisting")),
-            *_spaced_environments(),
+            *(EnvironmentTextSpec(name, simplify_repl="\n\n%s\n\n") for name in _SPACED),
         ],
         specials=[SpecialsTextSpec("&", simplify_repl=_CELL)],
     )
     return context
-
-
-def _spaced_environments() -> list[Any]:
-    names = ("itemize", "enumerate", "description", "quote", "abstract", "center", "figure", "table")
-    return [EnvironmentTextSpec(name, simplify_repl="\n\n%s\n\n") for name in names]
 
 
 def _last(node: Any, l2tobj: Any) -> str:

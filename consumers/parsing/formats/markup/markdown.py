@@ -33,7 +33,7 @@ from consumers.parsing.formats.markup.note_syntax import (
 from consumers.parsing.formats.text import within_limits
 from consumers.parsing.limits import Limits
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import row_text, unused_names
+from consumers.parsing.table_rows import Columns
 from consumers.splitting import ParsedText, PlacedLink, TextBlock
 
 _NOTE = re.compile(r"^ {0,3}\[\^([^\]\s]{1,100})\]:", re.MULTILINE)
@@ -79,7 +79,6 @@ def parse_markdown(data: bytes, limits: Limits, omissions: Omissions) -> ParsedT
 
 
 def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, Any]) -> tuple[TextBlock, ...]:
-    """Add the links of the properties to the first block."""
     found = [link_to(target, "") for value in metadata.values() for target in links_in_properties(value)]
     placed = tuple(PlacedLink(0, link) for link in found if link is not None)
     return (replace(blocks[0], links=(*placed, *blocks[0].links)), *blocks[1:]) if blocks and placed else blocks
@@ -87,7 +86,7 @@ def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, A
 
 def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
     """Add a text without front matter to the outline. `above` is the number of the file's lines before the text."""
-    walk = MarkdownWalk(outline, above, lines, frozenset(_NOTE.findall(text)), text)
+    walk = MarkdownWalk(outline, text, frozenset(_NOTE.findall(text)), above, lines)
     definitions: dict[str, Any] = {}
     walk.run(_parser().parse(text, definitions))
     walk.read_definitions(definitions.get("references", {}))
@@ -126,34 +125,36 @@ class _Words:
         return "".join(self.parts)
 
 
+@dataclass(slots=True)
 class MarkdownWalk:
-    """One pass over the flat token list. The open elements distinguish lists, quotes and tables."""
+    """One pass over the flat token list. The open elements distinguish lists, quotes and tables.
 
-    def __init__(self, outline: Outline, above: int, lines: bool, notes: Set[str], source: str) -> None:
-        self.outline = outline
-        self.notes = notes
-        self.source = source
-        self.lines = lines
-        self.above = above
-        self.depth = 0
-        self.item = ""
-        """Mark of the list item that begins: a dash or its number."""
-        self.quote_starts = False
-        self.header: list[str] | None = None
-        self.unused: set[int] = set()
-        """Columns of the table without values so far."""
-        self.row: list[_Words] = []
-        self.row_number = 0
-        self.line: int | None = None
-        self.tags: dict[str, None] = {}
-        self._headings: list[tuple[int, str]] = []
-        """Level and text of each heading."""
-        self._source_lines: list[str] = []
-        self._row_line = 0
-        self._used: set[str] = set()
-        """Names of the definitions that links and pictures use."""
-        self._has_preface = False
-        """Whether text occurs before the first heading."""
+    `above` is the number of the file's lines before the text; `notes` are the names of its footnotes.
+    """
+
+    outline: Outline
+    source: str
+    notes: Set[str]
+    above: int = 0
+    lines: bool = True
+    tags: dict[str, None] = field(default_factory=dict)
+    depth: int = 0
+    item: str = ""
+    """Mark of the list item that begins: a dash or its number."""
+    quote_starts: bool = False
+    columns: Columns | None = None
+    """The columns of the open table; None before its first row."""
+    row: list[_Words] = field(default_factory=list)
+    row_number: int = 0
+    line: int | None = None
+    _headings: list[tuple[int, str]] = field(default_factory=list)
+    """Level and text of each heading."""
+    _source_lines: list[str] = field(default_factory=list)
+    _row_line: int = 0
+    _used: set[str] = field(default_factory=set)
+    """Names of the definitions that links and pictures use."""
+    _has_preface: bool = False
+    """Whether text occurs before the first heading."""
 
     @property
     def title(self) -> str:
@@ -182,7 +183,7 @@ class MarkdownWalk:
                 case "blockquote_open":
                     self.quote_starts = True
                 case "table_open":
-                    self.header = None
+                    self.columns = None
                     self.row_number = 0
                 case "tr_open":
                     self.row = []
@@ -190,7 +191,7 @@ class MarkdownWalk:
                 case "tr_close":
                     self._end_row(line)
                 case "table_close":
-                    self._text(unused_names(self.header or (), self.unused), "\n", self.line)
+                    self._text(self.columns.unused() if self.columns else "", "\n", self.line)
                 case "inline":
                     self._inline(tokens[index - 1].type, token, line)
                 case "fence" | "code_block":
@@ -262,15 +263,13 @@ class MarkdownWalk:
 
     def _end_row(self, line: int | None) -> None:
         cells = [" ".join(words.text.split()) for words in self.row]
-        if self.header is None:
-            self.header = cells
-            self.unused = set(range(len(cells)))
+        if self.columns is None:
+            self.columns = Columns(cells)
             return
-        self.unused.difference_update(index for index, cell in enumerate(cells) if cell)
         cells += self._cells_beyond(len(cells))
         self.row_number += 1
         joint = "\n\n" if self.row_number == 1 else "\n"
-        text = row_text(self.header, cells)
+        text = self.columns.row(cells)
         links = place_links([placed.link for words in self.row for placed in words.links], text)
         self._has_preface |= not self._headings
         self.outline.text(text, joint, line=line or self.line, row=self.row_number, links=links)

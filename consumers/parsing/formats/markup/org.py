@@ -3,10 +3,8 @@
 import re
 from typing import Any
 
-from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.decoding import decode
-from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits
+from consumers.omissions import OmissionKind
+from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
@@ -27,15 +25,14 @@ MAX_TAGS = 100
 _LEFT_OUT_BLOCKS = {"comment": OmissionKind.COMMENT, "export": OmissionKind.OTHER}
 
 
-def parse_org(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = within_limits(decode(data), limits, omissions)
+@text_parser
+def parse_org(text: str, outline: Outline) -> ParsedText:
     lines = text.split("\n")
-    reader = _Reader(Outline(limits.text_chars, omissions), _drawers(lines))
+    reader = _Reader(outline, _drawers(lines))
     for number, line in enumerate(lines, 1):
         reader.line(line, number)
     reader.end()
-    outline = reader.outline
-    return ParsedText(outline.done(), reader.title or outline.first_heading, reader.metadata)
+    return outline.document(reader.title, reader.metadata)
 
 
 def _drawers(lines: list[str]) -> set[int]:
@@ -148,8 +145,7 @@ class _Reader:
                 kept.append(tag)
 
     def _report(self, kind: OmissionKind, text: str | None) -> None:
-        if text and any(map(str.isalnum, text)):
-            self.outline.omissions.add(kind, text)
+        self.outline.omissions.add_words(kind, text or "")
 
 
 def _plain(text: str) -> str:

@@ -30,14 +30,16 @@ as plain text."""
 _LONGEST_LINE = 10_000
 """Maximum number of characters. docutils refuses texts with longer lines; they are parsed as plain text."""
 _TARGET = re.compile(r"\s*<[^<>]*>\Z", re.DOTALL)
-_SILENT_WORDS = """
+_SILENT = frozenset(
+    """
     toctree index highlight default-domain tabularcolumns currentmodule py:currentmodule module py:module sectionauthor
     moduleauthor codeauthor literalinclude only ifconfig autosummary program rst-class cssclass highlightlang
-"""
-_SILENT = frozenset(_SILENT_WORDS.split())
+""".split()
+)
 """Directives whose arguments are not text. The content of `module` and `only` is parsed."""
-_LITERAL_WORDS = "code-block sourcecode productionlist doctest testcode testoutput testsetup prompt parsed-literal"
-_LITERAL = frozenset(_LITERAL_WORDS.split())
+_LITERAL = frozenset(
+    "code-block sourcecode productionlist doctest testcode testoutput testsetup prompt parsed-literal".split()
+)
 _LISTS = {"toctree": OmissionKind.NAVIGATION, "autosummary": OmissionKind.NAVIGATION, "index": OmissionKind.METADATA}
 """Directives whose content is a list for programs."""
 _CAPTIONS = ("caption", "title", "alt", "header", "synopsis")
@@ -64,7 +66,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
         name = field[0].astext().lower()
         if isinstance(field.parent.parent, nodes.document) and name in _PROPERTIES:
             walk.metadata[name] = clean_text(field[1].astext())[:1000]
-    return ParsedText(outline.done(), outline.first_heading, walk.metadata)
+    return outline.document(metadata=walk.metadata)
 
 
 def _replace_substitutions(document: Any, omissions: Omissions) -> None:

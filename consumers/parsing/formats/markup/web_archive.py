@@ -7,12 +7,11 @@ from functools import partial
 from itertools import islice
 from urllib.parse import urljoin
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.embedded_data import embedded_picture
-from consumers.parsing.formats.mail.internet_message import header, parse_message
+from consumers.parsing.formats.mail.internet_message import header, parse_message, payload_of
 from consumers.parsing.formats.markup.html import parse_html
-from consumers.parsing.limits import Limits, Unreadable
+from consumers.parsing.limits import Damaged, Limits
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText
 
@@ -37,7 +36,7 @@ def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> Pars
         elif not kind.startswith("image/") and kind not in _WITHOUT_TEXT:
             omissions.add(OmissionKind.EMBEDDED, _address(part) or kind)
     if not pages:
-        raise Unreadable("an archive of a web page without a page in it; save the page again", FailureCode.DAMAGED)
+        raise Damaged("an archive of a web page without a page in it; save the page again")
     outline = Outline(limits.text_chars, omissions)
     for page in pages:
         outline.include(page, 1)
@@ -68,28 +67,23 @@ class _Images:
         if part is None:
             return embedded_picture(address)
         self._used.add(part)
-        return partial(_payload, part)
+        return partial(payload_of, part)
 
     def unused(self) -> Iterator[tuple[str, Callable[[], bytes]]]:
         """Yield the name and a function for each picture that no page shows, such as a background."""
         for address, part in self._parts.items():
             if part not in self._used:
                 self._used.add(part)
-                yield posixpath.basename(address), partial(_payload, part)
+                yield posixpath.basename(address), partial(payload_of, part)
 
 
 def _address(part: EmailMessage) -> str:
     return header(part, "Content-Location")
 
 
-def _payload(part: EmailMessage) -> bytes:
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
-
-
 def _content(part: EmailMessage) -> bytes:
     """Return the page's bytes as UTF-8 if the declared charset decodes them, otherwise unchanged."""
-    data = _payload(part)
+    data = payload_of(part)
     charset = part.get_content_charset()
     try:
         return data.decode(charset or "utf-8").encode()

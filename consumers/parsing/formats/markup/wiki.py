@@ -7,11 +7,10 @@ from io import BytesIO
 
 from lxml import etree
 
-from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.decoding import clean_text, decode
+from consumers.omissions import OmissionKind
+from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.link_targets import is_media, link_to, place_links
-from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits
+from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
@@ -36,18 +35,16 @@ _PLACEMENT = re.compile(
 _DEEPEST = 20
 
 
-def parse_wiki(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = within_limits(decode(data), limits, omissions)
-    reader = _Reader(Outline(limits.text_chars, omissions), is_dokuwiki=text.lstrip().startswith(("==", "^")))
+@text_parser
+def parse_wiki(text: str, outline: Outline) -> ParsedText:
+    reader = _Reader(outline, is_dokuwiki=text.lstrip().startswith(("==", "^")))
     reader.read(text)
     metadata = {"tags": reader.categories} if reader.categories else {}
-    outline = reader.outline
-    blocks = outline.done()
-    if not blocks:
+    if not outline.done():
         outline.text("\n".join(reader.categories))
     # MediaWiki keeps a page's title outside its text; `split_export` adds it as a heading of the first level.
     title = outline.first_heading if reader.is_dokuwiki or text.startswith("= ") else ""
-    return ParsedText(blocks or outline.done(), title, metadata)
+    return ParsedText(outline.done(), title, metadata)
 
 
 class _Reader:
@@ -121,7 +118,6 @@ class _Reader:
         self._lines.append(text)
 
     def _end(self, joint: str = "\n\n") -> None:
-        """Add the paragraph, item or table that was read."""
         text, links = self._plain("\n".join(self._lines))
         self.outline.text(text, joint, line=self._first, links=place_links(links, text))
         fill_rows(self.outline, [row for row in self._rows if row])
@@ -171,8 +167,7 @@ class _Reader:
 
     def _report(self, kind: OmissionKind, text: str) -> str:
         """Report text that is left out; return nothing in its place."""
-        if any(map(str.isalnum, text)):
-            self.omissions.add(kind, text)
+        self.omissions.add_words(kind, text)
         return ""
 
 

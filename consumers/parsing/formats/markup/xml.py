@@ -10,12 +10,11 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, refuse_binary
 from consumers.parsing.embedded_data import is_base64
 from consumers.parsing.formats.markup.html import parse_html
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, WrongKind
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
 from consumers.splitting import ParsedText
@@ -24,10 +23,9 @@ Element = Any
 _TITLES = frozenset(("title", "head", "heading", "titel", "titre"))
 _VERBATIM = frozenset(("programlisting", "screen", "literallayout", "code", "pre", "poem"))
 _LEFT_OUT = {"binary": OmissionKind.EMBEDDED, "indexterm": OmissionKind.METADATA}
-_READ_WORDS = (
-    "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note"
+_READ_ATTRIBUTES = frozenset(
+    "name title alt label caption desc description summary tooltip text value term abbrev xreflabel annotation note".split()
 )
-_READ_ATTRIBUTES = frozenset(_READ_WORDS.split())
 _PROGRAM_ATTRIBUTES = frozenset(("class", "style", "id", "href", "src", "d", "points", "transform", "schemalocation"))
 _PAGE = re.compile(
     r"(?:\s|<\?xml[^>]*\?>|<!DOCTYPE[^>]*>)*<(?:en-note|html|body|div|p|span|a|b|i|em|strong|ul|ol|table|h[1-6]|img|br|blockquote|pre)"
@@ -48,21 +46,20 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     try:
         root = _root(data)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise Unreadable(f"not XML that can be read: {error}; save it again", FailureCode.DAMAGED) from error
+        raise Damaged(f"not XML that can be read: {error}; save it again") from error
     if root is None:
-        raise Unreadable("not XML that can be read: it has no element; save it again", FailureCode.DAMAGED)
+        raise Damaged("not XML that can be read: it has no element; save it again")
     name = _name(root)
     if name == "html":
         return parse_html(data, limits, omissions)
     if name in _DRAWINGS:
-        raise NotADocument("a drawing, which contains no text for readers; exclude it", FailureCode.NOT_A_DOCUMENT)
+        raise WrongKind("a drawing, which contains no text for readers; exclude it")
     for comment in (*root.itersiblings(preceding=True), *root.iter(etree.Comment), *root.itersiblings()):
         omissions.add(OmissionKind.COMMENT, clean_text(comment.text or ""))
     etree.strip_tags(root, etree.Comment)
     outline = Outline(limits.text_chars, omissions)
     _fill(root, outline, limits)
-    pictures = tuple(outline.pictures)
-    return ParsedText(outline.done(), outline.first_heading, {"root": name[:100]}, pictures=pictures)
+    return outline.document(metadata={"root": name[:100]})
 
 
 def _root(data: bytes) -> Element | None:

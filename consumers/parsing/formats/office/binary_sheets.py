@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import olefile
 import python_calamine
+from openpyxl.utils import get_column_letter
 
 from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
@@ -22,11 +23,10 @@ from consumers.parsing.formats.office.sheets import (
     drawing_texts,
     margin_text,
 )
-from consumers.parsing.formats.office.tables import is_made_up
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.formats.office.tables import fill_sheet
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.office_properties import document_properties, ole_properties
 from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import named_rows
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -46,18 +46,17 @@ SheetTexts = dict[str, list[str]]
 
 
 class _Extent:
-    """The smallest rectangle that contains all cells of a sheet. Raises NotADocument if it has too many cells."""
+    """The smallest rectangle that contains all cells of a sheet. Raises TooLarge if it has too many cells."""
 
-    def __init__(self, cells: int) -> None:
-        self.most = cells
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
         self.first_row = self.first_column = 1 << 32
         self.last_row = self.last_column = -1
 
     def add(self, row: int, column: int) -> None:
         self.first_row, self.last_row = min(row, self.first_row), max(row, self.last_row)
         self.first_column, self.last_column = min(column, self.first_column), max(column, self.last_column)
-        if (self.last_row - self.first_row + 1) * (self.last_column - self.first_column + 1) > self.most:
-            raise NotADocument(f"more than {self.most:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE)
+        self.limits.check_cells((self.last_row - self.first_row + 1) * (self.last_column - self.first_column + 1))
 
 
 def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -93,7 +92,7 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
     except python_calamine.PasswordError as error:
         raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
     except (struct.error, OSError) as error:
-        raise Unreadable(f"damaged: {error}; open it in Excel and save it again", FailureCode.DAMAGED) from error
+        raise Damaged(f"damaged: {error}; open it in Excel and save it again") from error
 
 
 def _fill(
@@ -104,22 +103,14 @@ def _fill(
     add_pictures: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Add the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
-    room = limits.cells
+    cells = 0
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
         for name in book.sheet_names:
-            if len(book.sheet_names) > 1 or not is_made_up(name):
-                outline.heading(1, clean_text(name), sheet=name)
             sheet = book.get_sheet_by_name(name)
-            room -= sheet.total_height * sheet.total_width
-            if room < 0:
-                raise NotADocument(
-                    f"more than {limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-                )
+            cells += sheet.total_height * sheet.total_width
+            limits.check_cells(cells)
             rows = ([clean_text(cell_text(value)) for value in row] for row in sheet.iter_rows())
-            for number, text in named_rows(enumerate(rows, 1)):
-                outline.text(text, "\n", sheet=name, row=number)
-            for text in texts.get(name, ()):
-                outline.text(clean_text(text), "\n", sheet=name)
+            fill_sheet(outline, name, enumerate(rows, 1), texts.get(name, ()), is_only=len(book.sheet_names) == 1)
             add_pictures(name)
 
 
@@ -137,7 +128,7 @@ def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None
     others = 0
     for kind, data in _xls_records(stream, 0):
         if kind == _SHEET:
-            extent = _Extent(limits.cells)
+            extent = _Extent(limits)
             for inner, cell in _xls_records(stream, struct.unpack_from("<I", data)[0]):
                 if inner in _CELLS:
                     extent.add(*struct.unpack_from("<HH", cell))
@@ -160,7 +151,7 @@ def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
 def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -> Iterator[str]:
     """Yield header and footer, comments, text boxes, names in charts and prompts of the sheet at `at`."""
     boxes: dict[int, str] = {}
-    extent = _Extent(limits.cells)
+    extent = _Extent(limits)
     number, left = 0, 0
     for kind, data in _xls_records(stream, at):
         if kind in _CELLS:
@@ -220,7 +211,7 @@ def _xlsb_parts(package: OfficePackage) -> dict[str, str]:
 
 
 def _xlsb_sheet_texts(package: OfficePackage, part: str, limits: Limits, omissions: Omissions) -> Iterator[str]:
-    extent, row = _Extent(limits.cells), 0
+    extent, row = _Extent(limits), 0
     for kind, data in _xlsb_records(package.data(part) or b""):
         if kind == _XLSB_ROW:
             row = struct.unpack_from("<I", data)[0]
@@ -274,9 +265,4 @@ def _wide_string(data: bytes, at: int) -> tuple[str, int]:
 
 
 def _cell_name(row: int, column: int) -> str:
-    letters = ""
-    column += 1
-    while column:
-        column, digit = divmod(column - 1, 26)
-        letters = chr(ord("A") + digit) + letters
-    return f"{letters}{row + 1}"
+    return f"{get_column_letter(column + 1)}{row + 1}"

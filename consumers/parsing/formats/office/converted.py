@@ -11,7 +11,7 @@ from consumers.omissions import Omissions
 from consumers.parsing.formats.office.slides import parse_pptx
 from consumers.parsing.formats.office.word import parse_docx
 from consumers.parsing.formats.pdf.document import parse_pdf
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument
 from consumers.parsing.office_properties import document_properties, ole_properties
 from consumers.parsing.programs.installed import CONVERTER, KNOWN_PROGRAMS
 from consumers.parsing.programs.libreoffice import convert
@@ -46,9 +46,8 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
     try:
         converted = convert(data, ending, target, limits)
     except ProgramFailed as error:
-        raise Unreadable(
-            f"LibreOffice did not convert it: {error}; open it in its program and save it as .{target}",
-            FailureCode.DAMAGED,
+        raise Damaged(
+            f"LibreOffice did not convert it: {error}; open it in its program and save it as .{target}"
         ) from error
     parsed = parse(converted, limits, omissions)
     found = {name: value for name, value in parsed.metadata.items() if name not in _OF_CONVERSION}

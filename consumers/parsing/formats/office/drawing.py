@@ -6,7 +6,7 @@ from typing import Any
 from consumers.omissions import OmissionKind
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.formula import formula_text
-from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
+from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id, whole_number
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import row_text
 
@@ -116,17 +116,17 @@ def _chart(root: Element) -> Iterator[str]:
     series = list(root.iter(f"{C}ser"))
     names = [" ".join(_points(each.find(f"{C}tx"))) for each in series]
     rows: dict[tuple[str, str], list[str]] = {}
-    for number, each in enumerate(series):
+    for at, each in enumerate(series):
         categories = _numbered(each.find(f"{C}cat"), each.find(f"{C}xVal"))
         for kind in ("val", "yVal", "bubbleSize"):
             values = _numbered(each.find(f"{C}{kind}"))
-            for place in sorted(categories.keys() | values.keys(), key=_place):
+            for place in sorted(categories.keys() | values.keys(), key=whole_number):
                 if kind == "bubbleSize" and place not in values:
                     continue
                 row = rows.setdefault((place, categories.get(place, "")), [""] * len(series))
-                row[number] = " ".join(filter(None, (row[number], values.get(place, ""))))
-        if not rows and names[number]:
-            yield names[number]
+                row[at] = " ".join(filter(None, (row[at], values.get(place, ""))))
+        if not rows and names[at]:
+            yield names[at]
     for (_, category), values_of_row in rows.items():
         text = row_text(names, values_of_row)
         yield f"{category}: {text}" if category and text else category or text
@@ -157,7 +157,3 @@ def _numbered(*nodes: Element | None) -> dict[str, str]:
             if text and len(found) < _MOST_POINTS:
                 found[place] = f"{text} {found[place]}" if place in found else text
     return found
-
-
-def _place(index: str) -> int:
-    return int(index) if index.isascii() and index.isdigit() and len(index) < 8 else 0

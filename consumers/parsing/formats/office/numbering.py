@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from consumers.parsing.formats.office.package import whole_number
+
 Element = Any
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PLACE = re.compile(r"%([1-9])")
 _LEVELS = 9
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
@@ -65,13 +67,13 @@ class Numbering:
         if rules.format == "none" and not rules.text.strip():
             return ""
 
-        def number(place: re.Match[str]) -> str:
+        def counted(place: re.Match[str]) -> str:
             at = int(place[1]) - 1
             each = found.levels.get(at, _Level())
-            value = counters[at]
-            return _formatted("decimal" if rules.legal else each.format, each.start if value is None else value)
+            count = counters[at]
+            return _FORMATS.get("decimal" if rules.legal else each.format, str)(each.start if count is None else count)
 
-        label = _PLACE.sub(number, rules.text).strip()
+        label = _PLACE.sub(counted, rules.text).strip()
         return f"{label} " if label else ""
 
     def of_style(self, style: str) -> tuple[str, int] | None:
@@ -79,55 +81,47 @@ class Numbering:
         return self._styles.get(style)
 
     def _read(self, root: Element) -> None:
-        abstract = {node.get(f"{_W}abstractNumId") or "": node for node in root.iterchildren(f"{_W}abstractNum")}
-        by_link = {_value(node, "styleLink"): key for key, node in abstract.items() if _value(node, "styleLink")}
-        for node in root.iterchildren(f"{_W}num"):
-            list_id, key = node.get(f"{_W}numId") or "", _value(node, "abstractNumId")
+        abstract = {node.get(f"{W}abstractNumId") or "": node for node in root.iterchildren(f"{W}abstractNum")}
+        by_link = {value_of(node, "styleLink"): key for key, node in abstract.items() if value_of(node, "styleLink")}
+        for node in root.iterchildren(f"{W}num"):
+            list_id, key = node.get(f"{W}numId") or "", value_of(node, "abstractNumId")
             definition = abstract.get(key)
-            if definition is not None and (link := _value(definition, "numStyleLink")) in by_link:
+            if definition is not None and (link := value_of(definition, "numStyleLink")) in by_link:
                 key = by_link[link]
                 definition = abstract[key]
             found = _List(key, {} if definition is None else dict(_levels(definition)))
-            for override in node.iterchildren(f"{_W}lvlOverride"):
-                level = _number(override.get(f"{_W}ilvl"), 0)
+            for override in node.iterchildren(f"{W}lvlOverride"):
+                level = whole_number(override.get(f"{W}ilvl"), 0)
                 found.levels.update(_levels(override))
-                if start := _value(override, "startOverride"):
-                    found.restarts[level] = _number(start, 1)
+                if start := value_of(override, "startOverride"):
+                    found.restarts[level] = whole_number(start, 1)
             self._lists[list_id] = found
             if definition is not None:
-                for level_node in definition.iterchildren(f"{_W}lvl"):
-                    if style := _value(level_node, "pStyle"):
-                        self._styles.setdefault(style, (list_id, _number(level_node.get(f"{_W}ilvl"), 0)))
+                for level_node in definition.iterchildren(f"{W}lvl"):
+                    if style := value_of(level_node, "pStyle"):
+                        self._styles.setdefault(style, (list_id, whole_number(level_node.get(f"{W}ilvl"), 0)))
 
 
 def _levels(node: Element) -> Iterator[tuple[int, _Level]]:
-    for each in node.iterchildren(f"{_W}lvl"):
-        legal = each.find(f"{_W}isLgl")
-        restart = _value(each, "lvlRestart")
+    for each in node.iterchildren(f"{W}lvl"):
+        legal = each.find(f"{W}isLgl")
+        restart = value_of(each, "lvlRestart")
         yield (
-            _number(each.get(f"{_W}ilvl"), 0),
+            whole_number(each.get(f"{W}ilvl")),
             _Level(
-                _value(each, "numFmt") or "decimal",
-                _value(each, "lvlText"),
-                _number(_value(each, "start"), 0),
-                legal is not None and legal.get(f"{_W}val") not in ("0", "false"),
-                _number(restart, 0) if restart else None,
+                value_of(each, "numFmt") or "decimal",
+                value_of(each, "lvlText"),
+                whole_number(value_of(each, "start")),
+                legal is not None and legal.get(f"{W}val") not in ("0", "false"),
+                whole_number(restart) if restart else None,
             ),
         )
 
 
-def _value(node: Element, name: str) -> str:
-    child = node.find(f"{_W}{name}")
-    return "" if child is None else (child.get(f"{_W}val") or "")
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
-
-
-def _formatted(name: str, number: int) -> str:
-    make = _FORMATS.get(name)
-    return str(number) if make is None else make(number)
+def value_of(node: Element | None, name: str) -> str:
+    """Return the value of a property below an element, or ""."""
+    child = None if node is None else node.find(f"{W}{name}")
+    return "" if child is None else (child.get(f"{W}val") or "")
 
 
 def letters(number: int) -> str:

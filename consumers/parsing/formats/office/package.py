@@ -14,12 +14,9 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from lxml import etree
-
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.limits import Unreadable
-from consumers.parsing.zip_archive import read_again, read_member
+from consumers.parsing.limits import Damaged
+from consumers.parsing.zip_archive import parse_xml, read_again, read_member
 
 Element = Any
 _STRICT = b"http://purl.oclc.org/ooxml/"
@@ -68,9 +65,6 @@ class OfficePackage:
         self._names = {name.lower(): name for name in archive.namelist()}
         self._relations: dict[str, dict[str, Relation]] = {}
 
-    def names(self) -> list[str]:
-        return list(self._names.values())
-
     def data(self, part: str) -> bytes | None:
         """Return a part's content with transitional namespaces, or None if it is missing."""
         name = self._names.get(part.lower())
@@ -90,7 +84,7 @@ class OfficePackage:
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and not relation.external:
                 return relation.target
-        raise Unreadable("damaged: no part of it is named as the document; save it anew", FailureCode.DAMAGED)
+        raise Damaged("damaged: no part of it is named as the document; save it anew")
 
     def relations(self, part: str) -> dict[str, Relation]:
         """Return the relations of a part by id; `part` is "" for those of the file itself."""
@@ -116,7 +110,7 @@ class OfficePackage:
 
     def report_unread(self, omissions: Omissions) -> None:
         """Report embedded files, caches of other files, building blocks and bound data, which no parser uses."""
-        for name in sorted(self.names()):
+        for name in sorted(self._names.values()):
             folder, _, base = name.rpartition("/")
             if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
                 omissions.add(OmissionKind.EMBEDDED, base)
@@ -149,14 +143,9 @@ def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
     return out.getvalue()
 
 
-def parse_xml(data: bytes, name: str) -> Element:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-    try:
-        return etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise Unreadable(
-            f"damaged: its part {name!r} is not XML ({error}); save it anew", FailureCode.DAMAGED
-        ) from error
+def whole_number(text: str | None, default: int = 0) -> int:
+    """Return a whole number in an attribute; `default` if it is missing, wrong or too large to be meant."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
 
 
 def relation_id(node: Element, attribute: str = "id") -> str:

@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
-from consumers.parsing.formats.office.tables import fill_table, table_cell
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.formats.office.tables import fill_table
+from consumers.parsing.limits import Limits, TooLarge
 from consumers.parsing.office_properties import sensible_title
-from consumers.parsing.outline import Outline
+from consumers.parsing.outline import Outline, comment_text
+from consumers.parsing.spanned_tables import Cell
 from consumers.splitting import ParsedText
 
 _TOKEN = re.compile(
@@ -112,14 +112,12 @@ class _State:
 
 def parse_rtf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if len(data) > 8 * limits.text_chars:
-        raise NotADocument(
-            f"{len(data):,} characters of RTF, more than {8 * limits.text_chars:,}; split it up", FailureCode.TOO_LARGE
-        )
+        raise TooLarge(f"{len(data):,} characters of RTF, more than {8 * limits.text_chars:,}; split it up")
     reader = _Reader(omissions)
     reader.read(data.decode("latin-1"))
     outline = Outline(limits.text_chars, omissions)
     for text in reader.margins:
-        outline.text(text)
+        outline.running_text(text)
     _fill(outline, reader.body.items)
     found = {name: reader.values[key] for key, name in _METADATA.items() if reader.values.get(key)}
     return ParsedText(outline.done(), sensible_title(reader.values.get("title", "")), found | reader.stated)
@@ -130,7 +128,7 @@ class _Reader:
         self.omissions = omissions
         self.body = _Flow()
         self.flows = [self.body]
-        self.margins: dict[str, None] = {}
+        self.margins: list[str] = []
         self.values: dict[str, str] = {}
         self.stated: dict[str, Any] = {}
         """Custom properties of the document."""
@@ -182,7 +180,7 @@ class _Reader:
 
     def _open(self) -> None:
         if len(self.groups) >= _DEEPEST:
-            raise NotADocument(f"groups nested deeper than {_DEEPEST:,}; exclude it", FailureCode.TOO_LARGE)
+            raise TooLarge(f"groups nested deeper than {_DEEPEST:,}; exclude it")
         self.groups.append((self.state, len(self.flows)))
         self.state = replace(self.state, name="")
         self.ignore, self.starred = 0, False
@@ -221,14 +219,11 @@ class _Reader:
         if not text:
             return
         if flow.kind in _MARGINS:
-            if text in self.margins:
-                self.omissions.add(OmissionKind.RUNNING_HEADER, text)
-            self.margins[text] = None
+            self.margins.append(text)
         elif flow.kind in _HIDDEN:
             self.omissions.add(OmissionKind.HIDDEN, text)
         elif flow.kind == "annotation":
-            author = self.values.pop("atnauthor", "")
-            self.flows[-1].behind.append(f"Comment{f' by {author}' if author else ''}: {text}")
+            self.flows[-1].behind.append(comment_text(text, self.values.pop("atnauthor", "")))
         else:
             self.flows[-1].behind.append(text)
 
@@ -358,10 +353,10 @@ class _Reader:
 
 
 def _fill(outline: Outline, items: list[tuple[int | None, str | list[str]]]) -> None:
-    rows: list[list[Any]] = []
+    rows: list[list[Cell]] = []
     for level, item in [*items, (None, "")]:
         if isinstance(item, list):
-            rows.append([table_cell(text) for text in item])
+            rows.append([Cell(text) for text in item])
             continue
         fill_table(outline, rows)
         rows = []

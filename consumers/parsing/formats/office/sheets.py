@@ -8,16 +8,14 @@ from typing import Any
 
 from lxml import etree
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import add_pictures, alternative_texts, linked_texts, paragraphs
-from consumers.parsing.formats.office.package import OfficePackage, relation_id, transitional_file
-from consumers.parsing.formats.office.tables import is_made_up
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.formats.office.package import OfficePackage, relation_id, transitional_file, whole_number
+from consumers.parsing.formats.office.tables import fill_sheet
+from consumers.parsing.limits import Limits
 from consumers.parsing.office_properties import document_properties
-from consumers.parsing.outline import Outline
-from consumers.parsing.table_rows import named_rows
+from consumers.parsing.outline import Outline, comment_text
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -53,14 +51,9 @@ def parse_xlsx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         formulas = load_workbook(io.BytesIO(data), read_only=True, keep_links=False) if computed else None
         cells = _Cells(limits, omissions)
         for name, part in parts.items():
-            if len(parts) > 1 or not is_made_up(name):
-                outline.heading(1, clean_text(name), sheet=name)
-            if hasattr(values[name], "iter_rows"):
-                rows = cells.rows(values[name], None if formulas is None else formulas[name])
-                for number, text in named_rows(rows):
-                    outline.text(text, "\n", sheet=name, row=number)
-            for text in _around(part, package, omissions):
-                outline.text(text, "\n", sheet=name)
+            has_cells = hasattr(values[name], "iter_rows")
+            rows = cells.rows(values[name], None if formulas is None else formulas[name]) if has_cells else ()
+            fill_sheet(outline, name, rows, _around(part, package, omissions), is_only=len(parts) == 1)
             add_sheet_pictures(part, package, outline, name)
         for book in (values, formulas):
             if book is not None:
@@ -79,23 +72,17 @@ class _Cells:
 
     def rows(self, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str]]]:
         sheet.reset_dimensions()  # the dimensions that a file states may be wrong
-        stated = repeat(()) if formulas is None else self._all(formulas)
+        if formulas is not None:
+            formulas.reset_dimensions()
+        stated = repeat(()) if formulas is None else formulas.iter_rows(values_only=True)
         for number, (values, sources) in enumerate(zip(sheet.iter_rows(values_only=True), stated), 1):  # noqa: B905
             self.count += len(values) or 1
-            if self.count > self.limits.cells:
-                raise NotADocument(
-                    f"more than {self.limits.cells:,} cells; exclude it, or split it up", FailureCode.TOO_LARGE
-                )
+            self.limits.check_cells(self.count)
             row = [clean_text(cell_text(value)) for value in values]
             for index, source in enumerate(sources):
                 if source is not None and values[index] is None:
                     row[index] = self._formula(source)
             yield number, row
-
-    @staticmethod
-    def _all(sheet: Any) -> Iterator[Any]:
-        sheet.reset_dimensions()
-        yield from sheet.iter_rows(values_only=True)
 
     def _formula(self, source: Any) -> str:
         """Return a formula without a stored result; programs that only write files do not compute it."""
@@ -155,15 +142,14 @@ def _comments(part: str, package: OfficePackage) -> Iterator[str]:
         authors = [node.text or "" for node in root.iter(f"{_S}author")]
         for node in root.iter(f"{_S}comment"):
             text = "".join(each.text or "" for each in node.iter(f"{_S}t"))
-            number = node.get("authorId") or ""
-            author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
+            index = whole_number(node.get("authorId"), len(authors))
+            author = authors[index] if index < len(authors) else ""
             if not (threaded and text.startswith(_THREADED)):
                 yield cell_comment(node.get("ref"), author, text.removeprefix(f"{author}:"))
 
 
 def cell_comment(cell: str | None, author: str, text: str) -> str:
-    author = "" if author.startswith("tc=") else clean_text(author).strip()
-    return f"Comment on {cell}{f' by {author}' if author else ''}: {' '.join(clean_text(text).split())}"
+    return comment_text(" ".join(text.split()), "" if author.startswith("tc=") else author, cell or "")
 
 
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:

@@ -6,7 +6,6 @@ python-pptx does not support diagrams, alternative content, comments and the tex
 from collections.abc import Iterator
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.office.drawing import (
@@ -18,10 +17,11 @@ from consumers.parsing.formats.office.drawing import (
     paragraphs,
 )
 from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
-from consumers.parsing.formats.office.tables import fill_table, table_cell
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.formats.office.tables import fill_table
+from consumers.parsing.limits import Limits
 from consumers.parsing.office_properties import document_properties
-from consumers.parsing.outline import Outline
+from consumers.parsing.outline import Outline, comment_text
+from consumers.parsing.spanned_tables import Cell, span
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
@@ -42,8 +42,7 @@ def parse_pptx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         reader = _SlideReader(package, limits, omissions)
         reader.read()
         package.report_unread(omissions)
-    blocks = reader.outline.done()
-    return ParsedText(blocks, title or reader.title, metadata, pictures=tuple(reader.outline.pictures))
+    return ParsedText(reader.outline.done(), title or reader.title, metadata, pictures=tuple(reader.outline.pictures))
 
 
 class _SlideReader:
@@ -55,7 +54,6 @@ class _SlideReader:
         self.omissions = omissions
         self.outline = Outline(limits.text_chars, omissions)
         self.page: int | None = None
-        self.running: set[str] = set()
         self.title = ""
         """The first slide title of the file."""
 
@@ -67,11 +65,7 @@ class _SlideReader:
         relations = self.package.relations(main)
         listed = [(node.get("id") or "", relations.get(relation_id(node))) for node in root.iter(f"{P}sldId")]
         slides = [(key, relation.target) for key, relation in listed if relation and not relation.external]
-        if len(slides) > self.limits.pages:
-            raise NotADocument(
-                f"{len(slides):,} slides, more than the {self.limits.pages:,} read at most; split it up",
-                FailureCode.TOO_LARGE,
-            )
+        self.limits.check_pages(len(slides), "slides")
         sections = dict(_sections(root))
         patterns: dict[str, None] = {}
         for number, (key, part) in enumerate(slides, 1):
@@ -95,7 +89,7 @@ class _SlideReader:
             return
         shapes = list(_shapes(root))
         title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
-        heading = "" if title is None else " ".join(" ".join(_lines(title)).split())
+        heading = "" if title is None else " ".join(" ".join(paragraphs(title)).split())
         self.title = self.title or heading
         self.outline.heading(1, heading or f"Slide {self.page}", page=self.page)
         self.outline.text(section, page=self.page)
@@ -114,10 +108,10 @@ class _SlideReader:
             return
         if shape.tag == f"{P}pic":
             add_pictures(shape, part, self.package, self.outline, described=bool(described), page=self.page)
-        lines = _lines(shape)
+        lines = list(paragraphs(shape))
         if _placeholder(shape) in _MARGINS:
             for text in lines:
-                self._running(text)
+                self.outline.running_text(text, page=self.page)
             return
         tables = list(shape.iter(f"{A}tbl"))
         for table in tables:
@@ -127,25 +121,15 @@ class _SlideReader:
         for index, text in enumerate(linked_texts(shape, part, self.package)):
             self.outline.text(text, "\n\n" if index == 0 else "\n", page=self.page)
 
-    def _running(self, text: str) -> None:
-        """Add a footer or date that slides repeat, only the first time."""
-        if text in self.running:
-            self.omissions.add(OmissionKind.RUNNING_HEADER, text)
-        else:
-            self.running.add(text)
-            self.outline.text(text, page=self.page)
-
     def _table(self, table: Element) -> None:
-        rows = []
-        for row in table.iterchildren(f"{A}tr"):
-            cells = [(cell, " ".join(paragraphs(cell))) for cell in row.iterchildren(f"{A}tc")]
-            rows.append(
-                [
-                    table_cell(text, wide=cell.get("gridSpan") or 1, high=cell.get("rowSpan") or 1)
-                    for cell, text in cells
-                    if text or not (cell.get("hMerge") or cell.get("vMerge"))
-                ]
-            )
+        rows = [
+            [
+                Cell(text, span(cell.get("gridSpan")), span(cell.get("rowSpan")))
+                for cell in row.iterchildren(f"{A}tc")
+                if (text := " ".join(paragraphs(cell))) or not (cell.get("hMerge") or cell.get("vMerge"))
+            ]
+            for row in table.iterchildren(f"{A}tr")
+        ]
         fill_table(self.outline, rows, self.page)
 
     def _notes(self, part: str) -> None:
@@ -159,7 +143,7 @@ class _SlideReader:
         root = self.package.tree(part)
         for node in () if root is None else root.iter(f"{P}text", "{*}txBody"):
             text = " ".join(paragraphs(node)) or clean_text(node.text or "").strip()
-            self.outline.text(f"Comment: {text}" if text else "", page=self.page)
+            self.outline.text(comment_text(text), page=self.page)
 
     def _pattern(self, part: str) -> None:
         """Add the texts that a layout or master shows on its slides; placeholders contain only prompts, which are reported."""
@@ -168,7 +152,11 @@ class _SlideReader:
             kind = _placeholder(shape)
             if kind is None:
                 self._shape(shape, part)
-            elif kind != "sldNum" and (prompt := " ".join(_lines(shape))) and prompt not in self.running:
+            elif (
+                kind != "sldNum"
+                and (prompt := " ".join(paragraphs(shape)))
+                and prompt not in self.outline.running_texts
+            ):
                 self.omissions.add(OmissionKind.HIDDEN, prompt)
 
     def _unused_pattern(self, part: str) -> None:
@@ -176,7 +164,7 @@ class _SlideReader:
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             if _placeholder(shape) in (None, "ftr", "hdr"):
-                for text in (*alternative_texts(shape), *_lines(shape)):
+                for text in (*alternative_texts(shape), *paragraphs(shape)):
                     self.omissions.add(OmissionKind.HIDDEN, text)
 
 
@@ -206,7 +194,3 @@ def _placeholder(shape: Element) -> str | None:
     """Return the type of the placeholder that a shape fills, or None if it fills none."""
     node = next(shape.iter(f"{P}ph"), None)
     return None if node is None else (node.get("type") or "obj")
-
-
-def _lines(shape: Element) -> list[str]:
-    return list(paragraphs(shape))

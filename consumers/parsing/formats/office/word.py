@@ -6,15 +6,12 @@ documents and list numbers; python-docx has no reading order for text boxes and 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from consumers.failure_codes import FailureCode
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.file_name import ending_of
 from consumers.parsing.format_detection import detect_format
-from consumers.parsing.formats.markup.html_tables import MAX_COLUMNS
 from consumers.parsing.formats.office.drawing import A as DRAWING
 from consumers.parsing.formats.office.drawing import (
     add_pictures,
@@ -24,24 +21,24 @@ from consumers.parsing.formats.office.drawing import (
     paragraph_text,
 )
 from consumers.parsing.formats.office.formula import formula_text
-from consumers.parsing.formats.office.numbering import BULLET, Numbering
-from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id
-from consumers.parsing.formats.office.tables import fill_table, row_texts, table_cell
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.formats.office.numbering import BULLET, W, value_of
+from consumers.parsing.formats.office.package import ALTERNATE, OfficePackage, chosen, relation_id, whole_number
+from consumers.parsing.formats.office.paragraph_rules import ParagraphRules
+from consumers.parsing.formats.office.tables import fill_table, row_texts
+from consumers.parsing.limits import Limits, NotIndexed, WrongKind
 from consumers.parsing.office_properties import document_properties
-from consumers.parsing.outline import Outline
+from consumers.parsing.outline import Outline, comment_text
+from consumers.parsing.spanned_tables import MAX_COLUMNS, Cell
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
 Element = Any
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _VML = "{urn:schemas-microsoft-com:vml}"
 _OFFICE_VML = "{urn:schemas-microsoft-com:office:office}"
 _CONTENTS_STYLES = ("toc ", "table of figures")
 _MOST_INCLUDED = 100
 _DEEPEST_INCLUDED = 2
-_DEEPEST_STYLE = 20
 _SKIPPED = frozenset(
     f"{W}{name}"
     for name in (
@@ -58,11 +55,8 @@ _PRIVATE = range(0xE000, 0xF900)
 """Unicode's private use area: characters that have a meaning only in their font."""
 
 
-def parse_docx(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    return _parse_docx(data, limits, omissions, 0)
-
-
-def _parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int) -> ParsedText:
+def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0) -> ParsedText:
+    """Parse a file that is included in `depth` other files, one inside the other."""
     with open_package(data, limits) as archive:
         check_members(archive)
         package = OfficePackage(archive)
@@ -72,14 +66,6 @@ def _parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int) -
         package.report_unread(omissions)
     pictures = (*reader.margins.pictures, *reader.outline.pictures_after(len(reader.margins.blocks)))
     return ParsedText(blocks, title or reader.outline.first_heading, metadata, pictures=pictures)
-
-
-@dataclass(slots=True)
-class _Style:
-    name: str = ""
-    based_on: str = ""
-    level: int | None = None
-    numbering: tuple[str | None, int | None] = (None, None)
 
 
 class _WordReader:
@@ -98,8 +84,7 @@ class _WordReader:
         self.cell: list[str] | None = None
         self.included = 0
         self.contents: list[str] = []
-        self.styles = dict(_styles(self._first("styles")))
-        self.numbering = Numbering(self._first("numbering"))
+        self.rules = ParagraphRules(self._first("styles"), self._first("numbering"))
         self.notes = {
             kind: {note.get(f"{W}id") or "": note for note in self._notes(kind)}
             for kind in ("footnotes", "endnotes", "comments")
@@ -134,7 +119,6 @@ class _WordReader:
 
     def _margins(self) -> None:
         """Add headers and footers, each text once, because sections and first pages repeat them."""
-        seen: set[str] = set()
         self.target = self.margins
         for part in self.package.related(self.main, "header", "footer"):
             root = self.package.tree(part)
@@ -143,11 +127,7 @@ class _WordReader:
             with self._in_part(part), self._captured() as found:
                 self._blocks(root)
             for text in found:
-                if text in seen:
-                    self.omissions.add(OmissionKind.RUNNING_HEADER, text)
-                else:
-                    seen.add(text)
-                    self.margins.text(text)
+                self.margins.running_text(text)
         self.target = self.outline
 
     @contextmanager
@@ -201,7 +181,7 @@ class _WordReader:
         behind: list[Element | str | tuple[str, str]] = []
         self._inline(node, parts, behind)
         text = clean_text("".join(parts)).strip()
-        style, level, label = self._rules(node)
+        style, level, label = self.rules.of(node)
         if style.startswith(_CONTENTS_STYLES):
             self.contents += [text] if text else []
             return
@@ -312,60 +292,34 @@ class _WordReader:
                 return
             with self._captured() as found:
                 self._blocks(note)
-            author = clean_text(note.get(f"{W}author") or "").strip()
-            self._put(f"Comment{f' by {author}' if author else ''}: {' '.join(found)}" if found else "")
-
-    def _rules(self, node: Element) -> tuple[str, int | None, str]:
-        """Return a paragraph's style name, its level if it is a heading, and its label if it is numbered."""
-        properties = node.find(f"{W}pPr")
-        chain = list(self._style_chain(_value(properties, "pStyle")))
-        name = chain[0][1].name if chain else ""
-        level = _level_of(properties)
-        list_id, depth = _numbering_of(properties)
-        for key, style in chain:
-            level = style.level if level is None else level
-            if list_id is None and style.numbering[0] is not None:
-                linked = self.numbering.of_style(key)
-                list_id = style.numbering[0]
-                depth = linked[1] if linked and depth is None and linked[0] == list_id else depth
-            depth = style.numbering[1] if depth is None else depth
-        label = "" if list_id in (None, "0") else self.numbering.label(str(list_id), depth or 0)
-        return name, level, label
-
-    def _style_chain(self, key: str) -> Iterator[tuple[str, _Style]]:
-        for _ in range(_DEEPEST_STYLE):
-            style = self.styles.get(key)
-            if style is None:
-                return
-            yield key, style
-            key = style.based_on
+            self._put(comment_text(" ".join(found), note.get(f"{W}author") or ""))
 
     def _table(self, table: Element) -> None:
         properties = table.find(f"{W}tblPr")
         for text in _attributes(properties, "tblCaption", "tblDescription"):
             self._put(text)
-        rows = [(row, list(_cells(row))) for row in _descend(table, f"{W}tr")]
+        rows = [(row, list(_descend(row, f"{W}tc"))) for row in _descend(table, f"{W}tr")]
         if self.cell is None and all(len(cells) == 1 for _, cells in rows):  # a frame around blocks
             for _, cells in rows:
                 self._blocks(cells[0])
             return
-        laid: list[list[Element]] = []
-        above: dict[int, Element] = {}
+        laid: list[list[Cell]] = []
+        above: dict[int, Cell] = {}
         for row, cells in rows:
             is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
-            column = _number(_value(row.find(f"{W}trPr"), "gridBefore"))
-            line: list[Element] = []
+            column = whole_number(value_of(row.find(f"{W}trPr"), "gridBefore"))
+            line: list[Cell] = []
             for cell in cells:
-                width = max(1, min(_number(_value(cell.find(f"{W}tcPr"), "gridSpan")), MAX_COLUMNS))
+                width = max(1, min(whole_number(value_of(cell.find(f"{W}tcPr"), "gridSpan")), MAX_COLUMNS))
                 with self._captured() as found:
                     self._blocks(cell)
                 merge = cell.find(f"{W}tcPr/{W}vMerge")
                 if merge is not None and merge.get(f"{W}val") != "restart" and column in above:
                     origin = above[column]
                     origin.text = " ".join(filter(None, (origin.text, *found)))
-                    origin.set("rowspan", str(int(origin.get("rowspan", "1")) + 1))
+                    origin.high += 1
                 else:
-                    above[column] = table_cell(clean_text(" ".join(found)), wide=width, names=is_head)
+                    above[column] = Cell(clean_text(" ".join(found)), width, is_name=is_head)
                     line.append(above[column])
                 column += width
             laid.append(line)
@@ -384,7 +338,7 @@ class _WordReader:
             return
         try:
             included = self._included(relation.target, data)
-        except (NotADocument, Unreadable) as error:
+        except NotIndexed as error:
             self.omissions.add(OmissionKind.EMBEDDED, f"{relation.target} ({error})")
             return
         if self.cell is None:
@@ -395,50 +349,15 @@ class _WordReader:
     def _included(self, name: str, data: bytes) -> ParsedText:
         format = detect_format(name.encode(), data)
         if format.name == "docx":
-            return _parse_docx(data, self.limits, self.omissions, self.depth + 1)
+            return parse_docx(data, self.limits, self.omissions, self.depth + 1)
         if format.parser is None:
-            raise NotADocument("it holds documents of its own", FailureCode.NOT_A_DOCUMENT)
+            raise WrongKind("it holds documents of its own")
         return format.load_parser(ending_of(name.encode()))(data, self.limits, self.omissions)
-
-
-def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
-    for node in () if root is None else root.iterchildren(f"{W}style"):
-        properties = node.find(f"{W}pPr")
-        name = _value(node, "name").lower()
-        level = _level_of(properties)
-        if name == "title":
-            level = 0
-        elif name.startswith("heading ") and name[8:].isdigit():
-            level = _number(name[8:]) or None
-        yield node.get(f"{W}styleId") or "", _Style(name, _value(node, "basedOn"), level, _numbering_of(properties))
-
-
-def _level_of(properties: Element | None) -> int | None:
-    """Return the outline level of a paragraph or style, from 1; 9 in the file means body text, returned as None (17.3.1.20)."""
-    stated = _value(properties, "outlineLvl")
-    return _number(stated) + 1 if stated and _number(stated) < 9 else None
-
-
-def _numbering_of(properties: Element | None) -> tuple[str | None, int | None]:
-    node = None if properties is None else properties.find(f"{W}numPr")
-    if node is None:
-        return None, None
-    level = _value(node, "ilvl")
-    return _value(node, "numId") or None, _number(level) if level else None
-
-
-def _value(node: Element | None, name: str) -> str:
-    child = None if node is None else node.find(f"{W}{name}")
-    return "" if child is None else (child.get(f"{W}val") or "")
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
 
 
 def _attributes(node: Element | None, *names: str) -> Iterator[str]:
     for name in names:
-        if text := _value(node, name).strip():
+        if text := value_of(node, name).strip():
             yield clean_text(text)
 
 
@@ -449,10 +368,6 @@ def _descend(node: Element, tag: str) -> Iterator[Element]:
             yield child
         elif child.tag not in _SKIPPED and child.tag not in _BLOCKS and child.tag not in (f"{W}tr", f"{W}tc"):
             yield from _descend(child, tag)
-
-
-def _cells(row: Element) -> Iterator[Element]:
-    return _descend(row, f"{W}tc")
 
 
 def _inside(box: Element, drawing: Element) -> bool:
@@ -470,7 +385,7 @@ def _form_field(node: Element) -> str:
     entries = node.find(f"{W}ddList")
     if entries is not None:
         values = [each.get(f"{W}val") or "" for each in entries.iterchildren(f"{W}listEntry")]
-        chosen_entry = _number(_value(entries, "result"))
+        chosen_entry = whole_number(value_of(entries, "result"))
         return values[chosen_entry] if chosen_entry < len(values) else ""
     box = node.find(f"{W}checkBox")
     if box is None:

@@ -10,6 +10,7 @@ import pypdfium2.raw as pdfium
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
 from consumers.parsing.limits import Limits
+from consumers.parsing.outline import comment_text
 from consumers.splitting import Attachment
 
 _MOST = 10_000
@@ -78,9 +79,8 @@ def comments(page: Any, attachments: Attachments) -> Iterator[str]:
         if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
             attachments.add(pdfium.FPDFAnnot_GetFileAttachment(annotation), text)
         elif text and kind != pdfium.FPDF_ANNOT_WIDGET and kind not in _WITHOUT_TEXT:
-            author = _string(annotation, b"T")
-            shown = kind == pdfium.FPDF_ANNOT_FREETEXT
-            yield text if shown else f"Comment by {author}: {text}" if author else f"Comment: {text}"
+            is_shown = kind == pdfium.FPDF_ANNOT_FREETEXT
+            yield text if is_shown else comment_text(text, _string(annotation, b"T"))
 
 
 def draw_annotations(page: Any) -> bool:

@@ -26,7 +26,7 @@ from consumers.parsing.formats.pdf.layout import fill_outline
 from consumers.parsing.formats.pdf.lines import Line, page_lines, with_whole_words
 from consumers.parsing.formats.pdf.page_image import page_image
 from consumers.parsing.formats.pdf.running_headers import MOST_STAMPS, without_running_headers
-from consumers.parsing.limits import Limits, NotADocument, Unreadable
+from consumers.parsing.limits import Damaged, Limits, NotADocument, TooLarge
 from consumers.parsing.office_properties import sensible_title
 from consumers.parsing.outline import Outline
 from consumers.splitting import ParsedText, Picture, TextBlock
@@ -41,9 +41,9 @@ class _Pages:
     lines: list[Line] = field(default_factory=list)
     notes: dict[int, list[str]] = field(default_factory=dict)
     pictures: set[int] = field(default_factory=set)
-    """Pages with a picture and few lines; a program may have stamped these lines on a scan."""
+    """Pages with a picture and so few lines that a program may have stamped them on a scan."""
     scans: set[int] = field(default_factory=set)
-    """Those whose picture covers most of the page."""
+    """Pages with a picture that covers more than `_SCAN_SHARE` of the page."""
     blank: set[int] = field(default_factory=set)
     broken: set[int] = field(default_factory=set)
 
@@ -57,19 +57,16 @@ _SHORT_PAGE = 500
 
 def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     if b"%%EOF" not in data[-_TAIL:]:
-        raise Unreadable("cut short: its end mark (%%EOF) is missing; copy or download it again", FailureCode.DAMAGED)
+        raise Damaged("cut short: its end mark (%%EOF) is missing; copy or download it again")
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
-        raise Unreadable(f"damaged: {error}; copy it again, or save it anew", FailureCode.DAMAGED) from error
+        raise Damaged(f"damaged: {error}; copy it again, or save it anew") from error
     try:
         count = len(document)
-        if count > limits.pages:
-            raise NotADocument(
-                f"{count:,} pages, more than the {limits.pages:,} read at most; split it up", FailureCode.TOO_LARGE
-            )
+        limits.check_pages(count)
         attachments = Attachments(limits, omissions)
         attachments.add_embedded(document)
         pages = _read_pages(document, count, limits, omissions, attachments)
@@ -79,9 +76,7 @@ def parse_pdf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
     finally:
         document.close()
     if len(pages.broken) == count:
-        raise Unreadable(
-            f"damaged: none of its {count} pages can be read; copy it again, or save it anew", FailureCode.DAMAGED
-        )
+        raise Damaged(f"damaged: none of its {count} pages can be read; copy it again, or save it anew")
     lines = without_running_headers(with_whole_words(pages.lines), count, pages.pictures, omissions)
     omissions.add(OmissionKind.UNREADABLE_PAGE, count=len(pages.broken), total=count)
     outline = Outline(limits.text_chars, omissions)
@@ -140,9 +135,7 @@ def _read_pages(document: Any, count: int, limits: Limits, omissions: Omissions,
             notes += unknown_lines(_text_of_page(document, number), (content, *notes))
         chars += read + sum(map(len, notes))
         if chars > limits.text_chars:
-            raise NotADocument(
-                f"more than {limits.text_chars:,} characters of text; split it up", FailureCode.TOO_LARGE
-            )
+            raise TooLarge(f"more than {limits.text_chars:,} characters of text; split it up")
         pages.lines += found
         if notes:
             pages.notes[number] = notes
@@ -182,7 +175,7 @@ def _report_vertical_text(page: Any, number: int, read: int, omissions: Omission
 def _pages_without_text(
     data: bytes, pages: _Pages, lines: Iterable[Line], blocks: Sequence[TextBlock], count: int
 ) -> Iterator[Picture]:
-    """Yield the pages that have no text of their own. Blank pages are none of them; a scan with only a stamp is."""
+    """Yield the pages, except blank ones, that have no text of their own, and scans, whose only text may be a stamp."""
     with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank | pages.broken
     before = 0
     for page in range(1, count + 1):

@@ -27,7 +27,9 @@ def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Se
 
     def end_paragraph() -> None:
         if paragraph:
-            outline.text(_joined(paragraph), page=paragraph[0].page)
+            outline.text(
+                join_broken_words("\n".join(line.text for line in paragraph), typeset=True), page=paragraph[0].page
+            )
             paragraph.clear()
 
     def end_heading() -> None:
@@ -92,7 +94,3 @@ def _begins_paragraph(above: Line, line: Line, pitch: float) -> bool:
     if above.bottom - line.top > pitch + 0.4 * size:
         return True
     return ended and line.left > above.left + 0.8 * size  # the first line is indented
-
-
-def _joined(lines: Sequence[Line]) -> str:
-    return join_broken_words("\n".join(line.text for line in lines), typeset=True)

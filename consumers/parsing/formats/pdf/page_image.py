@@ -4,7 +4,7 @@ from io import BytesIO
 
 import pypdfium2
 
-from consumers.parsing.ocr.errors import PictureError
+from consumers.parsing.limits import PictureError
 
 _DPI = 300
 _MOST_PIXELS = 40_000_000

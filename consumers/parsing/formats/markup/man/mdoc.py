@@ -6,20 +6,16 @@ _AROUND = {
 _OPENING = {"Oo": "[", "Bo": "[", "Po": "(", "Do": "“", "So": "‘", "Qo": '"', "Ao": "<", "Bro": "{"}
 _CLOSING = {"Oc": "]", "Bc": "]", "Pc": ")", "Dc": "”", "Sc": "’", "Qc": '"', "Ac": ">", "Brc": "}", "Fc": ")"}
 _NAMES = {
-    "Ux": "UNIX",
-    "Bx": "BSD",
-    "Fx": "FreeBSD",
-    "Nx": "NetBSD",
-    "Ox": "OpenBSD",
-    "Dx": "DragonFly",
-    "Bsx": "BSD/OS",
+    "Ux": "UNIX", "Bx": "BSD", "Fx": "FreeBSD", "Nx": "NetBSD", "Ox": "OpenBSD", "Dx": "DragonFly", "Bsx": "BSD/OS",
     "At": "AT&T UNIX",
-}
-_PLAIN_WORDS = """
+}  # fmt: skip
+_PLAIN = frozenset(
+    """
     Ar Cm Ic Li Va Vt Fa Em Sy No Ad An Dv Er Ev Pa Tn Lb Cd Ms Sx Ft Fd Lk Mt Me St Xr Fn Fo In Nm Nd Fl Ns Pf D1 Dl Ap
     %A %B %C %D %I %J %N %O %P %Q %R %T %U %V En Ex Rv Ta Xo Xc Eo Ec
-"""
-_CALLABLE = frozenset(_PLAIN_WORDS.split()) | _AROUND.keys() | _OPENING.keys() | _CLOSING.keys() | _NAMES.keys()
+""".split()
+)
+_CALLABLE = _PLAIN | _AROUND.keys() | _OPENING.keys() | _CLOSING.keys() | _NAMES.keys()
 _CLOSING_MARKS = frozenset((".", ",", ":", ";", "?", "!", ")", "]"))
 _OPENING_MARKS = frozenset(("(", "["))
 

@@ -3,12 +3,11 @@
 import re
 
 from consumers.failure_codes import FailureCode
-from consumers.omissions import OmissionKind, Omissions
-from consumers.parsing.decoding import decode
+from consumers.omissions import OmissionKind
 from consumers.parsing.formats.markup.man.mdoc import Mdoc
 from consumers.parsing.formats.markup.man.roff import Escapes, arguments, control, lines, report, without_programs
-from consumers.parsing.formats.text import within_limits
-from consumers.parsing.limits import Limits, NotADocument
+from consumers.parsing.formats.text import text_parser
+from consumers.parsing.limits import NotADocument
 from consumers.parsing.outline import Outline
 from consumers.parsing.table_rows import fill_rows
 from consumers.splitting import ParsedText
@@ -18,18 +17,17 @@ _ALTERNATING = frozenset(("BR", "RB", "BI", "IB", "IR", "RI"))
 _VERBATIM = frozenset(("nf", "EX", "Vb", "Bd", "DS"))
 _VERBATIM_ENDS = frozenset(("fi", "EE", "Ve", "Ed", "DE"))
 _HEADINGS = frozenset(("SH", "SS", "Sh", "Ss"))
-_TEXTLESS_WORDS = "PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE"
-_TEXTLESS = frozenset(_TEXTLESS_WORDS.split())
+_TEXTLESS = frozenset("PD DT UC AT UX Bl El Bk Ek Bf Ef Sm Rs Re Es Tg Db Hf Ud Bt Sp Os TE EQ EN PS PE".split())
 """Macros whose arguments are not text."""
 _TAB = re.compile(r"\btab[ \t]*\((.)\)")
 _BULLETS = frozenset("•*-–—·o+□○")
 
 
-def parse_man(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    text = within_limits(decode(data), limits, omissions)
-    page = _Page(limits, omissions)
+@text_parser
+def parse_man(text: str, outline: Outline) -> ParsedText:
+    page = _Page(outline)
     page.read(text)
-    blocks = page.outline.done()
+    blocks = outline.done()
     if not blocks and page.source:
         raise NotADocument(
             f"a man page that only names another, {page.source}; that one is read where it is", FailureCode.NO_TEXT
@@ -40,8 +38,8 @@ def parse_man(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 class _Page:
     """Collects lines into a paragraph until a macro or an empty line ends it."""
 
-    def __init__(self, limits: Limits, omissions: Omissions) -> None:
-        self.outline = Outline(limits.text_chars, omissions)
+    def __init__(self, outline: Outline) -> None:
+        self.outline = outline
         self.escapes = Escapes()
         self.mdoc = Mdoc()
         self.title = ""

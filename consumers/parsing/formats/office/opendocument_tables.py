@@ -1,0 +1,92 @@
+"""The rows of OpenDocument's tables and sheets (OASIS, version 1.3, part 3, 9), within the limit of cells."""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
+
+from consumers.omissions import OmissionKind, Omissions
+from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.office.opendocument_text import OFFICE, TABLE, TEXT, words_of
+from consumers.parsing.formats.office.package import whole_number
+from consumers.parsing.limits import Limits
+from consumers.parsing.spanned_tables import Cell, span
+
+Element = Any
+_MOST_REPEATED = 1000
+"""Maximum repetition of a column or row: a sheet's empty remainder is one row that repeats a million times."""
+_VALUES = ("string-value", "value", "date-value", "time-value", "boolean-value")
+
+
+class TableRows:
+    """Reads the rows of all tables of a document."""
+
+    def __init__(self, limits: Limits, omissions: Omissions) -> None:
+        self._limits = limits
+        self._omissions = omissions
+        self._cells = 0
+
+    def of_text(self, table: Element) -> Iterator[list[Cell]]:
+        """Yield the rows of a table in a text or on a slide."""
+        for row in _table_rows(table):
+            cells = [_laid_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
+            self._count(len(cells))
+            yield cells
+
+    def of_sheet(self, table: Element) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the texts of each row that is not empty."""
+        number = 0
+        for row in _table_rows(table):
+            cells: list[str] = []
+            for cell in row:
+                if cell.tag in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+                    text = self._value(cell)
+                    cells += [text] * (_repeated(cell, "columns") if text else min(_repeated(cell, "columns"), 64))
+            while cells and not cells[-1]:
+                cells.pop()
+            repeated = _repeated(row, "rows")
+            self._count((len(cells) or 1) * (repeated if cells else 1))
+            for _ in range(repeated):
+                number += 1
+                if cells:
+                    yield number, cells
+
+    def _value(self, cell: Element) -> str:
+        """Return the text of a cell, or its formula if the file has no result."""
+        words = (words_of(each) for each in cell.iterchildren(f"{TEXT}p", f"{TEXT}h"))
+        text = " ".join(filter(None, words))
+        if not text:
+            text = next((each for name in _VALUES if (each := cell.get(f"{OFFICE}{name}"))), "")
+        formula = (cell.get(f"{TABLE}formula") or "").removeprefix("of:").removeprefix("oooc:")
+        if not text and formula:
+            self._omissions.add(OmissionKind.FORMULA, formula)
+            return clean_text(formula)
+        return clean_text(text)
+
+    def _count(self, cells: int) -> None:
+        self._cells += cells or 1
+        self._limits.check_cells(self._cells)
+
+
+def _laid_cell(cell: Element) -> Cell:
+    wide, high = (span(cell.get(f"{TABLE}number-{what}-spanned")) for what in ("columns", "rows"))
+    texts = [words_of(each) for each in cell.iter(f"{TEXT}p", f"{TEXT}h") if not _anchored(each, cell)]
+    return Cell(" ".join(filter(None, texts)), wide, high)
+
+
+def _table_rows(table: Element) -> Iterator[Element]:
+    """Yield the rows of a table, except rows of tables in its cells."""
+    for child in table:
+        if child.tag == f"{TABLE}table-row":
+            yield child
+        elif isinstance(child.tag, str) and child.tag.startswith(TABLE) and child.tag != f"{TABLE}table":
+            yield from _table_rows(child)
+
+
+def _anchored(paragraph: Element, cell: Element) -> bool:
+    """Whether a paragraph of a cell is inside another paragraph, whose text includes it."""
+    above = takewhile(lambda each: each is not cell, paragraph.iterancestors())
+    return any(each.tag in (f"{TEXT}p", f"{TEXT}h") for each in above)
+
+
+def _repeated(node: Element, what: str) -> int:
+    return min(whole_number(node.get(f"{TABLE}number-{what}-repeated"), 1), _MOST_REPEATED)

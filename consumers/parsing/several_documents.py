@@ -1,0 +1,108 @@
+"""Files that contain several documents: JSON with documents or chats, chats as text, mailboxes, exports of notes."""
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import unquote, urlsplit
+
+from consumers.failure_codes import FailureCode
+from consumers.json_documents import parse_json, read_json_value
+from consumers.parsing.attachments import ParsePart
+from consumers.parsing.conversations.days import documents_by_day
+from consumers.parsing.conversations.json_exports import keep_note, line_message, read_conversations
+from consumers.parsing.conversations.json_lines import read_lines
+from consumers.parsing.conversations.whatsapp import is_whatsapp, read_whatsapp
+from consumers.parsing.decoding import decode
+from consumers.parsing.file_name import stem_of
+from consumers.parsing.formats.document_format import DocumentFormat
+from consumers.parsing.formats.mail.mailbox import is_deleted, message_key, split_mailbox
+from consumers.parsing.formats.registry import EVERNOTE, JSON, JSON_LINES, MAILBOX, TEXT, XML
+from consumers.parsing.limits import Limits
+from consumers.part_uri import with_uris
+from consumers.splitting import SplitSettings
+from consumers.types import ParsedDocument
+
+_SAMPLE = 4096
+
+
+def read_collection(
+    format: DocumentFormat,
+    data: bytes,
+    name: bytes,
+    uri: str,
+    settings: SplitSettings,
+    limits: Limits,
+    parse_part: ParsePart,
+) -> Iterator[ParsedDocument] | None:
+    """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
+    if format is JSON_LINES:
+        return _json_lines(data, name, uri, settings, limits)
+    if format is JSON:
+        return _json(data, name, uri, settings, limits)
+    if format is MAILBOX:
+        return _mailbox(data, uri, parse_part)
+    if format is EVERNOTE and b"<en-export" in data[:_SAMPLE]:
+        return _notes(data, uri, parse_part)
+    if format is XML and b"<mediawiki" in data[:_SAMPLE]:
+        return _wiki_pages(data, uri, parse_part)
+    if format is TEXT and is_whatsapp(data[:_SAMPLE].decode("utf-8", "replace")):
+        return documents_by_day([read_whatsapp(decode(data), stem_of(name))], uri, settings)
+    return None
+
+
+def _json_lines(
+    data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: Limits
+) -> Iterator[ParsedDocument]:
+    return read_lines(((line, True) for line in data.split(b"\n")), uri, stem_of(name), settings, limits)
+
+
+def _is_message_line(line: bytes) -> bool:
+    try:
+        return line_message(parse_json(line)) is not None
+    except ValueError:
+        return False
+
+
+def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: Limits) -> Iterator[ParsedDocument]:
+    try:
+        value = parse_json(data)
+    except ValueError as error:
+        if _is_message_line(data.partition(b"\n")[0]):  # signal-export writes JSON lines under this ending
+            return _json_lines(data, name, uri, settings, limits)
+        return iter([ParsedDocument(uri, stem_of(name), error=str(error), code=FailureCode.JSON)])
+    # A Slack export of one channel and day names the channel only in the folder's name.
+    channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
+    if conversations := read_conversations(value, channel, stem_of(name)):
+        return documents_by_day(conversations, uri, settings)
+    note = keep_note(value)
+    return read_json_value(value if note is None else note, uri, settings, stem_of(name))
+
+
+def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
+    """Yield a document for each note and each file in it. A note's URI is `<uri>#<title>`."""
+    from consumers.parsing.formats.evernote import split_notes
+
+    for note_uri, (_, note) in with_uris(uri, split_notes(data), lambda each: each[0]):
+        yield from parse_part(note, b"note.enex", note_uri)
+
+
+def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
+    """Yield a document for each page of a MediaWiki export, with the URI `<uri>#<title>`."""
+    from consumers.parsing.formats.markup.wiki import split_export
+
+    for page_uri, (_, text, metadata) in with_uris(uri, split_export(data), lambda each: each[0]):
+        for document in parse_part(text, b"page.wiki", page_uri):
+            yield replace(document, metadata={**metadata, **document.metadata})
+
+
+def _mailbox(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
+    """Yield a document for each message and attachment, with the URI `<uri>#<message id>`.
+
+    A message without an id gets its number in the mailbox instead.
+    """
+    for message_uri, message in with_uris(uri, split_mailbox(data), message_key):
+        if is_deleted(message):
+            reason = "deleted in the mail program, which keeps it until it compacts the folder"
+            yield ParsedDocument(message_uri, error=reason, skipped=True, code=FailureCode.NOT_A_DOCUMENT)
+        else:
+            yield from parse_part(message, b"message.eml", message_uri)
