@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
+from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_array, json_object
 
-DEFAULT_MAX_TOKENS = 4096
-"""Completion tokens of an answer of the usual length."""
 TOKENS_A_WORD = 4
 """Tokens allowed per requested word, which includes JSON, sources and languages with many tokens per word."""
 VERDICTS = ("true", "false")

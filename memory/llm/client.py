@@ -12,15 +12,15 @@ from memory.llm.error_classification import TransientError
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
+from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.messages import user_message
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode
 from memory.llm.retry import ModelCallRetries
 from memory.llm.token_estimates import reply_tokens
 
-__all__ = ["DEFAULT_MAX_TOKENS", "ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
+__all__ = ["ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
 
-DEFAULT_MAX_TOKENS = 4096
 PARSED_INLINE_CHARS = 2048
 """A longer answer is parsed in a thread, because repairing it may take a second."""
 

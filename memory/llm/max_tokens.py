@@ -6,6 +6,8 @@ from a refusal, because servers word refusals differently, and some count only a
 
 from dataclasses import dataclass, field
 
+DEFAULT_MAX_TOKENS = 4096
+"""Tokens of an answer if the caller names no other number."""
 REDUCED_MAX_TOKENS = 1024
 """Tokens that are requested if a server refuses more; enough for the answer about a passage of the default length."""
 

@@ -190,6 +190,7 @@ async def _asked(
         prompts.deep_answer_prompt(context.question, memory, passages, context.form),
         answer_schema(context.form),
         lambda value: (value, qa_reader.answer_from_json(value, count, form=context.form)),
+        max_tokens=context.form.max_tokens,
         retries=0,
         final=final,
     )

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.llm.client import DEFAULT_MAX_TOKENS, ChatMessage
+from memory.llm.client import ChatMessage
 from memory.llm.errors import BadAnswer, ModelRefused
 from memory.llm.json_answers import parse
+from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES
