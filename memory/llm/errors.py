@@ -13,7 +13,7 @@ class ModelError(Exception):
         super().__init__(message)
         self.loggable = message if loggable is None else loggable
         self.prompt_tokens = self.completion_tokens = 0
-        """Tokens of the answered tries, which are charged: as the server counts them, 0 if it does not."""
+        """Tokens of the answered tries, which are charged: as the server counts them, otherwise estimates."""
 
 
 class ModelDown(ModelError):

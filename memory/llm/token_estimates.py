@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from memory.llm.chat_completion import ChatMessage, Reply
-from memory.llm.errors import BadAnswer, ModelError, ModelRefused
 
 CHARS_PER_TOKEN = 3
 """A cautious value for most scripts."""
@@ -22,15 +21,3 @@ def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
 def reply_tokens(prompt: Sequence[ChatMessage], reply: Reply) -> tuple[int, int]:
     """Return the prompt and completion tokens of a reply: the server's counts, or estimates."""
     return reply.prompt_tokens or prompt_tokens(prompt), reply.completion_tokens or text_tokens([reply.text])
-
-
-def failed_call_tokens(error: ModelError, prompt: int, max_tokens: int) -> tuple[int, int]:
-    """Return the prompt and completion tokens of a failed call: the server's counts, or estimates.
-
-    An unusable answer is charged. An answer that was cut off, which is reported as too long, used all of `max_tokens`. `prompt`
-    is the estimate for the prompts that were sent.
-    """
-    if error.prompt_tokens or error.completion_tokens:
-        return error.prompt_tokens, error.completion_tokens
-    cut = isinstance(error, ModelRefused) and isinstance(error.__context__, BadAnswer)
-    return (prompt if cut or isinstance(error, BadAnswer) else 0, max_tokens if cut else 0)

@@ -22,7 +22,7 @@ from memory.answering.iterative.thoughts import THOUGHT_SCHEMA, read_thought, th
 from memory.llm.client import ChatMessage, ModelClient
 from memory.llm.errors import ModelError
 from memory.llm.json_answers import replace_surrogates
-from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
+from memory.llm.token_estimates import reply_tokens
 from memory.types import Hit
 
 THOUGHT_TOKENS = 512
@@ -83,9 +83,8 @@ async def iterate(
         except TimeoutError:
             return _result_with(question, steps_made, _charged(step, spending, 0, 0), began, "seconds")
         except ModelError as error:
-            tokens = failed_call_tokens(error, prompt_tokens(messages), THOUGHT_TOKENS)
-            failed = replace(_charged(step, spending, *tokens), error=str(error))
-            return _result_with(question, steps_made, failed, began, "model")
+            step = _charged(step, spending, error.prompt_tokens, error.completion_tokens)
+            return _result_with(question, steps_made, replace(step, error=str(error)), began, "model")
         on_step(step)
         then = next_query(step, question, steps_made)
         if then in ("answered", "nothing new"):
