@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memory.llm.errors import ModelError, ModelRefused
+from memory.llm.errors import ModelError, ModelRefused, host_of, one_line
 from memory.llm.rate_headers import retry_after_s
 from memory.llm.response_format import ServerCapabilities, is_too_long
 
@@ -52,7 +52,7 @@ class Failures:
     """Classifies failed requests to one server. No message contains its key."""
 
     def __init__(self, base_url: str, key: str | None, timeout_s: float, capabilities: ServerCapabilities) -> None:
-        self._host = base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
+        self._host = host_of(base_url)
         self._key = key
         self._timeout_s = timeout_s
         self._capabilities = capabilities
@@ -124,10 +124,7 @@ class Failures:
 
     def _message(self, what: str) -> str:
         """Return the message on one line, without the key."""
-        line = " ".join(f"the model server {self._host} {what}".split())
-        if self._key:
-            line = line.replace(self._key, "***")
-        return line[:MAX_MESSAGE_CHARS]
+        return one_line(f"the model server {self._host} {what}", self._key, MAX_MESSAGE_CHARS)
 
 
 def _cause(error: Exception) -> str:
