@@ -65,16 +65,20 @@ def parse(text: str) -> ParsedJson:
     return ParsedJson(value, "repaired", not _ends_within(text[start:]))
 
 
+def objects_in(value: object) -> list[dict[str, Any]]:
+    """Return the object that a model wrote; several if it wrote a list of objects."""
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+
+
 def get_field(value: object, *names: str) -> Any:
     """Return the value of the first of `names` in an object, or in the first object of a list that has one.
 
     Raises BadAnswer if there is none.
     """
-    for candidate in [value, *(value if isinstance(value, list) else [])]:
-        if isinstance(candidate, dict):
-            for name in names:
-                if name in candidate:
-                    return candidate[name]
+    for candidate in objects_in(value):
+        for name in names:
+            if name in candidate:
+                return candidate[name]
     raise BadAnswer("wrong schema", f'the model\'s answer has no "{names[0]}"')
 
 

@@ -21,7 +21,7 @@ from memory.answering.working_memory.rejected_updates import (
     without_last,
 )
 from memory.llm.errors import BadAnswer
-from memory.llm.json_answers import get_field, replace_surrogates, whole_number
+from memory.llm.json_answers import get_field, objects_in, replace_surrogates, whole_number
 
 MAX_CONCERN_CHARS = 500
 """Maximum number of characters of a concern, and of a subquery."""
@@ -145,8 +145,8 @@ def with_subqueries(
 
 def _said(value: object) -> dict[str, Any]:
     """Return the object with the judgement in the model's JSON. Raises BadAnswer."""
-    for each in [value, *(value if isinstance(value, list) else [])]:
-        if isinstance(each, dict) and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list)):
+    for each in objects_in(value):
+        if isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list):
             return each
     raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
 

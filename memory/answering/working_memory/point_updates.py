@@ -28,7 +28,7 @@ from memory.answering.working_memory.rejected_updates import (
     without_last,
 )
 from memory.llm.errors import BadAnswer
-from memory.llm.json_answers import replace_surrogates, whole_number
+from memory.llm.json_answers import objects_in, replace_surrogates, whole_number
 from memory.phrase_normalisation import normalise_phrase
 
 MAX_POINTS = 32
@@ -55,9 +55,9 @@ def lists(value: object, *names: str) -> dict[str, list[Any]]:
 
     Raises BadAnswer if all of them are missing.
     """
-    for candidate in [value, *(value if isinstance(value, list) else [])]:
-        if isinstance(candidate, dict) and any(isinstance(candidate.get(name), list) for name in names):
-            written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
+    for candidate in objects_in(value):
+        written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
+        if written:
             return {**{name: [] for name in names if name not in written}, **written}
     raise BadAnswer("wrong schema", f'the model\'s answer has no list "{names[0]}"')
 

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory.llm.client import ChatMessage
-from memory.llm.errors import BadAnswer, ModelRefused
+from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import parse
 from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES
 from memory.openie.llm.extractor import (
-    ANSWER_CUT_OFF,
     MAX_PASSAGE_ENTITIES,
     build_extraction,
     extractor_name,
@@ -166,12 +165,9 @@ def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str 
 
 
 def _divided(part: _Part) -> list[_Part]:
-    """Returns the two halves of a part; nothing if it is too short or was divided too often."""
-    try:
-        halves = halve_passage(part.text, ModelRefused(ANSWER_CUT_OFF, too_long=True), part.depth)
-    except ModelRefused:
-        return []
-    return [_Part((*part.place, at), half, part.depth + 1) for at, half in enumerate(halves)]
+    """Returns the two halves of a part; nothing if it cannot be divided."""
+    halves = enumerate(halve_passage(part.text, part.depth))
+    return [_Part((*part.place, at), half, part.depth + 1) for at, half in halves]
 
 
 def _guided(shape: JsonSchema) -> dict[str, Any]:
