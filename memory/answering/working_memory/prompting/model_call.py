@@ -94,7 +94,7 @@ async def call_model(
         time_over, spent = spending.out_of_time(), prompt_tokens(messages) * max(spending.calls - asked_before - 1, 0)
         return CallResult(record(None, str(time_over), spent), failure=CallFailure(time_over.limit, str(time_over)))
     except ModelError as error:
-        spent = record(None, str(error), error.prompt_tokens, error.completion_tokens)
-        return CallResult(spent, failure=failure_of(error))
+        failed = record(None, str(error), error.prompt_tokens, error.completion_tokens)
+        return CallResult(failed, failure=failure_of(error))
     tokens = reply_tokens(messages, reply)
     return CallResult(record(replace_surrogates(reply.text), None, *tokens, reply.cut), value)
