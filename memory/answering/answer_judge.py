@@ -15,7 +15,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_object
 
 JUDGE_MAX_TOKENS = 1024
-SCORE_MAX = 100
+MAX_SCORE = 100
 
 _MEANINGS: dict[str, str] = {
     "comprehensiveness": "how much of what the question calls for the answer covers, and whether anything of weight is missing",
@@ -69,7 +69,7 @@ def score_prompt(
     """Return the prompt for a score of `answer`, compared with the reference answers or passages if there are any."""
     levels = "; ".join(f"{20 * at} to {20 * (at + 1)}: {meaning}" for at, meaning in enumerate(_LEVELS[criterion]))
     task = prompt_text(
-        "score", f"You judge an answer by one criterion, with a score from 0 to {SCORE_MAX} by its levels. "
+        "score", f"You judge an answer by one criterion, with a score from 0 to {MAX_SCORE} by its levels. "
     ) + (
         f"The criterion is {criterion}: {_MEANINGS[criterion]}. Its levels are {levels}. "
         f'First give your "reason" in one or two sentences, then the "score".{_against(references, passages)}{_DATA}'
@@ -108,8 +108,8 @@ def correct_prompt(
 def read_score(value: object) -> Verdict:
     """Return the verdict with a score. Raises BadAnswer if it is not a number from 0 to 100."""
     score = get_field(value, "score")
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= SCORE_MAX:
-        raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {SCORE_MAX}')
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= MAX_SCORE:
+        raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {MAX_SCORE}')
     return Verdict(_reason(value), score=float(score))
 
 

@@ -57,8 +57,6 @@ class OpenAIEncoder(Encoder):
         self._model = model
         self._batch_size = batch_size
         self._retries = server.max_retries
-        self.away: str | None = None
-        """Why the server did not answer the first request, if `known_dim` was used instead."""
         query_prefix, passage_prefix = prefixes_of(model)
         self._query_prefix = query_prefix if server.query_prefix is None else server.query_prefix
         self.passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
@@ -77,7 +75,7 @@ class OpenAIEncoder(Encoder):
         except EncoderServerDown as error:
             if known is None:
                 raise
-            self.away = str(error)
+            self.start_error = str(error)
             return known
 
     def encode(self, texts: Sequence[str]) -> Matrix:

@@ -191,7 +191,7 @@ class ModelClient:
                 if error.rate_limited:
                     limiter.refused(call, error.retry_after_s)
                 else:
-                    limiter.troubled(call)
+                    limiter.failed(call)
                 raise
             limiter.succeeded(reply.rate_limit)
             return reply

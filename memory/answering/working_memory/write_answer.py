@@ -120,9 +120,8 @@ async def _passages(
     """Return the passages for the answer, in the order in which they were found if the encoder is unavailable."""
 
     def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
-        known = (
-            vector if vector is not None and vector.any() else None
-        )  # a zero vector: the encoder knows no word of it
+        # The vector is zero if the encoder knows no word of the question.
+        known = vector if vector is not None and vector.any() else None
         return answer_passages(context.snapshot, known, memory, steps, context.settings)
 
     try:
