@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import passage_target
 from memory.explain.strongest_path import StrongestPathSearch
-from memory.retrieval.mode_result import PageRankResult, Ranking
+from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
+from memory.retrieval.pagerank.chebyshev import unscaled_sum
 from memory.retrieval.pagerank.scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
+from memory.retrieval.pagerank.walk import PageRankResult
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import top_hits
@@ -36,7 +38,7 @@ EdgeKind = Literal["relation", "mention", "synonym", "context"]
 EDGE_KINDS: tuple[EdgeKind, ...] = ("relation", "mention", "synonym", "context")
 RELATION, MENTION, SYNONYM, CONTEXT = range(len(EDGE_KINDS))
 WALK_FACTORS = np.array([getattr(HIPPORAG2_WEIGHTS, kind) for kind in EDGE_KINDS])
-"""The factor of each of `EDGE_KINDS` in a walk."""
+"""The factor of each of `EDGE_KINDS` in `hipporag2`, by which the edges of every walk are compared."""
 
 Rows = NDArray[np.int64]
 
@@ -96,8 +98,8 @@ def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Nei
         return Neighbourhood(snapshot, np.empty(0, np.int64), _no_edges(), note=note)
     first = snapshot.n_phrases
     paths = _paths(snapshot, pagerank, ranking, hits)
-    seeds = np.flatnonzero(pagerank.reset[:first] > 0)
-    seeds = seeds[np.argsort(-pagerank.reset[seeds], kind="stable")]
+    seeds = np.flatnonzero(pagerank.walk.reset[:first] > 0)
+    seeds = seeds[np.argsort(-pagerank.walk.reset[seeds], kind="stable")]
     nodes = _first_nodes(
         [first + hit.row for hit in hits],
         (node for path in paths for node in path.nodes),
@@ -148,10 +150,9 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see
-    # `chebyshev`).
-    isolated = float(pagerank.reset[pagerank.walk.degrees <= 0].sum())
-    total = float(pagerank.reset.sum()) - pagerank.damping * isolated
+    # Scores sum to 1; the search compares with contributions before this scaling.
+    whole = float(pagerank.walk.reset.sum())
+    total = whole * unscaled_sum(pagerank.walk.reset / whole, pagerank.walk.graph.degrees, pagerank.walk.damping)
     paths = []
     for hit in hits:
         if hit.row in ranking.links:
@@ -160,7 +161,7 @@ def _paths(
         found = search.to(passage_target(snapshot, pagerank, hit.row), score, MIN_PATH_SHARE) if score > 0 else None
         if found is not None:
             share, nodes = found
-            last = [first + hit.row] if pagerank.through_phrases else []
+            last = [first + hit.row] if pagerank.walk.through_phrases else []
             paths.append(PassagePath(hit.row, min(share, 1.0), (*nodes, *last)))
     return tuple(paths)
 
@@ -181,7 +182,7 @@ def _first_nodes(*parts: Iterable[int], max_nodes: int) -> Rows:
 
 def _reset_probabilities(pagerank: PageRankResult) -> Floats:
     """Return the reset probabilities, shape (all nodes,), which sum to 1."""
-    scaled: Floats = pagerank.reset / pagerank.reset.sum()
+    scaled: Floats = pagerank.walk.reset / pagerank.walk.reset.sum()
     return scaled
 
 
@@ -225,7 +226,7 @@ def _edges(
     passing = weights * WALK_FACTORS[kinds]
     if pagerank is not None:
         rates = np.divide(
-            pagerank.ranks, pagerank.walk.degrees, out=np.zeros(len(place)), where=pagerank.walk.degrees > 0
+            pagerank.ranks, pagerank.walk.graph.degrees, out=np.zeros(len(place)), where=pagerank.walk.graph.degrees > 0
         )
         passing *= rates[nodes[sources]] + rates[nodes[targets]]
     wanted = _on_paths(paths, place, sources, targets) | (centre & ((sources == 0) | (targets == 0)))

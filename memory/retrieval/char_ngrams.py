@@ -52,8 +52,8 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
         return np.zeros(len(texts))
     counts = _occurrences([folded(text) for text in texts], list(parts))
     norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9))
-    holding = (counts > 0).sum(axis=0)
-    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+    texts_with_part = (counts > 0).sum(axis=0)
+    rarity = np.log1p((len(texts) - texts_with_part + 0.5) / (texts_with_part + 0.5))
     weights = np.array(list(parts.values()), np.float64) * rarity
     scores: NDArray[np.float64] = (counts * (K1 + 1) / (counts + norms[:, None])) @ weights
     return scores
@@ -64,10 +64,10 @@ def _occurrences(texts: Sequence[str], parts: Sequence[str]) -> NDArray[np.float
     counts = np.zeros((len(texts), len(parts)))
     read = [_units(text + _END) for text in texts]
     ends = np.cumsum([len(units) for units in read])
-    units, sought = np.concatenate(read), [_units(part) for part in parts]
-    for length in {len(part) for part in sought if len(part) <= PART_LENGTH}:
-        columns = np.array([at for at, part in enumerate(sought) if len(part) == length])
-        places, which = _places(units, np.stack([sought[at] for at in columns], axis=1))
+    units, part_units = np.concatenate(read), [_units(part) for part in parts]
+    for length in {len(part) for part in part_units if len(part) <= PART_LENGTH}:
+        columns = np.array([at for at, part in enumerate(part_units) if len(part) == length])
+        places, which = _places(units, np.stack([part_units[at] for at in columns], axis=1))
         np.add.at(counts, (np.searchsorted(ends, places, "right"), columns[which]), 1.0)
     return counts
 

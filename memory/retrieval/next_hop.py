@@ -54,7 +54,7 @@ def _ends(
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(list(sources)))
-    compared_here = context.triples_compared[triples] | ~snapshot.is_statement[triples]
+    compared_here = context.triple_mask[triples] | ~snapshot.is_statement[triples]
     passages, triples = passages[compared_here], triples[compared_here]
     scaled = scale(compared.of(triples))
     total = sum(sources.values())

@@ -114,7 +114,7 @@ def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: Pas
         return NOTHING
     near: Floats = np.zeros(len(rows))
     if not context.passages_by_words:
-        near = np.where(context.passages_compared[rows], _standard_cosines(context, rows), 0.0)
+        near = np.where(context.passage_mask[rows], _standard_cosines(context, rows), 0.0)
     logs = scores.of(rows) / WORD_TEMPERATURE + context.known_share * near / context.settings.temperature
     return PassageWeights(rows, softmax(logs / 2, 1.0))
 

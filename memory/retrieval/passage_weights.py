@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+"""Weights, scores or ranks."""
 
 
 @dataclass(frozen=True, slots=True)

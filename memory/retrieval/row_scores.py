@@ -19,7 +19,7 @@ from store.index.parallel import in_parallel
 from store.index.vectors.codes import CODED_MIN_ROWS, CodedBlock
 from store.index.vectors.matrix import VectorsView
 
-QUERY_MAX = 127
+MAX_QUERY_INTEGER = 127
 """Largest integer of a quantised query. Products are summed exactly in 32 bits."""
 
 
@@ -51,7 +51,7 @@ def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores,
 
 def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:
     """Return the cosines with `query` of all rows of `blocks`, in the order of the blocks."""
-    unit = float(np.abs(query).max()) / QUERY_MAX or 1.0
+    unit = float(np.abs(query).max()) / MAX_QUERY_INTEGER or 1.0
     whole = np.rint(query / unit).astype(np.int8)
     ends = np.cumsum([0, *(len(block.units) for block in blocks)])
     out = np.empty(int(ends[-1]), np.float32)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.passage_weights import Floats
 from store.index.vectors.matrix import VectorsView
-
-Scores = NDArray[np.float64]
 
 RANKING_DECIMALS = 9
 """Decimals of a walk's score that determine the order of passages. Further decimals are rounding errors, which depend on the
@@ -90,7 +89,7 @@ def top_k_by_cosine(
     alive: NDArray[np.bool_],
     name: Callable[[int], str],
     error: float = EQUAL_SCORES,
-) -> tuple[list[int], Scores]:
+) -> tuple[list[int], Floats]:
     """Return the `k` living rows nearest to `query`, best first, and their cosines in float64.
 
     `scores` are the cosines of all rows with an error of at most `error`; they select candidates that include all of the best
@@ -100,7 +99,7 @@ def top_k_by_cosine(
     return order_by_name(rows, cosines(vectors, query, rows), k, name)
 
 
-def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
+def order_by_name(rows: NDArray[Any], exact: Floats, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
     """Return the `k` best of `rows`, best first, and their scores; rows with equal `exact` scores are ordered by `name`."""
     if len(rows) > k:
         # Only rows that can be among the best are ordered by name, even if many rows are equal.
@@ -134,9 +133,9 @@ def kth_best(values: NDArray[Any], k: int) -> Any:
     return np.partition(values, len(values) - k)[len(values) - k]
 
 
-def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Scores:
+def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Floats:
     """Return the cosines of some rows with `query` in float64, shape (len(rows),), each summed in the same order."""
-    summed: Scores = np.empty(len(rows))
+    summed: Floats = np.empty(len(rows))
     for start in range(0, len(rows), COMPARED_ROWS):
         part = vectors.rows(rows[start : start + COMPARED_ROWS])
         summed[start : start + len(part)] = np.multiply(part, query, dtype=np.float64).sum(axis=1)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.passage_weights import Floats
 from memory.retrieval.row_scores import RowScores, coded_scores, min_max, row_scores
 from memory.retrieval.score_scaling import MinMax, StandardScore
-from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name
+from memory.retrieval.top_k import candidates, cosines, order_by_name
 from store.index.parallel import in_parallel
 from store.index.quantised.groups import SCORE_DEVIATION, FoundRows, Group, search_group
 from store.index.vectors.codes import GROUPED_MIN_ROWS
@@ -27,7 +28,7 @@ FIRST_FOUND = 128
 """Rows taken from a group at first, plus four per requested row. `MORE_FOUND` more are taken if these may not include all
 nearest."""
 MORE_FOUND = 1024
-FIRST_LOOKED_AT = 16
+FIRST_EXACT_ROWS = 16
 """Number of best rows, plus two per requested row, whose exact cosines give a lower bound of the k-th nearest cosine."""
 
 
@@ -56,7 +57,7 @@ class ComparedRows:
             return rows
         return candidates(self.scores.values, k, self._compared, self.scores.error)
 
-    def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
+    def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
         """Return the `k` nearest rows, best first and ties ordered by `name`, and their cosines in float64."""
         rows = self.may_be_nearest(k)
         return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
@@ -89,7 +90,7 @@ class ComparedRows:
         found = in_parallel(lambda group: search(group, takes), groups)
         estimates = np.concatenate([each.scores for each in found])
         rows = np.concatenate([each.rows for each in found])
-        best = FIRST_LOOKED_AT + 2 * k
+        best = FIRST_EXACT_ROWS + 2 * k
         first = rows[np.argpartition(-estimates, best - 1)[:best]] if len(rows) > best else rows
         rest = self._rest(groups[-1].end, k)
         # The k-th nearest of a subset is never nearer than the k-th nearest of all rows.
@@ -118,7 +119,7 @@ class ComparedRows:
         return near
 
 
-def _kth(values: Scores, k: int) -> float:
+def _kth(values: Floats, k: int) -> float:
     """Return the `k`-th largest value, or minus infinity if there are fewer values."""
     return -float(np.partition(-values, k - 1)[k - 1]) if k <= len(values) else -np.inf
 

@@ -23,7 +23,7 @@ MAX_KEPT_TRIPLES = 4
 """The paper's prompt asks for "up to 4 relevant facts"; further triples in an answer are dropped."""
 SIMILAR_RATIO = 0.85
 """Minimum ratio of equal letters (difflib) for an answered triple to count as the offered triple that it resembles most."""
-COMPARED_CHARS = 2_000
+MAX_COMPARED_CHARS = 2_000
 """Maximum length of a triple in this comparison; a longer answered triple is dropped."""
 RECOGNITION_MAX_TOKENS = 1024
 
@@ -109,10 +109,10 @@ def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
     if triple in triples:
         return triples.index(triple)
     text = " | ".join(triple)
-    if len(text) > COMPARED_CHARS:
+    if len(text) > MAX_COMPARED_CHARS:
         return None
     ratios = [
-        SequenceMatcher(None, text, " | ".join(each)[:COMPARED_CHARS], autojunk=False).ratio() for each in triples
+        SequenceMatcher(None, text, " | ".join(each)[:MAX_COMPARED_CHARS], autojunk=False).ratio() for each in triples
     ]
     best = max(range(len(triples)), key=ratios.__getitem__, default=None)
     return best if best is not None and ratios[best] >= SIMILAR_RATIO else None

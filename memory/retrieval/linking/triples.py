@@ -32,7 +32,7 @@ class ComparedTriples:
         context, snapshot = self._context, self._context.snapshot
         exact = context.settings.exact
         return ComparedRows(
-            snapshot.triple_vectors, context.triple_vector, context.triples_compared, snapshot.living_statements, exact
+            snapshot.triple_vectors, context.triple_vector, context.triple_mask, snapshot.living_statements, exact
         )
 
     @cached_property
@@ -53,7 +53,7 @@ class ComparedTriples:
             if not self._context.triples_by_words:
                 return self._rows.nearest(k, name)
             scores = self._by_words
-            rows = top_k(scores, k, self._context.triples_compared & (scores > 0), name)
+            rows = top_k(scores, k, self._context.triple_mask & (scores > 0), name)
             return rows, scores[rows]
 
     def of(self, triples: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
@@ -71,14 +71,14 @@ class ComparedTriples:
     def min_max(self) -> MinMax:
         with self._context.stage("triples"):
             if self._context.triples_by_words:
-                return MinMax.of(self._by_words, self._context.triples_compared)
+                return MinMax.of(self._by_words, self._context.triple_mask)
             return self._rows.min_max()
 
     def standard_score(self) -> StandardScore:
         """Return the scale of all scores; by words, only of the triples that share a word with the query."""
         with self._context.stage("triples"):
             if self._context.triples_by_words:
-                return StandardScore.of(self._by_words, self._context.triples_compared & (self._by_words > 0))
+                return StandardScore.of(self._by_words, self._context.triple_mask & (self._by_words > 0))
             return self._rows.standard_score()
 
 

@@ -108,7 +108,7 @@ def test_no_more_than_was_asked_for_the_passages_found_first_then_the_heaviest(
     assert found.mass == pytest.approx(ranks[found.nodes])
     assert found.reset.sum() <= 1.0 + 1e-9
     named = {node for path in found.paths for node in path.nodes} | set(
-        np.flatnonzero(ranking.pagerank.reset[:first]).tolist()
+        np.flatnonzero(ranking.pagerank.walk.reset[:first]).tolist()
     )
     named |= {first + hit.row for hit in found.hits}
     others = [node for node in found.nodes.tolist() if node not in named]
