@@ -40,7 +40,7 @@ _SENTENCE = json_object(text=JSON_TEXT, sources=json_array(JSON_INTEGER))
 
 
 def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
-    """Return the schema with the fields in the order of writing: reasoning comes before the answer that follows from it."""
+    """Returns the schema with the fields in the order of writing: reasoning comes before the answer that follows from it."""
     reasoning = {"reasoning": JSON_TEXT} if form.reason else {}
     short = {**JSON_TEXT, "enum": [*VERDICTS, ""]} if form.verify else JSON_TEXT
     whole = json_object(**reasoning, found=JSON_BOOLEAN, sentences=json_array(_SENTENCE), short=short)
@@ -48,14 +48,14 @@ def answer_schema(form: AnswerForm = DEFAULT_FORM) -> JsonSchema:
 
 
 def answer_task(form: AnswerForm = DEFAULT_FORM) -> str:
-    """Return the system prompt."""
+    """Returns the system prompt."""
     own = f"{_role(form)}{_reasoning(form)}{_writing(form)}{_short(form)}"
     task = prompt_text("answer", own)
     return f"{task}{_asked_beyond(form) if task != own else ''}{_missing(form)}{_form(form)}"
 
 
 def _asked_beyond(form: AnswerForm) -> str:
-    """Return the instructions for this answer's form that a prompt file does not contain."""
+    """Returns the instructions for this answer's form that a prompt file does not contain."""
     closed = _role(form) if form.closed_book else ""
     return f"{closed}{_reasoning(form)}{_writing(form) if form.length else ''}{_short(form) if form.verify else ''}"
 

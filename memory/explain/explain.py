@@ -34,7 +34,7 @@ NAMED_PASSAGES = 5
 
 
 def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tuple[PassageExplanation, ...]:
-    """Return one explanation for each of the passages `rows`.
+    """Returns one explanation for each of the passages `rows`.
 
     Costs one walk per passage and a search over the nodes with the most PageRank.
     """
@@ -91,7 +91,7 @@ def _explanation(
 
 
 def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Floats:
-    """Return the weights with which the nodes' ranks sum to the passage's score, shape (nodes,)."""
+    """Returns the weights with which the nodes' ranks sum to the passage's score, shape (nodes,)."""
     target: Floats = np.zeros(pagerank.walk.graph.nodes)
     if not pagerank.walk.through_phrases:
         target[snapshot.n_phrases + row] = 1.0
@@ -104,7 +104,7 @@ def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Fl
 
 
 def influence(pagerank: PageRankResult, target: Floats) -> Floats:
-    """Return the contribution of a unit of reset weight at each node to Σ target · rank, shape (nodes,)."""
+    """Returns the contribution of a unit of reset weight at each node to Σ target · rank, shape (nodes,)."""
     degrees = pagerank.walk.graph.degrees
     mass = target * degrees
     out: Floats = (1.0 - pagerank.walk.damping) * target
@@ -116,7 +116,7 @@ def influence(pagerank: PageRankResult, target: Floats) -> Floats:
 
 
 def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
-    """Return the PageRank from `reset`, which has few non-zero entries, shape (nodes,).
+    """Returns the PageRank from `reset`, which has few non-zero entries, shape (nodes,).
 
     Uses forward push if the explained walk used it.
     """
@@ -145,7 +145,7 @@ def _path(
     row: int,
     kept: float,
 ) -> StrongestPath | None:
-    """Return the path that `StrongestPathSearch.to` found for a passage, with its edges; its share is scaled by `kept`."""
+    """Returns the path that `StrongestPathSearch.to` found for a passage, with its edges; its share is scaled by `kept`."""
     if found is None:
         return None
     share, nodes = found[0] * kept, found[1]

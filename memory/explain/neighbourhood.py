@@ -90,7 +90,7 @@ class Neighbourhood:
 
 
 def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Neighbourhood:
-    """Return at most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
+    """Returns at most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
     ranking = MODES[mode].rank(context)
     snapshot, hits = context.snapshot, top_hits(context, ranking, context.k)
     pagerank, note = _pagerank(context, ranking, hits)
@@ -116,7 +116,7 @@ def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Nei
 def node_neighbourhood(
     context: QueryContext | None, mode: str, snapshot: Snapshot, centre: int, max_nodes: int
 ) -> Neighbourhood:
-    """Return the node `centre` and its neighbours, those with the heaviest edges first.
+    """Returns the node `centre` and its neighbours, those with the heaviest edges first.
 
     With a query, neighbours with equal edges are in order of PageRank.
     """
@@ -135,7 +135,7 @@ def node_neighbourhood(
 
 
 def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> tuple[PageRankResult | None, str | None]:
-    """Return the walk that ranked the passages, or a walk from the passages that were found, and a note for the user."""
+    """Returns the walk that ranked the passages, or a walk from the passages that were found, and a note for the user."""
     if ranking.pagerank is not None or not hits:
         return ranking.pagerank, ranking.note
     reset = PassageWeights(np.array(sorted(hit.row for hit in hits)), np.ones(len(hits)))
@@ -167,7 +167,7 @@ def _paths(
 
 
 def _heaviest(ranks: Floats, count: int) -> Rows:
-    """Return at most `count` nodes with the most PageRank, heaviest first, without nodes of rank 0."""
+    """Returns at most `count` nodes with the most PageRank, heaviest first, without nodes of rank 0."""
     rows = np.argpartition(ranks, -count)[-count:] if len(ranks) > count else np.arange(len(ranks))
     rows = rows[ranks[rows] > 0]
     found: Rows = rows[np.lexsort((rows, -ranks[rows]))]
@@ -175,13 +175,13 @@ def _heaviest(ranks: Floats, count: int) -> Rows:
 
 
 def _first_nodes(*parts: Iterable[int], max_nodes: int) -> Rows:
-    """Return the first `max_nodes` distinct nodes of all parts, in order."""
+    """Returns the first `max_nodes` distinct nodes of all parts, in order."""
     nodes = dict.fromkeys(int(node) for part in parts for node in part)
     return np.array(list(nodes)[:max_nodes], np.int64)
 
 
 def _reset_probabilities(pagerank: PageRankResult) -> Floats:
-    """Return the reset probabilities, shape (all nodes,), which sum to 1."""
+    """Returns the reset probabilities, shape (all nodes,), which sum to 1."""
     scaled: Floats = pagerank.walk.reset / pagerank.walk.reset.sum()
     return scaled
 
@@ -199,7 +199,7 @@ def _edges(
     *,
     centre: bool = False,
 ) -> NeighbourhoodEdges:
-    """Return the edges between `nodes`, at most `EDGES_PER_NODE` times as many as nodes.
+    """Returns the edges between `nodes`, at most `EDGES_PER_NODE` times as many as nodes.
 
     Edges on `paths` come first, and with `centre` also those of the first node; then the edges along which most PageRank
     passes.
@@ -238,7 +238,7 @@ def _edges(
 
 
 def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets: Rows) -> NDArray[np.bool_]:
-    """Return which edges are on a path, shape (edges,)."""
+    """Returns which edges are on a path, shape (edges,)."""
     width = len(place)
     steps = [(place[a], place[b]) for path in paths for a, b in zip(path.nodes, path.nodes[1:], strict=False)]
     keys = {int(min(pair)) * width + int(max(pair)) for pair in steps}
@@ -248,7 +248,7 @@ def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets:
 def _triples(
     snapshot: Snapshot, nodes: Rows, sources: Rows, targets: Rows, kinds: Rows
 ) -> tuple[tuple[Triple, ...], ...]:
-    """Return some statements of each relation edge, and none for other edges."""
+    """Returns some statements of each relation edge, and none for other edges."""
     first = snapshot.n_phrases
     found: list[list[Triple]] = [[] for _ in sources]
     relations = np.flatnonzero(kinds == RELATION)
@@ -273,7 +273,7 @@ def _triples(
 
 
 def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
-    """Return the distinct neighbours of `centre`, and the weight of the heaviest edge to each."""
+    """Returns the distinct neighbours of `centre`, and the weight of the heaviest edge to each."""
     first = snapshot.n_phrases
     if centre >= first:
         columns, values = snapshot.context.row(centre - first)

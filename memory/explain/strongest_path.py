@@ -38,7 +38,7 @@ class StrongestPathSearch:
         self._before: NDArray[Any] = np.empty(0, np.int64)
 
     def to(self, target: Floats, score: float, min_share: float = 0.0) -> tuple[float, list[int]] | None:
-        """Return the share of a passage's score along its strongest path, and the nodes of the path, seed first.
+        """Returns the share of a passage's score along its strongest path, and the nodes of the path, seed first.
 
         `target`, shape (nodes,), has the weights with which the nodes' ranks sum to the score; `score` is Σ reset · influence.
         If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no phrase seed
@@ -59,7 +59,7 @@ class StrongestPathSearch:
         return float(worth / score), self._back(best)
 
     def _best(self, ends: NDArray[Any], target: Floats) -> tuple[int | None, float]:
-        """Return the index of the strongest path's last node, and the path's length with that node's weight in the score."""
+        """Returns the index of the strongest path's last node, and the path's length with that node's weight in the score."""
         if not len(self._nodes):
             return None, np.inf
         at = np.searchsorted(self._nodes, ends)

@@ -54,7 +54,7 @@ class ModelClient:
         self._chat = chat or Chat(settings, self._capabilities)
 
     def at_temperature(self, temperature: float | None) -> "ModelClient":
-        """Return a client with another temperature, or this client for None.
+        """Returns a client with another temperature, or this client for None.
 
         Both share the connection, which only this client closes.
         """
@@ -79,7 +79,7 @@ class ModelClient:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         before_try: Callable[[], None] = lambda: None,
     ) -> tuple[T, Reply]:
-        """Return the result of `read` on the JSON answer, and the answer with the tokens of every answered try.
+        """Returns the result of `read` on the JSON answer, and the answer with the tokens of every answered try.
 
         An incomplete answer is requested once more, even if the server declares it complete; a second incomplete answer is used
         and marked as `cut`.
@@ -133,7 +133,7 @@ class ModelClient:
                 raise
 
     async def probe(self) -> None:
-        """Send a question of a few tokens, and return if the server answers. Raises ModelDown otherwise."""
+        """Sends a question of a few tokens, and returns if the server answers. Raises ModelDown otherwise."""
         try:
             await self._chat.complete([user_message("Say OK.")], None, "words", 16)
         except (TransientError, ModelRefused) as error:
@@ -144,7 +144,7 @@ class ModelClient:
     async def stream(
         self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int = DEFAULT_MAX_TOKENS
     ) -> AsyncGenerator[Reply, None]:
-        """Yield the answer while it is written; each Reply contains the whole text so far.
+        """Yields the answer while it is written; each Reply contains the whole text so far.
 
         Makes one try. Raises ModelDown or ModelRefused.
         """
@@ -217,6 +217,6 @@ class ModelClient:
 
 
 def _with_tokens(error: ModelError, reply: Reply) -> ModelError:
-    """Return the error with the tokens that were spent before it."""
+    """Returns the error with the tokens that were spent before it."""
     error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     return error

@@ -58,7 +58,7 @@ class Failures:
         self._capabilities = capabilities
 
     def raise_unless_repeatable(self, error: Exception, reduce: Callable[[], bool]) -> None:
-        """Return if the same request is worth repeating immediately, without an option that was refused.
+        """Returns if the same request is worth repeating immediately, without an option that was refused.
 
         Otherwise, raises TransientError or ModelRefused. `reduce` is called if the request was too long; it returns whether to
         repeat it with fewer tokens for the answer.
@@ -118,12 +118,12 @@ class Failures:
         after: float | None = None,
         unavailable: bool = False,
     ) -> TransientError:
-        """Return the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause` instead."""
+        """Returns the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause` instead."""
         loggable = self._message(what + loggable_cause)
         return TransientError(outcome, self._message(what + cause), after, loggable, unavailable)
 
     def _message(self, what: str) -> str:
-        """Return the message on one line, without the key."""
+        """Returns the message on one line, without the key."""
         return one_line(f"the model server {self._host} {what}", self._key, MAX_MESSAGE_CHARS)
 
 
@@ -133,7 +133,7 @@ def _cause(error: Exception) -> str:
 
 
 def _cause_without_content(error: Exception) -> str:
-    """Return the cause without the server's text, or the full cause if no connection was made and hence nothing was sent."""
+    """Returns the cause without the server's text, or the full cause if no connection was made and hence nothing was sent."""
     inner: BaseException = error.__cause__ or error
     return (str(inner) if _not_connected(error) else "") or type(inner).__name__
 

@@ -6,12 +6,12 @@ log gets `loggable`.
 
 
 def host_of(base_url: str) -> str:
-    """Return the host and port of a server's address, as messages name it: without user name and password."""
+    """Returns the host and port of a server's address, as messages name it: without user name and password."""
     return base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
 
 
 def one_line(text: str, key: str | None, max_chars: int) -> str:
-    """Return the beginning of `text` on one line, without the key."""
+    """Returns the beginning of `text` on one line, without the key."""
     line = " ".join(text.split())
     return (line.replace(key, "***") if key else line)[:max_chars]
 

@@ -105,7 +105,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[LimitedCall]:
-        """Wait for a turn (first come, first served) and hold the slot."""
+        """Waits for a turn (first come, first served) and holds the slot."""
         call = await self._enter()
         try:
             yield call
@@ -151,7 +151,7 @@ class Limiter:
         self._grown_at = now
 
     def succeeded(self, limit: RateLimit | None = None) -> None:
-        """Record an accepted call. `limit` is from the answer's headers."""
+        """Records an accepted call. `limit` is from the answer's headers."""
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:
@@ -166,7 +166,7 @@ class Limiter:
                 self._next = max(self._next, now + limit.reset_s)
 
     def failed(self, call: LimitedCall) -> None:
-        """Record a timeout, a lost connection or a server error."""
+        """Records a timeout, a lost connection or a server error."""
         call.accepted = False
         for other in (*self._levels, *self._calls):
             other.inside -= call.began < other.began
@@ -188,7 +188,7 @@ class Limiter:
         window.plateau = max(window.value, plateau - lost / 2)
 
     def refused(self, call: LimitedCall, retry_after_s: float | None) -> None:
-        """Record a 429: the server accepts no more calls at present."""
+        """Records a 429: the server accepts no more calls at present."""
         now = self._clock()
         call.accepted = False
         if self._refusal is None:
@@ -203,7 +203,7 @@ class Limiter:
             self._paused_until = self._server_pause_until
 
     def _learn(self, now: float) -> None:
-        """Learn from a refusal, once it is known which calls were refused with it."""
+        """Learns from a refusal, once it is known which calls were refused with it."""
         assert self._refusal is not None
         (at, refused), self._refusal = self._refusal, None
         accepted = [call for call in self._calls if call.accepted and call.began <= at]

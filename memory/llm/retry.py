@@ -29,7 +29,7 @@ class ModelCallRetries:
     bad_answers: int = 0
 
     def pause_after(self, error: TransientError) -> float | None:
-        """Return the seconds to wait before the next try; None if there is none.
+        """Returns the seconds to wait before the next try; None if there is none.
 
         The wait is what the server asked for plus up to a tenth, otherwise exponential backoff with a random second half.
         """

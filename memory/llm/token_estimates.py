@@ -9,15 +9,15 @@ CHARS_PER_TOKEN = 3
 
 
 def text_tokens(texts: Iterable[str]) -> int:
-    """Return the estimated number of tokens of all texts together."""
+    """Returns the estimated number of tokens of all texts together."""
     return sum(map(len, texts)) // CHARS_PER_TOKEN
 
 
 def prompt_tokens(prompt: Sequence[ChatMessage]) -> int:
-    """Return the estimated number of tokens of a prompt."""
+    """Returns the estimated number of tokens of a prompt."""
     return text_tokens(message["content"] for message in prompt)
 
 
 def reply_tokens(prompt: Sequence[ChatMessage], reply: Reply) -> tuple[int, int]:
-    """Return the prompt and completion tokens of a reply: the server's counts, or estimates."""
+    """Returns the prompt and completion tokens of a reply: the server's counts, or estimates."""
     return reply.prompt_tokens or prompt_tokens(prompt), reply.completion_tokens or text_tokens([reply.text])

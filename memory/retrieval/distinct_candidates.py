@@ -27,7 +27,7 @@ MAX_WIDENING = 16
 
 
 def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[int, int]]:
-    """Return the context in which only leaders take part, and the leader of each passage that was left out, by row."""
+    """Returns the context in which only leaders take part, and the leader of each passage that was left out, by row."""
     leaders: dict[int, int] = {}
     factor = 1
     for _ in range(MAX_ROUNDS):
@@ -45,7 +45,7 @@ def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[i
 
 
 def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
-    """Return the leader of each near-duplicate whose group has at least `MIN_GROUP_PASSAGES` passages.
+    """Returns the leader of each near-duplicate whose group has at least `MIN_GROUP_PASSAGES` passages.
 
     A leader of one round may itself be a near-duplicate of a better passage that a later round found.
     """
@@ -61,7 +61,7 @@ def _last(leaders: Mapping[int, int], row: int) -> int:
 
 
 def _candidates(context: QueryContext, factor: int) -> list[int]:
-    """Return the rows of the best passages by cosine and by words, nearest first.
+    """Returns the rows of the best passages by cosine and by words, nearest first.
 
     `factor` multiplies the number of candidates that the starts of a walk use.
     """

@@ -52,7 +52,7 @@ class _RankedPassages:
 
 
 def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
-    """Return the ranking with raised scores of linked passages, or the same ranking if no link leads anywhere."""
+    """Returns the ranking with raised scores of linked passages, or the same ranking if no link leads anywhere."""
     documents = context.documents
     if not context.settings.links or documents is None or ranking.is_dense or context.passages_by_words:
         return ranking
@@ -77,7 +77,7 @@ def _ranked(context: QueryContext, ranking: Ranking) -> _RankedPassages:
 
 
 def _sources(context: QueryContext, document: Callable[[int], str], ranked: _RankedPassages) -> list[tuple[int, float]]:
-    """Return the best passages and their values, with as many of each document as the first places may contain."""
+    """Returns the best passages and their values, with as many of each document as the first places may contain."""
     values = dict(zip(ranked.rows, ranked.values.tolist(), strict=True))
     per_document = fewer_passages(context.settings.document_passages)
     sources = limit_documents(ranked.rows, document, per_document, SOURCES)[:SOURCES]
@@ -85,7 +85,7 @@ def _sources(context: QueryContext, document: Callable[[int], str], ranked: _Ran
 
 
 def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:
-    """Return the passages that the links of a passage lead to, each with the first link to it."""
+    """Returns the passages that the links of a passage lead to, each with the first link to it."""
     snapshot, compared, passage = context.snapshot, context.passage_mask, context.snapshot.passage_id(row)
     found: dict[int, FollowedLink] = {}
     for uri, link in islice(_links(documents, passage), MAX_LINKS):
@@ -101,7 +101,7 @@ def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict
 
 
 def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]]:
-    """Yield the links in a passage, each with the document that contains it."""
+    """Yields the links in a passage, each with the document that contains it."""
     for uri in documents.documents_with_passage(passage):
         document = documents.document(uri)
         for ref in document.passages if document is not None else ():
@@ -110,7 +110,7 @@ def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]
 
 
 def _values_of_targets(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
-    """Return the values that the passage `row` with this `value` passes to each of its linked passages."""
+    """Returns the values that the passage `row` with this `value` passes to each of its linked passages."""
     if not targets:
         return []
     vectors = context.snapshot.passage_vectors
@@ -125,7 +125,7 @@ def _values_of_targets(context: QueryContext, row: int, value: float, targets: S
 def _with_raised_scores(
     ranking: Ranking, ranked: _RankedPassages, reached: Mapping[int, tuple[float, FollowedLink]], order: Sequence[int]
 ) -> Ranking:
-    """Return the ranking with the score of each linked passage raised to its value, if that is larger than its own.
+    """Returns the ranking with the score of each linked passage raised to its value, if that is larger than its own.
 
     `order` contains the best passages, first one for each of the `FIRST_DOCUMENTS`. Passages that would precede the last of
     these are placed after it.

@@ -37,7 +37,7 @@ class Ranking:
 
 
 def dense_ranking(context: QueryContext, triples: Sequence[LinkedTriple] = (), note: str | None = None) -> Ranking:
-    """Rank passages by cosine with the query: the mode `dense`, and the fallback of other modes; `note` then gives the reason.
+    """Ranks passages by cosine with the query: the mode `dense`, and the fallback of other modes; `note` then gives the reason.
 
     If cosines are not available, passages are ranked by words.
     """

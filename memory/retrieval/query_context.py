@@ -57,7 +57,7 @@ class RecognitionMemory(Protocol):
     """Selects the linked triples that are relevant to the query (HippoRAG 2, section 3.4)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        """Return the indices into `triples` of the triples to keep, possibly none."""
+        """Returns the indices into `triples` of the triples to keep, possibly none."""
         ...
 
 
@@ -65,7 +65,7 @@ class EntityReader(Protocol):
     """Extracts the named entities of a query by a model."""
 
     def read(self, query: str) -> Sequence[str] | None:
-        """Return the names, possibly none; None if the model is unavailable."""
+        """Returns the names, possibly none; None if the model is unavailable."""
         ...
 
 
@@ -103,7 +103,7 @@ class QueryContext:
         self._graphs: dict[EdgeWeights, Adjacency] = {}
 
     def leaving_out(self, rows: Iterable[int]) -> "QueryContext":
-        """Return the same query with more passages left out. The query is not encoded again."""
+        """Returns the same query with more passages left out. The query is not encoded again."""
         other = QueryContext(
             self.snapshot,
             self.encoder,
@@ -143,7 +143,7 @@ class QueryContext:
         return dict(zip(phrases.tolist(), counts.tolist(), strict=True))
 
     def graph(self, weights: EdgeWeights) -> Adjacency:
-        """Return the graph of the passages that take part."""
+        """Returns the graph of the passages that take part."""
         if weights not in self._graphs:
             whole = self.snapshot.adjacency(weights)
             gone = [phrase for phrase in self._left_out_phrases if not self.passage_count(phrase)]
@@ -152,7 +152,7 @@ class QueryContext:
         return self._graphs[weights]
 
     def passage_count(self, phrase: int) -> int:
-        """Return the number of passages that take part and contain the phrase."""
+        """Returns the number of passages that take part and contain the phrase."""
         return self.snapshot.passage_count(phrase) - self._left_out_phrases.get(phrase, 0)
 
     @query_property
@@ -283,7 +283,7 @@ class QueryContext:
         return self._first_by_words(self.words, WORD_CANDIDATES)
 
     def best_by_words(self, k: int) -> list[int]:
-        """Return the rows of the `k` best passages by BM25, best first."""
+        """Returns the rows of the `k` best passages by BM25, best first."""
         if k == WORD_CANDIDATES:
             return self.word_candidates
         return self._first_by_words(self._compare_words(k), k)
@@ -299,7 +299,7 @@ class QueryContext:
             return [row for _, row in first]
 
     def nearest_passages(self, k: int) -> list[int]:
-        """Return the rows of the `k` passages nearest to the query by cosine, nearest first."""
+        """Returns the rows of the `k` passages nearest to the query by cosine, nearest first."""
         if k == START_PASSAGES:
             return order_by_name(*self.nearest_cosines, k, self.snapshot.passage_id)[0]
         compared = self.compared_passages
@@ -308,7 +308,7 @@ class QueryContext:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time spent in the context to the stage `name`, in milliseconds."""
+        """Adds the time spent in the context to the stage `name`, in milliseconds."""
         began = time.perf_counter()
         try:
             yield

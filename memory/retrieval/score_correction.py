@@ -38,7 +38,7 @@ class ScoreCorrection:
     """Leader of each near-duplicate that does not take part in the walk, by row."""
 
     def scores(self, rows: NDArray[Any], ranks: Floats, degrees: Floats) -> tuple[Floats, PassageWeights]:
-        """Return the scores of the passages `rows`, and those of all near-duplicates.
+        """Returns the scores of the passages `rows`, and those of all near-duplicates.
 
         `ranks` and weighted `degrees` are those of `rows`, which include the leaders. No score exceeds its rank.
         """
@@ -47,12 +47,12 @@ class ScoreCorrection:
         return scores, self._duplicates(rows, scores)
 
     def hub_factors(self, degrees: Floats) -> Floats:
-        """Return the share of the rank received from other nodes that passages with these degrees keep."""
+        """Returns the share of the rank received from other nodes that passages with these degrees keep."""
         above = degrees > self.hub_degree
         return np.power(np.divide(self.hub_degree, degrees, out=np.ones(len(degrees)), where=above), HUB_POWER)
 
     def group_size(self, leader: int) -> int:
-        """Return the number of passages in the leader's group, including the leader."""
+        """Returns the number of passages in the leader's group, including the leader."""
         return 1 + sum(each == leader for each in self.leaders.values())
 
     def _duplicates(self, rows: NDArray[Any], scores: Floats) -> PassageWeights:

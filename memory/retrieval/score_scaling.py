@@ -25,7 +25,7 @@ class MinMax:
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "MinMax":
-        """Return the scale of the scores of living rows."""
+        """Returns the scale of the scores of living rows."""
         living = scores[alive]
         return cls(float(living.min()), float(living.max())) if len(living) else cls(0.0, 0.0)
 
@@ -46,7 +46,7 @@ class StandardScore:
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "StandardScore":
-        """Return the scale of the scores of living rows."""
+        """Returns the scale of the scores of living rows."""
         living = scores if alive.all() else scores[alive]
         if not len(living):
             return cls(0.0, 0.0)
@@ -58,7 +58,7 @@ class StandardScore:
 
     @classmethod
     def from_sums(cls, count: int, scores: float, squares: float) -> "StandardScore":
-        """Return the scale of `count` scores with this sum and this sum of squares."""
+        """Returns the scale of `count` scores with this sum and this sum of squares."""
         if not count:
             return cls(0.0, 0.0)
         mean = scores / count
@@ -72,7 +72,7 @@ class StandardScore:
 
 
 def softmax(scores: NDArray[Any], temperature: float) -> Floats:
-    """Return exp(score / temperature), scaled to sum to 1, in the shape of `scores`, which must not be empty."""
+    """Returns exp(score / temperature), scaled to sum to 1, in the shape of `scores`, which must not be empty."""
     weights: Floats = np.exp((scores.astype(np.float64) - float(scores.max())) / temperature)
     weights /= weights.sum()
     return weights

@@ -35,7 +35,7 @@ class Versions:
 
 
 def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
-    """Group the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
+    """Groups the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
     leaders = near_duplicates(snapshot, rows[:MAX_GROUPED_PASSAGES])
     groups: dict[int, list[int]] = {}
     for row in rows:
@@ -53,6 +53,6 @@ def _versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]
 
 
 def _time(snapshot: Snapshot, documents: DocumentLookup, row: int) -> float:
-    """Return when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
+    """Returns when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
     found = map(documents.document, documents.documents_with_passage(snapshot.passage_id(row)))
     return max((document_time(each) or 0.0 for each in found if each is not None), default=0.0)

@@ -30,7 +30,7 @@ async def ask_deep(
     in_thread: RunInThread = asyncio.to_thread,
     form: AnswerForm = DEFAULT_FORM,
 ) -> DeepAnswer:
-    """Answer `question` from the memory as of `snapshot`. The result contains the trace of all steps.
+    """Answers `question` from the memory as of `snapshot`. The result contains the trace of all steps.
 
     `earlier` contains the points of earlier questions. Points whose passages are not in this commit are dropped, and the trace
     lists them. `on_event` is called on the event loop for each event, and must return immediately. `in_thread` runs work that

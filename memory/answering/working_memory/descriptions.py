@@ -27,7 +27,7 @@ class Descriptions:
         ]
 
     def of(self, *phrases: str) -> tuple[str, str]:
-        """Return the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
+        """Returns the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
         for passage, sentence, words in self._sentences:
             if all(f" {phrase} " in words for phrase in phrases):
                 return sentence[:MAX_DESCRIPTION_CHARS], passage

@@ -53,7 +53,7 @@ class WrittenAnswer:
 async def write_answer(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord], end: StepsEnd
 ) -> WrittenAnswer:
-    """Ask the model, and ask again if it fails. Raises ModelError if it fails and the memory has no points."""
+    """Asks the model, and asks again if it fails. Raises ModelError if it fails and the memory has no points."""
     found = await _passages(context, memory, steps)
     if not found and not memory.points:
         if end.failure is not None and end.stopped == "model":
@@ -96,7 +96,7 @@ async def write_answer(
 async def answer_after_step(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[StepAnswer | None, str | None]:
-    """Return the answer after the last of `steps`, for plots; None and a note if the model fails.
+    """Returns the answer after the last of `steps`, for plots; None and a note if the model fails.
 
     Asks once, and does not use the budget that is reserved for the final answer.
     """
@@ -117,7 +117,7 @@ async def answer_after_step(
 async def _passages(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[FoundPassage, ...]:
-    """Return the passages for the answer, in the order in which they were found if the encoder is unavailable."""
+    """Returns the passages for the answer, in the order in which they were found if the encoder is unavailable."""
 
     def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
         # The vector is zero if the encoder knows no word of the question.
@@ -137,7 +137,7 @@ async def _passages(
 async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
 ) -> CallResult[qa_reader.Answer]:
-    """Ask for the answer once and show it while it is written."""
+    """Asks for the answer once and shows it while it is written."""
     spending = context.spending
     messages = prompts.deep_answer_prompt(context.question, memory, passages, context.form)
     began = time.monotonic()
@@ -180,7 +180,7 @@ async def _streamed(
 async def _asked(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...], final: bool
 ) -> CallResult[qa_reader.Answer]:
-    """Ask for the answer without showing it before it is complete."""
+    """Asks for the answer without showing it before it is complete."""
     count = len(passages)
     again = await call_model(
         context.client,

@@ -52,18 +52,18 @@ class ComparedRows:
         return row_scores(self._vectors, self._query, self._living, self._exact)
 
     def may_be_nearest(self, k: int) -> NDArray[Any]:
-        """Return, in order, rows that include the `k` nearest and all rows as near as the last of them."""
+        """Returns, in order, rows that include the `k` nearest and all rows as near as the last of them."""
         if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
             return rows
         return candidates(self.scores.values, k, self._compared, self.scores.error)
 
     def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
-        """Return the `k` nearest rows, best first and ties ordered by `name`, and their cosines in float64."""
+        """Returns the `k` nearest rows, best first and ties ordered by `name`, and their cosines in float64."""
         rows = self.may_be_nearest(k)
         return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
 
     def min_max(self) -> MinMax:
-        """Return the scale from the smallest to the largest cosine."""
+        """Returns the scale from the smallest to the largest cosine."""
         if self._is_grouped and self._compared.any():
             opposite = ComparedRows(self._vectors, -self._query, self._compared, self._living, self._exact)
             lowest, highest = opposite.nearest(1, _nameless)[1], self.nearest(1, _nameless)[1]
@@ -71,14 +71,14 @@ class ComparedRows:
         return min_max(self._vectors, self._query, self.scores, self._compared)
 
     def standard_score(self) -> StandardScore:
-        """Return the scale by mean and deviation of all cosines, or of a sample's cosines."""
+        """Returns the scale by mean and deviation of all cosines, or of a sample's cosines."""
         if not self._is_grouped:
             return StandardScore.of(self.scores.values, self._compared)
         sums = self._vectors.sampled_sums(self._query, self._compared, self._living)
         return StandardScore.from_sums(sums.count, sums.products, sums.squares)
 
     def _found_by_groups(self, k: int) -> NDArray[Any] | None:
-        """Return the rows that may be among the `k` nearest; None if there are no groups or they do not narrow the search."""
+        """Returns the rows that may be among the `k` nearest; None if there are no groups or they do not narrow the search."""
         groups = self._vectors.groups()
         if not groups:
             return None
@@ -105,7 +105,7 @@ class ComparedRows:
         return np.concatenate([self._near_by_codes(np.sort(may_be), lower_bound), rest])
 
     def _rest(self, behind: int, k: int) -> NDArray[Any]:
-        """Return the rows from `behind` on that may be among the `k` nearest of these rows."""
+        """Returns the rows from `behind` on that may be among the `k` nearest of these rows."""
         if behind >= self._vectors.n:
             return np.empty(0, np.int64)
         blocks = [block for _, block in self._vectors.coded_blocks()[behind // BLOCK_VECTORS :]]
@@ -113,14 +113,14 @@ class ComparedRows:
         return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
 
     def _near_by_codes(self, rows: NDArray[Any], lower_bound: float) -> NDArray[Any]:
-        """Return those of the sorted `rows` whose cosine may reach `lower_bound` according to their one-byte codes."""
+        """Returns those of the sorted `rows` whose cosine may reach `lower_bound` according to their one-byte codes."""
         scores = coded_scores([self._vectors.codes_of(rows)], self._query)
         near: NDArray[Any] = rows[scores.values >= lower_bound - scores.error]
         return near
 
 
 def _kth(values: Floats, k: int) -> float:
-    """Return the `k`-th largest value, or minus infinity if there are fewer values."""
+    """Returns the `k`-th largest value, or minus infinity if there are fewer values."""
     return -float(np.partition(-values, k - 1)[k - 1]) if k <= len(values) else -np.inf
 
 

@@ -44,7 +44,7 @@ def _question(text: str) -> str:
 
 
 def read_names(value: object) -> tuple[str, ...]:
-    """Return at most `MAX_NAMES` distinct names from the model's answer. Raises BadAnswer if the answer has no list."""
+    """Returns at most `MAX_NAMES` distinct names from the model's answer. Raises BadAnswer if the answer has no list."""
     said = get_field(value, "query_entities", "named_entities", "entities")
     if not isinstance(said, list):
         raise BadAnswer("wrong schema", '"query_entities" is not a list')
@@ -59,7 +59,7 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
     """Extracts the entities of queries with one model. Each query uses it through a `QueryEntities`."""
 
     async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
-        """Return the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
+        """Returns the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
 
         Raises ModelError after one try.
         """
@@ -88,5 +88,5 @@ class QueryEntities(QueryModelCalls[ModelEntities]):
     without = "names found by rules"
 
     def read(self, query: str) -> Sequence[str] | None:
-        """Return the query's names, or None if the model is unavailable."""
+        """Returns the query's names, or None if the model is unavailable."""
         return self.wait(self._model.read(query, self._within), lambda: query_entities_prompt(query))

@@ -73,7 +73,7 @@ class QueryModelCalls(Generic[ModelT]):
     def wait(
         self, work: Coroutine[Any, Any, tuple[Value, Reply, bool]], messages: Callable[[], Sequence[ChatMessage]]
     ) -> Value | None:
-        """Wait for `work` and return its value; None after an error or a timeout.
+        """Waits for `work` and returns its value; None after an error or a timeout.
 
         `work` returns the value, the model's reply, and whether the reply was cached. `messages` returns the prompt, whose
         tokens are counted.

@@ -37,14 +37,14 @@ class NamedTitle:
 
 @lru_cache(maxsize=16_384)
 def title_phrases(title: str) -> tuple[str, ...]:
-    """Return the normalised names of a passage with this title: its last heading, with and without parentheses at its end."""
+    """Returns the normalised names of a passage with this title: its last heading, with and without parentheses at its end."""
     heading = title.rpartition(HEADING_SEPARATOR)[2]
     found = (normalise_phrase(heading), normalise_phrase(_LAST_PARENTHESES.sub("", heading)))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
 def named_titles(context: QueryContext) -> list[NamedTitle]:
-    """Return at most `MAX_NAMES` titles in the query, the longest first, without overlaps.
+    """Returns at most `MAX_NAMES` titles in the query, the longest first, without overlaps.
 
     A title counts if it contains a capitalised word of the query, a number, or a word in a script without capitals. In a query
     without capitals, a title counts if it has several words.
@@ -72,7 +72,7 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
 
 
 def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, set[int]]:
-    """Return the document names that occur in the query, each with the passages of all documents of that name."""
+    """Returns the document names that occur in the query, each with the passages of all documents of that name."""
     snapshot = context.snapshot
     rows_of: dict[str, list[int]] = {}
     for row in context.names.names.tolist():
@@ -89,7 +89,7 @@ def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, s
 
 
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
-    """Return which share of the query the titles make up, from 0 without titles to 1 for a query that contains only titles.
+    """Returns which share of the query the titles make up, from 0 without titles to 1 for a query that contains only titles.
 
     The share is the cosine between the query's words, weighted by inverse document frequency, and those of them in a title.
     """
@@ -116,7 +116,7 @@ class _QueryWords:
         self._is_lower_case = not any(self._may_name)
 
     def find(self, phrase: str, of_document: bool = False) -> int | None:
-        """Return the position of the phrase in the text as a name, or None.
+        """Returns the position of the phrase in the text as a name, or None.
 
         A document's name may also be the whole lower-case text.
         """

@@ -90,7 +90,7 @@ def _candidates(query: str, triples: Sequence[Triple]) -> str:
 
 
 def kept_indices(value: object, triples: Sequence[Triple]) -> tuple[int, ...]:
-    """Return the ascending indices of the offered triples in the model's answer; other triples are dropped.
+    """Returns the ascending indices of the offered triples in the model's answer; other triples are dropped.
 
     Only the first `MAX_KEPT_TRIPLES` count. An empty list is a valid answer: `hipporag2` then falls back to dense retrieval, as
     in the authors' code. Raises BadAnswer if the answer has no list of triples.
@@ -136,7 +136,7 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
     async def keep(
         self, query: str, triples: tuple[Triple, ...], within: str = ""
     ) -> tuple[tuple[int, ...], Reply, bool]:
-        """Return the indices of the triples to keep, the model's reply, and whether the reply is cached.
+        """Returns the indices of the triples to keep, the model's reply, and whether the reply is cached.
 
         Replies are cached for equal queries `within` the same scope. Raises ModelError after one try, because a query does not
         wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.

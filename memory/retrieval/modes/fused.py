@@ -80,7 +80,7 @@ def rank(context: QueryContext) -> Ranking:
 
 
 def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
-    """Return the phrases that the query names: those of its titles' passages, and its `names` outside the titles."""
+    """Returns the phrases that the query names: those of its titles' passages, and its `names` outside the titles."""
     snapshot = context.snapshot
     titled = [
         phrase
@@ -99,7 +99,7 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
 def _triple_seeds(
     context: QueryContext, triples: Sequence[LinkedTriple], starts: Collection[int] | None = None
 ) -> list[Seed]:
-    """Return the phrases of the triples as seeds, with weights that sum to at most 1.
+    """Returns the phrases of the triples as seeds, with weights that sum to at most 1.
 
     A triple's two phrases share its softmax weight by node specificity. A triple that none of the passages `starts` states has
     no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most of the triples nearest to a
@@ -120,7 +120,7 @@ def _triple_seeds(
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Return one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
+    """Returns one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
 
     Without `named`, the weights of `linked` remain.
     """
@@ -134,6 +134,6 @@ def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: floa
 
 
 def _scale_seeds(seeds: Sequence[Seed], total: float) -> list[Seed]:
-    """Return the seeds with weights that sum to `total`."""
+    """Returns the seeds with weights that sum to `total`."""
     before = sum(seed.weight for seed in seeds)
     return [replace(seed, weight=seed.weight * total / before) for seed in seeds] if before and total else []

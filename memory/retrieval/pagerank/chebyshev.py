@@ -58,14 +58,14 @@ class AdjacencyMatrix(Protocol):
     """A symmetric matrix of non-negative edge weights."""
 
     def matvec(self, x: NDArray[Any], /) -> NDArray[Any]:
-        """Return A @ x in a new array; both have shape (nodes,). For a float32 `x`, the result may have float32 precision."""
+        """Returns A @ x in a new array; both have shape (nodes,). For a float32 `x`, the result may have float32 precision."""
         ...
 
 
 def pagerank_reordered(
     graph: BaseOrder, reset: Floats, damping: float, stop_early: IsPreciseEnough | None = None
 ) -> Floats:
-    """Compute `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
+    """Computes `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
 
     def stop_early_inside(image: Floats, error: float) -> bool:
         return stop_early is not None and stop_early(graph.leave(image), error)
@@ -82,7 +82,7 @@ def pagerank(
     tolerance: float = DEFAULT_TOLERANCE,
     stop_early: IsPreciseEnough | None = None,
 ) -> Floats:
-    """Return the PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
+    """Returns the PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
 
     The iteration ends early, with an error of at most `EARLY_STOP_ERROR`, once `stop_early` returns true. `degrees` are the row
     sums of `adjacency`, shape (nodes,). `reset` are weights, shape (nodes,), not all zero; they are scaled to sum to 1. Raises
@@ -128,7 +128,7 @@ def pagerank(
 
 
 def unscaled_sum(restart: Floats, degrees: Floats, damping: float) -> float:
-    """Return the sum of y before scaling, for restart probabilities of some nodes and the degrees of these nodes.
+    """Returns the sum of y before scaling, for restart probabilities of some nodes and the degrees of these nodes.
 
     Nodes with edges pass on all their mass, other nodes have only their restart mass.
     """
@@ -141,7 +141,7 @@ def _may_stop(stop_early: IsPreciseEnough | None, image: Floats, moved: float, t
 
 
 def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -> Floats:
-    """Return the reset probabilities. Raises `ValueError` if an argument is out of range."""
+    """Returns the reset probabilities. Raises `ValueError` if an argument is out of range."""
     if degrees.shape != reset.shape or degrees.ndim != 1:
         raise ValueError(
             f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry a node."
@@ -162,7 +162,7 @@ def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -
 
 
 def _max_iterations(degrees: Floats, damping: float, tolerance: float) -> int:
-    """Return an upper bound on the number of steps that the iteration needs.
+    """Returns an upper bound on the number of steps that the iteration needs.
 
     In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the initial error.
     Converting to the L1 norm and back costs a factor of at most √(ΣD / min D) (Cauchy-Schwarz), and the residual is at most 1 +

@@ -32,11 +32,11 @@ class PushedGraph(Protocol):
         ...
 
     def degrees_of(self, nodes: Nodes, /) -> Floats:
-        """Return the weighted degree of each of `nodes`."""
+        """Returns the weighted degree of each of `nodes`."""
         ...
 
     def spread(self, nodes: Nodes, amounts: Floats, /) -> tuple[Nodes, Floats]:
-        """Return A[:, nodes] @ amounts as nodes, possibly with repetitions, and the amount that each receives."""
+        """Returns A[:, nodes] @ amounts as nodes, possibly with repetitions, and the amount that each receives."""
         ...
 
 
@@ -81,7 +81,7 @@ class ForwardPush:
         self._reached.close()
 
     def refine(self, epsilon: float, max_work: float) -> PushEstimate | None:
-        """Push until no node's residual exceeds `epsilon` times its degree.
+        """Pushes until no node's residual exceeds `epsilon` times its degree.
 
         Returns None if that costs more than `max_work`.
         """
@@ -104,7 +104,7 @@ class ForwardPush:
             np.add.at(self._residual, seen, amounts)
 
     def _reach(self, nodes: Nodes) -> Nodes:
-        """Return the numbers of nodes, and number those that are reached for the first time."""
+        """Returns the numbers of nodes, and numbers those that are reached for the first time."""
         before = len(self._residual)
         numbers = self._reached.numbers_of(nodes)
         new = self._reached.nodes[before:]

@@ -33,12 +33,12 @@ NEIGHBOUR_SHARE = 0.5
 
 
 def walked_graph(context: QueryContext, weights: EdgeWeights) -> Adjacency:
-    """Return the graph of the passages that take part, with the edges that the settings allow."""
+    """Returns the graph of the passages that take part, with the edges that the settings allow."""
     return context.graph(walked_edges(context, weights))
 
 
 def walked_edges(context: QueryContext, weights: EdgeWeights) -> EdgeWeights:
-    """Return `weights`, without synonym edges if the settings exclude them."""
+    """Returns `weights`, without synonym edges if the settings exclude them."""
     return weights if context.settings.synonym_edges else replace(weights, synonym=0.0)
 
 
@@ -50,7 +50,7 @@ def rank_by_pagerank(
     triples: Sequence[LinkedTriple] = (),
     leaders: Mapping[int, int] | None = None,
 ) -> Ranking:
-    """Rank passages by PageRank from `seeds` and from `passage_reset`, the reset weights of passages.
+    """Ranks passages by PageRank from `seeds` and from `passage_reset`, the reset weights of passages.
 
     With `leaders`, hubs lose score, and each near-duplicate left out of `context` gets its score from its leader
     (`memory.retrieval.score_correction`); passages must be nodes of the graph.
@@ -79,7 +79,7 @@ def rank_by_pagerank(
 def _starts(
     snapshot: Snapshot, seeds: Sequence[Seed], passage_reset: PassageWeights | None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the distinct nodes with a reset weight, and their weights."""
+    """Returns the distinct nodes with a reset weight, and their weights."""
     weighted = {seed.row: seed.weight for seed in seeds}
     nodes, weights = np.array(list(weighted), np.int64), np.array(list(weighted.values()), np.float64)
     if passage_reset is not None:
@@ -108,7 +108,7 @@ def _score_correction(
 
 
 def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Sequence[LinkedTriple] = ()) -> Ranking:
-    """Rank passages by PageRank from `seeds` and from every passage.
+    """Ranks passages by PageRank from `seeds` and from every passage.
 
     A passage's reset weight is `passage_weight` times its min-max-scaled cosine.
     """
@@ -121,7 +121,7 @@ def rank_as_hipporag2(context: QueryContext, seeds: Sequence[Seed], triples: Seq
 
 
 def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: bool) -> Ranking:
-    """Rank passages by the weights of their phrases: the seeds, and with `neighbours` also the phrases next to them.
+    """Ranks passages by the weights of their phrases: the seeds, and with `neighbours` also the phrases next to them.
 
     These are HippoRAG's "Rq Nodes Only" and "Rq Nodes & Neighbors" (section 5.1), the latter as in its code (`get_neighbors`).
     """
@@ -139,7 +139,7 @@ def rank_without_walk(context: QueryContext, seeds: Sequence[Seed], neighbours: 
 
 
 def scores_by_phrases(snapshot: Snapshot, ranks: NDArray[np.float64]) -> Floats:
-    """Return for each passage the sum of its phrases' ranks over its triples; shape (n_passages,)."""
+    """Returns for each passage the sum of its phrases' ranks over its triples; shape (n_passages,)."""
     subjects, objects = snapshot.triple_ends.T
     per_triple = ranks[subjects] + np.where(subjects != objects, ranks[objects], 0.0)
     # Rounding may leave small values for the triples of a removed passage.

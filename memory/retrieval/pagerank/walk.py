@@ -84,7 +84,7 @@ class PageRankResult:
 
 
 def compute_pagerank(context: QueryContext, walk: Walk) -> PageRankResult:
-    """Return the PageRank of all nodes, or in a large graph with few starts its estimate by forward push."""
+    """Returns the PageRank of all nodes, or in a large graph with few starts its estimate by forward push."""
     snapshot, graph = context.snapshot, walk.graph
     large = snapshot.living_phrases + snapshot.living_passages >= PUSH_MIN_NODES
     if large and len(walk.starts) <= PUSH_MAX_STARTS and not context.settings.exact:
@@ -98,7 +98,7 @@ def compute_pagerank(context: QueryContext, walk: Walk) -> PageRankResult:
 
 
 def _pushed(context: QueryContext, walk: Walk, push: ForwardPush) -> PushEstimate | None:
-    """Return an estimate precise enough that the best `context.ordered` passages and their order are certain.
+    """Returns an estimate precise enough that the best `context.ordered` passages and their order are certain.
 
     Returns None if that costs more than a whole walk, or if the pushes reach fewer passages.
     """
@@ -131,7 +131,7 @@ def _pushed(context: QueryContext, walk: Walk, push: ForwardPush) -> PushEstimat
 
 
 def _until_top_passages_are_certain(context: QueryContext, walk: Walk) -> IsPreciseEnough:
-    """Return a test whether the walk may stop: the best `ordered` passages and their order are certain, given the ranks' L1
+    """Returns a test whether the walk may stop: the best `ordered` passages and their order are certain, given the ranks' L1
     error."""
     alive = np.flatnonzero(context.snapshot.passage_alive)
 
@@ -142,7 +142,7 @@ def _until_top_passages_are_certain(context: QueryContext, walk: Walk) -> IsPrec
 
 
 def passage_scores(snapshot: Snapshot, walk: Walk, found: Floats | PushEstimate) -> Floats:
-    """Return the scores of all passages from the ranks of their own nodes, shape (n_passages,)."""
+    """Returns the scores of all passages from the ranks of their own nodes, shape (n_passages,)."""
     first, inside = snapshot.n_phrases, walk.graph.inside
     scores: Floats = np.zeros(snapshot.n_passages)
     if isinstance(found, PushEstimate):

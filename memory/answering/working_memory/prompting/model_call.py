@@ -56,7 +56,7 @@ async def call_model(
     retries: int = DEEP_CALL_RETRIES,
     final: bool = False,
 ) -> CallResult[T]:
-    """Ask the model with a time limit. Does not raise for failures of the model or a reached budget.
+    """Asks the model with a time limit. Does not raise for failures of the model or a reached budget.
 
     `max_tokens` is by default that of the purpose. `final`: the call may use the budget that is reserved for the answer.
     """
