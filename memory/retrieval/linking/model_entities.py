@@ -63,9 +63,9 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
 
         Raises ModelError after one try.
         """
-        key = (within, query)
-        if (cached := self.cached(key)) is not None:
-            return *cached, True
+        return await self.cached((within, query), lambda: self._ask(query))
+
+    async def _ask(self, query: str) -> tuple[tuple[str, ...], Reply]:
         names, reply = await self.client.ask(
             "query_entities",
             query_entities_prompt(query),
@@ -76,9 +76,7 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
         )
         if reply.cut and len(names) < 2:  # the last name may be half
             raise cut_off(reply)
-        names = names[:-1] if reply.cut else names
-        self.cache(key, names, reply)
-        return names, reply, False
+        return names[:-1] if reply.cut else names, reply
 
 
 class QueryEntities(QueryModelCalls[ModelEntities]):

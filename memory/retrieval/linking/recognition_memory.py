@@ -141,10 +141,11 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
         Replies are cached for equal queries `within` the same scope. Raises ModelError after one try, because a query does not
         wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.
         """
-        key = (within, query, triples)
-        if (cached := self.cached(key)) is not None:
-            self.count_outcome("remembered")
-            return *cached, True
+        kept, reply, is_cached = await self.cached((within, query, triples), lambda: self._ask(query, triples))
+        self.count_outcome("remembered" if is_cached else "kept" if kept else "emptied")
+        return kept, reply, is_cached
+
+    async def _ask(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply]:
         kept, reply = await self.client.ask(
             "filter",
             recognition_prompt(query, triples),
@@ -155,9 +156,7 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
         )
         if reply.cut:
             raise cut_off(reply)
-        self.cache(key, kept, reply)
-        self.count_outcome("kept" if kept else "emptied")
-        return kept, reply, False
+        return kept, reply
 
 
 class QueryFilter(QueryModelCalls[ModelFilter]):
