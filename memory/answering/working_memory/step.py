@@ -31,7 +31,7 @@ from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot
 
-MAX_SHORTENINGS = 2
+MAX_EVIDENCE_SHORTENINGS = 2
 """Maximum number of times per step that half of the passages are withheld because the model refuses the prompt as too long."""
 CUT_JUDGEMENT = "the model's answer was cut off before it had named one thing that is missing"
 
@@ -168,7 +168,7 @@ async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[
     """Asks for updates and insertions; again with half of the passages if the model refuses the prompt as too long."""
     if context.shown_passages:
         record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
-    for tries_left in reversed(range(MAX_SHORTENINGS + 1)):
+    for tries_left in reversed(range(MAX_EVIDENCE_SHORTENINGS + 1)):
         called = await call_model(
             context.client,
             context.spending,

@@ -30,7 +30,7 @@ from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown
 from memory.llm.json_answers import replace_surrogates
 
-MAX_SHORTENINGS = 3
+MAX_ANSWER_SHORTENINGS = 3
 """Maximum number of times that half of the passages are left out because the model refuses the prompt as too long."""
 
 
@@ -66,7 +66,7 @@ async def write_answer(
     result = await _streamed(context, memory, shown)
     calls = [result.call]
     if result.failure is not None and result.failure.stopped == "model":
-        for _ in range(MAX_SHORTENINGS):
+        for _ in range(MAX_ANSWER_SHORTENINGS):
             failure, shown = result.failure, halved(shown) if result.failure.too_long else shown
             result = await _asked(context, memory, shown, final=True)
             calls.append(result.call)

@@ -10,7 +10,7 @@ from memory.llm.messages import example_answer, system_message, user_message, wi
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_TEXT, JsonSchema, json_array, json_object
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS
+from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS
 from memory.retrieval.linking.query_model_calls import QueryModel, QueryModelCalls, cut_off
 
 ENTITIES_MAX_TOKENS = 512
@@ -35,7 +35,7 @@ def query_entities_prompt(query: str) -> list[ChatMessage]:
         system_message(prompt_text("query-entities", _TASK) + _FORM),
         user_message(_question(_EXAMPLE)),
         example_answer(dumps({"query_entities": _EXAMPLE_NAMES}, ensure_ascii=False)),
-        user_message(_question(query[:MAX_QUERY_CHARS])),
+        user_message(_question(query[:MAX_NAMING_CHARS])),
     ]
 
 

@@ -9,7 +9,7 @@ from store.text.language import detect_language
 
 MAX_NAMES = 16
 """Maximum number of names from one query; each may cost a call of the encoder."""
-MAX_QUERY_CHARS = 4_000
+MAX_NAMING_CHARS = 4_000
 """Number of a query's characters that are searched for names; no encoder processes more."""
 MAX_PHRASE_WORDS = 8
 """Maximum number of words of a phrase that is looked up. In scripts without spaces, twice as many characters."""
@@ -59,7 +59,7 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
     If no name is quoted or capitalised, the longest known phrases are the names. In languages other than English, known phrases
     are always added: Chinese has no capitals, and in "Debian 这个名字" the capitalised word is not the only name.
     """
-    text = query[:MAX_QUERY_CHARS]
+    text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     found = _unique(_names(text, language))
     if found and language in ("", "en"):
@@ -69,7 +69,7 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
     """Returns the names in the query and the longest known phrases in it, for a query whose words the encoder does not know."""
-    text = query[:MAX_QUERY_CHARS]
+    text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])
 

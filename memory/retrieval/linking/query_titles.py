@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS, OPENING_WORDS, UNSPACED
+from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS, OPENING_WORDS, UNSPACED
 from memory.retrieval.query_context import QueryContext
 from store.links.names import own_names
 
@@ -55,7 +55,7 @@ def named_titles(context: QueryContext) -> list[NamedTitle]:
     for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage_title(row)):
             passages_of.setdefault(phrase, set()).add(row)
-    words = _QueryWords(context.query[:MAX_QUERY_CHARS])
+    words = _QueryWords(context.query[:MAX_NAMING_CHARS])
     documents = _documents_named(context, words)
     passages_of |= documents
     found = [
