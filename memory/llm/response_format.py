@@ -86,16 +86,16 @@ class ServerCapabilities:
             return self.doubted
         return self.json_mode
 
-    def options(self, shape: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
+    def options(self, schema: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
         """Returns the request's options other than model and messages."""
         options: dict[str, Any] = {}
         if "temperature" not in self.dropped:
             options["temperature"] = temperature
         options["max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"] = max_tokens
-        if shape is not None and json_mode == BY_SCHEMA:
-            written = {"name": shape.name, "strict": True, "schema": dict(shape.schema)}
+        if schema is not None and json_mode == BY_SCHEMA:
+            written = {"name": schema.name, "strict": True, "schema": dict(schema.schema)}
             options["response_format"] = {"type": "json_schema", "json_schema": written}
-        elif shape is not None and json_mode == BY_JSON_OBJECT:
+        elif schema is not None and json_mode == BY_JSON_OBJECT:
             options["response_format"] = {"type": "json_object"}
         return options
 

@@ -50,7 +50,7 @@ async def call_model(
     spending: Spending,
     purpose: Purpose,
     messages: tuple[ChatMessage, ...],
-    shape: JsonSchema,
+    schema: JsonSchema,
     read: Callable[[object], T],
     max_tokens: int | None = None,
     retries: int = DEEP_CALL_RETRIES,
@@ -80,7 +80,7 @@ async def call_model(
             value, reply = await client.ask(
                 purpose,
                 messages,
-                shape,
+                schema,
                 read,
                 retries=retries,
                 max_tokens=max_tokens or STEP_MAX_TOKENS[purpose],
