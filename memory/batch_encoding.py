@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.types import Encoder, Matrix
+from store.change.pending_inputs import MissingVectors
 from store.store import Store
 from store.types import Batch, EncoderIdentity, Triple
 
@@ -30,7 +31,7 @@ class EncodedAhead:
     rough: Vectors = field(default_factory=dict)
     exact: Vectors = field(default_factory=dict)
     made_by: EncoderIdentity | None = None
-    """Their encoder, if another one may complete the batch."""
+    """The encoder of these vectors; None if the same encoder completes the batch."""
 
     def encode_slice(self, encoder: Encoder, rough: Sequence[str], exact: Sequence[str]) -> None:
         self.rough |= _encoded(encoder.encode_low_precision, rough)
@@ -40,8 +41,7 @@ class EncodedAhead:
 def missing_texts(store: Store, batch: Batch) -> tuple[list[str], list[str]]:
     """Returns the texts to encode for the batch, shortest first: passages and triples (low precision), and phrases (exact)."""
     missing = store.missing(batch)
-    contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
-    return sorted(set(contents), key=len), sorted(set(missing.phrases), key=len)
+    return sorted(set(_contents(missing)), key=len), sorted(set(missing.phrases), key=len)
 
 
 class SliceSize:
@@ -51,7 +51,7 @@ class SliceSize:
         self.chars = ENCODE_SLICE_CHARS[0]
 
     def adapt(self, took_s: float, full: bool) -> None:
-        """Not `full`: the last texts did not fill the slice, so its time allows no increase."""
+        """Adapts the size to the time of the last slice. If that was not `full`, its time allows no increase."""
         factor = ENCODE_SLICE_S / max(took_s, 1e-3)
         least, most = ENCODE_SLICE_CHARS
         if factor < 1 or full:
@@ -82,7 +82,7 @@ def with_vectors(store: Store, encoder: Encoder, batch: Batch, ahead: EncodedAhe
     missing = store.missing(batch)
     if not (missing.passages or missing.triples or missing.phrases):
         return batch
-    contents = [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
+    contents = _contents(missing)
     ahead.encode_slice(
         encoder,
         [text for text in dict.fromkeys(contents) if text not in ahead.rough],
@@ -96,6 +96,11 @@ def with_vectors(store: Store, encoder: Encoder, batch: Batch, ahead: EncodedAhe
         phrase_vectors={phrase: ahead.exact[phrase] for phrase in missing.phrases},
         triple_vectors=dict(zip(missing.triples, rough[passages:], strict=True)),
     )
+
+
+def _contents(missing: MissingVectors) -> list[str]:
+    """Returns the texts of the passages, then of the triples."""
+    return [*(passage.full for passage in missing.passages), *map(triple_text, missing.triples)]
 
 
 def _encoded(encode: Callable[[Sequence[str]], Matrix], texts: Sequence[str]) -> Vectors:

@@ -23,6 +23,8 @@ class Encoder(ABC):
     """The configured prefix of texts to be indexed; None for an encoder without such a setting."""
     remote: bool = False
     """Whether it may fail to answer, or take long, for a reason outside this process."""
+    start_error: str | None = None
+    """Why its server did not answer the first request; None if it did, or if there is no server."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Matrix:

@@ -15,7 +15,7 @@ from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_BOOLEAN, JSON_INTEGER, JSON_TEXT, JsonSchema, json_object
 
 JUDGE_MAX_TOKENS = 1024
-SCORE_MAX = 100
+MAX_SCORE = 100
 
 _MEANINGS: dict[str, str] = {
     "comprehensiveness": "how much of what the question calls for the answer covers, and whether anything of weight is missing",
@@ -66,10 +66,10 @@ CORRECT_SCHEMA = JsonSchema("correct", json_object(reason=JSON_TEXT, correct=JSO
 def score_prompt(
     question: str, answer: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Return the prompt for a score of `answer`, compared with the reference answers or passages if there are any."""
+    """Returns the prompt for a score of `answer`, compared with the reference answers or passages if there are any."""
     levels = "; ".join(f"{20 * at} to {20 * (at + 1)}: {meaning}" for at, meaning in enumerate(_LEVELS[criterion]))
     task = prompt_text(
-        "score", f"You judge an answer by one criterion, with a score from 0 to {SCORE_MAX} by its levels. "
+        "score", f"You judge an answer by one criterion, with a score from 0 to {MAX_SCORE} by its levels. "
     ) + (
         f"The criterion is {criterion}: {_MEANINGS[criterion]}. Its levels are {levels}. "
         f'First give your "reason" in one or two sentences, then the "score".{_against(references, passages)}{_DATA}'
@@ -81,7 +81,7 @@ def score_prompt(
 def better_prompt(
     question: str, first: str, second: str, references: Sequence[str], criterion: str, passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Return the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
+    """Returns the prompt for a comparison of two answers. A judge may favour a position, so callers ask in both orders."""
     task = prompt_text("compare", "You compare two answers to a question by one criterion. ") + (
         f'The criterion is {criterion}: {_MEANINGS[criterion]}. First give your "reason" in one '
         'or two sentences, then "better": 1 for the first answer, 2 for the second, 0 where neither is clearly better.'
@@ -94,7 +94,7 @@ def better_prompt(
 def correct_prompt(
     question: str, answer: str, references: Sequence[str], passages: Sequence[str] = ()
 ) -> list[ChatMessage]:
-    """Return the prompt for whether `answer` agrees with one of the known answers."""
+    """Returns the prompt for whether `answer` agrees with one of the known answers."""
     own = (
         f"You check an answer to a question: {_MEANINGS['correctness']}. An answer that says something else beside it that the "
         "known answer contradicts is wrong. "
@@ -106,15 +106,15 @@ def correct_prompt(
 
 
 def read_score(value: object) -> Verdict:
-    """Return the verdict with a score. Raises BadAnswer if it is not a number from 0 to 100."""
+    """Returns the verdict with a score. Raises BadAnswer if it is not a number from 0 to 100."""
     score = get_field(value, "score")
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= SCORE_MAX:
-        raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {SCORE_MAX}')
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= MAX_SCORE:
+        raise BadAnswer("wrong schema", f'the judge\'s "score" is no number from 0 to {MAX_SCORE}')
     return Verdict(_reason(value), score=float(score))
 
 
 def read_better(value: object) -> Verdict:
-    """Return the verdict on two answers. Raises BadAnswer if it is not 0, 1 or 2."""
+    """Returns the verdict on two answers. Raises BadAnswer if it is not 0, 1 or 2."""
     better = get_field(value, "better")
     if isinstance(better, bool) or better not in (0, 1, 2):
         raise BadAnswer("wrong schema", 'the judge\'s "better" is neither 0, 1 nor 2')

@@ -34,7 +34,7 @@ async def stream_answer(
     on_text: Callable[[str], None],
     form: AnswerForm = DEFAULT_FORM,
 ) -> StreamedAnswer:
-    """Ask once for the answer from `passages` numbered passages, for at most `limit_s` seconds.
+    """Asks once for the answer from `passages` numbered passages, for at most `limit_s` seconds.
 
     Calls `on_text` with the text so far each time it has grown. Does not raise for failures of the model.
     """

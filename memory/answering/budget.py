@@ -63,7 +63,7 @@ class Spending:
         return max(self.budget.tokens - self.tokens, 0)
 
     def seconds_left(self, final: bool) -> float:
-        """Return the seconds until the answer is due (`final`) or until the steps must end; negative afterwards."""
+        """Returns the seconds until the answer is due (`final`) or until the steps must end; negative afterwards."""
         return self.budget.seconds * (1.0 if final else 1.0 - ANSWER_SHARE) - self.seconds
 
     def charge(self, calls: int, prompt_tokens: int, completion_tokens: int) -> None:
@@ -72,7 +72,7 @@ class Spending:
         self.completion_tokens += completion_tokens
 
     def reached(self, calls: int = 1) -> BudgetLimit | None:
-        """Return the budget that does not allow a step with `calls` more calls and the answer's call after it, or None."""
+        """Returns the budget that does not allow a step with `calls` more calls and the answer's call after it, or None."""
         if self.calls + calls + 1 > self.budget.calls:
             return "calls"
         if self.tokens >= self.budget.tokens:
@@ -85,7 +85,7 @@ class Spending:
         return self.tokens + prompt_tokens(prompt) + reserve <= self.budget.tokens
 
     def require_call(self, prompt: Sequence[ChatMessage], final: bool) -> float:
-        """Return the seconds that a call with `prompt` may take; `final` for the answer's call.
+        """Returns the seconds that a call with `prompt` may take; `final` for the answer's call.
 
         Raises BudgetReached if the call exceeds a budget.
         """
@@ -97,12 +97,12 @@ class Spending:
         return left
 
     def take_request(self, final: bool) -> None:
-        """Count one request to the model. Raises BudgetReached if none is left, or only the answer's."""
+        """Counts one request to the model. Raises BudgetReached if none is left, or only the answer's."""
         self._require_request(final)
         self.calls += 1
 
     def require_seconds(self, final: bool) -> float:
-        """Return `seconds_left`. Raises BudgetReached if no time is left."""
+        """Returns `seconds_left`. Raises BudgetReached if no time is left."""
         left = self.seconds_left(final)
         if left <= 0:
             raise self.out_of_time()
@@ -119,7 +119,7 @@ class Spending:
 def fit_passages(
     passages: Sequence[PassageT], prompt_of: Callable[[tuple[PassageT, ...]], Sequence[ChatMessage]], spending: Spending
 ) -> tuple[PassageT, ...]:
-    """Return the first passages that fit into the answer's prompt with the remaining tokens."""
+    """Returns the first passages that fit into the answer's prompt with the remaining tokens."""
     limit = spending.tokens_left - ANSWER_TOKENS
     fitting = tuple(passages)
     while fitting and prompt_tokens(prompt_of(fitting)) > limit:

@@ -38,7 +38,7 @@ class Answer:
 def reader_prompt(
     question: str, passages: Sequence[tuple[str, str]], form: AnswerForm = DEFAULT_FORM
 ) -> list[ChatMessage]:
-    """Return the prompt with the question and its passages (pairs of title and text), numbered from 1."""
+    """Returns the prompt with the question and its passages (pairs of title and text), numbered from 1."""
     material = "\n\n".join(quote_passage(number, title, text) for number, (title, text) in enumerate(passages, 1))
     asked = f"{'Claim' if form.verify else 'Question'}: {without_quote_marks(question)}"
     if not form.closed_book:
@@ -49,12 +49,12 @@ def reader_prompt(
 def quote_passage(
     number: int, title: str, text: str, name: str = "passage", max_chars: int = MAX_QUOTED_PASSAGE_CHARS
 ) -> str:
-    """Return a passage as quoted material: its title, and its text up to `max_chars` characters."""
+    """Returns a passage as quoted material: its title, and its text up to `max_chars` characters."""
     return quoted(name, f"{title}\n{text[:max_chars]}" if title else text[:max_chars], number)
 
 
 def read_answer(text: str, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
-    """Return the model's complete answer from `count` passages, verified. Raises BadAnswer.
+    """Returns the model's complete answer from `count` passages, verified. Raises BadAnswer.
 
     `cut`: the answer reached its length limit. Its last sentence may be incomplete, and is removed unless it is the only one.
     """
@@ -62,7 +62,7 @@ def read_answer(text: str, count: int, cut: bool = False, form: AnswerForm = DEF
 
 
 def answer_from_json(value: object, count: int, cut: bool = False, form: AnswerForm = DEFAULT_FORM) -> Answer:
-    """Return the answer of `read_answer` for parsed JSON."""
+    """Returns the answer of `read_answer` for parsed JSON."""
     whole = _without_last_entry(value) if cut and isinstance(value, dict) else value
     answer = _verified_answer(whole, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY)
     reasoning = value.get("reasoning") if form.reason and isinstance(value, dict) else None
@@ -72,13 +72,13 @@ def answer_from_json(value: object, count: int, cut: bool = False, form: AnswerF
 
 
 def _verdict(short: str) -> str:
-    """Return the verdict on a claim, or "" if the text is not a verdict."""
+    """Returns the verdict on a claim, or "" if the text is not a verdict."""
     word = short.strip().rstrip(".").lower()
     return word if word in VERDICTS else ""
 
 
 def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the object of a truncated answer without its last entry."""
+    """Returns the object of a truncated answer without its last entry."""
     last = next(reversed(value), "")
     if last == "short":
         return {**value, "short": ""}
@@ -89,7 +89,7 @@ def _without_last_entry(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> str:
-    """Return the text of an unfinished answer. As the answer grows, the text changes only in its last words."""
+    """Returns the text of an unfinished answer. As the answer grows, the text changes only in its last words."""
     value = parse_partial(text)
     try:
         text = _verified_answer(value, count, NOT_KNOWN if form.closed_book else NOT_IN_MEMORY, finished=False).text
@@ -100,7 +100,7 @@ def partial_answer(text: str, count: int, form: AnswerForm = DEFAULT_FORM) -> st
 
 
 def _verified_answer(value: object, count: int, missing: str, finished: bool = True) -> Answer:
-    """Return the answer with verified citations. `missing` is the sentence that begins an answer which was not found."""
+    """Returns the answer with verified citations. `missing` is the sentence that begins an answer which was not found."""
     sentences = get_field(value, "sentences", "answer")
     if isinstance(sentences, str):
         sentences = [{"text": sentences, "sources": value.get("sources", []) if isinstance(value, dict) else []}]
@@ -130,13 +130,13 @@ def _verified_answer(value: object, count: int, missing: str, finished: bool = T
 
 
 def _numbers(sources: object, count: int) -> list[int]:
-    """Return the passage numbers among a sentence's sources, ascending, without numbers of passages that were not shown."""
+    """Returns the passage numbers among a sentence's sources, ascending, without numbers of passages that were not shown."""
     numbers = (whole_number(each) for each in (sources if isinstance(sources, list) else [sources]))
     return sorted({at for at in numbers if at is not None and 1 <= at <= count})
 
 
 def without_markers(text: str) -> str:
-    """Return `text` without numbers in square brackets, which would look like verified citations."""
+    """Returns `text` without numbers in square brackets, which would look like verified citations."""
     out: list[str] = []
     rest = text
     while (start := rest.find("[")) >= 0:

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from memory.encoder.bert import Bert, Tokens, has_bfloat16
 from memory.encoder.priority import QueryPriority, lower_thread_priority
-from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, tokenizable
+from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, rows_of_equal_length, tokenizable
 from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Encoder, Matrix
@@ -172,11 +172,9 @@ class BertEncoder(Encoder):
 
     def _groups(self, sequences: Sequence[list[int]]) -> Iterator[Group]:
         """Yields sequences grouped by length, shortest first: up to `CALL_TOKENS` and `batch_size` together, at least one."""
-        by_length: dict[int, list[int]] = {}
-        for row, ids in enumerate(sequences):
-            by_length.setdefault(len(ids), []).append(row)
-        for length, known in sorted(by_length.items()):
-            size = max(1, min(self._batch_size, CALL_TOKENS // length))
-            for start in range(0, len(known), size):
-                rows = known[start : start + size]
-                yield rows, np.array([sequences[row] for row in rows])
+
+        def most(length: int) -> int:
+            return max(1, min(self._batch_size, CALL_TOKENS // length))
+
+        for rows in rows_of_equal_length([*map(len, sequences)], most):
+            yield rows, np.array([sequences[row] for row in rows])

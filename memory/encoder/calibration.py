@@ -27,7 +27,7 @@ WEAK_SHARE = 0.1
 """Share of the questions whose answer may count as a weak match."""
 STEPS = 100
 """Steps per unit of cosine: results are multiples of 1/100, so that rounding differences between machines change none."""
-LEAST_THRESHOLD = 0.66
+MIN_THRESHOLD = 0.66
 """Below this threshold, each new phrase would be compared with all others (`store.index.synonyms.lsh`)."""
 
 _KNOWN = {
@@ -60,7 +60,7 @@ def _threshold(far: Sequence[float]) -> float:
     if not far:
         return 0.8
     above = sorted(far, reverse=True)[allowed]
-    return min(max(floor(above * STEPS + 1) / STEPS, LEAST_THRESHOLD), 1.0)
+    return min(max(floor(above * STEPS + 1) / STEPS, MIN_THRESHOLD), 1.0)
 
 
 def _weak_below(near: Sequence[float]) -> float | None:

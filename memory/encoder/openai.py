@@ -16,12 +16,15 @@ from memory.encoder.text_preparation import (
     tokenizable,
     triple_query_prefix_of,
 )
+from memory.llm.errors import host_of, one_line
 from memory.types import Encoder, Matrix
 from store.types import EncoderIdentity
 
 CACHED_SERVER_QUERIES = 64
 MAX_TEXT_CHARS = 32_000
 """Maximum number of characters sent of a text; models read some 8,000 tokens of it, often 512."""
+MAX_REASON_CHARS = 300
+"""Maximum number of characters of a server's message in an error."""
 PROBE_TEXT = "hippod"
 """A text of no document, sent to learn the length of the vectors and whether the server works."""
 REFUSED_TEXT_STATUSES = (400, 413, 422)
@@ -49,13 +52,11 @@ class OpenAIEncoder(Encoder):
             # After a redirect, the texts would go to a server that the configuration does not name.
             http_client=openai.DefaultHttpxClient(follow_redirects=False),
         )
-        self._host = server.base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
+        self._host = host_of(server.base_url)
         self._key = server.key
         self._model = model
         self._batch_size = batch_size
         self._retries = server.max_retries
-        self.away: str | None = None
-        """Why the server did not answer the first request, if `known_dim` was used instead."""
         query_prefix, passage_prefix = prefixes_of(model)
         self._query_prefix = query_prefix if server.query_prefix is None else server.query_prefix
         self.passage_prefix = passage_prefix if server.passage_prefix is None else server.passage_prefix
@@ -74,7 +75,7 @@ class OpenAIEncoder(Encoder):
         except EncoderServerDown as error:
             if known is None:
                 raise
-            self.away = str(error)
+            self.start_error = str(error)
             return known
 
     def encode(self, texts: Sequence[str]) -> Matrix:
@@ -151,10 +152,7 @@ class OpenAIEncoder(Encoder):
         reason = str(error.__cause__ or error)
         if isinstance(error, openai.APIStatusError) and "location" in error.response.headers:
             reason += f"; it redirects to {error.response.headers['location']}"
-        reason = " ".join(reason.split())[:300]
-        if self._key:
-            reason = reason.replace(self._key, "***")
-        return self._sentence(f"{type(error).__name__}: {reason}")
+        return self._sentence(f"{type(error).__name__}: {one_line(reason, self._key, MAX_REASON_CHARS)}")
 
     def _loggable_message(self, error: openai.OpenAIError) -> str:
         """Returns the message without the server's words; the whole message if there was no connection, so no text was sent."""

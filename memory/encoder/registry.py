@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from store.types import EncoderIdentity
 
 GIB = 1 << 30
-HASH_DIM_MAX = 8192
+MAX_HASH_DIM = 8192
 """Twice the dimension of usual models. Hashing a batch of texts into longer vectors would take gigabytes."""
 
 
@@ -96,9 +96,9 @@ def _hash_dim(model: str) -> int | None:
     if not (model.isascii() and model.isdigit()):
         return None
     dim = float(model)  # int() refuses thousands of digits
-    if not 1 <= dim <= HASH_DIM_MAX:
+    if not 1 <= dim <= MAX_HASH_DIM:
         raise ValueError(
-            f'for backend = "hash" a number of dimensions from 1 to {HASH_DIM_MAX}, or a name, which means 256'
+            f'for backend = "hash" a number of dimensions from 1 to {MAX_HASH_DIM}, or a name, which means 256'
         )
     return int(dim)
 

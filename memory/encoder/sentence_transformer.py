@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.priority import QueryPriority
-from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, tokenizable
+from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, rows_of_equal_length, tokenizable
 from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Encoder, Matrix
@@ -83,7 +83,8 @@ class SentenceTransformerEncoder(Encoder):
 
     def _encode_windows(self, windows: list[str]) -> Matrix:
         vectors = np.zeros((len(windows), self.identity.dim), dtype=np.float32)
-        for rows in self._batches(windows):
+        lengths = [len(tokens or ()) for tokens in self._tokens(windows)]
+        for rows in rows_of_equal_length(lengths, lambda _length: self._batch_size):
             self._priority.yield_to_queries()
             with self._one_at_a_time:
                 vectors[rows] = self._model.encode_document(
@@ -120,18 +121,6 @@ class SentenceTransformerEncoder(Encoder):
         with self._one_at_a_time:
             ids = self._model.tokenizer(texts, truncation=True, max_length=self._model.max_seq_length)["input_ids"]
         return [tokens if self._vocabulary.knows(tokens) else None for tokens in ids]
-
-    def _batches(self, texts: list[str]) -> list[list[int]]:
-        """Returns rows of known texts with equal numbers of tokens, at most `batch_size` together, shortest first."""
-        by_length: dict[int, list[int]] = {}
-        for row, tokens in enumerate(self._tokens(texts)):
-            if tokens is not None:
-                by_length.setdefault(len(tokens), []).append(row)
-        return [
-            rows[i : i + self._batch_size]
-            for _, rows in sorted(by_length.items())
-            for i in range(0, len(rows), self._batch_size)
-        ]
 
 
 def _load(model: str, name: str, device: str | None) -> Any:

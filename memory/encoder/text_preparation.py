@@ -1,4 +1,6 @@
-"""Prepares texts for encoding: truncates them, makes them valid Unicode, and knows the prefixes of models."""
+"""Prepares texts for encoding: truncates them, makes them valid Unicode, knows the prefixes of models, and groups by length."""
+
+from collections.abc import Callable, Iterator, Sequence
 
 MAX_QUERY_CHARS = 8192
 """Maximum length of a query, before tokenising by a local model."""
@@ -44,6 +46,17 @@ def triple_query_prefix_of(model: str) -> str:
 def phrase_query_prefix_of(model: str, is_name: bool) -> str:
     """Returns the prefix of a query, or of a name in a query, that is compared with phrases; as `triple_query_prefix_of`."""
     return prefixes_of(model)[0].replace(_TASK, _NAME_TASK if is_name else _PHRASE_TASK)
+
+
+def rows_of_equal_length(lengths: Sequence[int], most: Callable[[int], int]) -> Iterator[list[int]]:
+    """Yields rows of one length, shortest first, at most `most(length)` together. Rows of length 0 are left out."""
+    by_length: dict[int, list[int]] = {}
+    for row, length in enumerate(lengths):
+        if length:
+            by_length.setdefault(length, []).append(row)
+    for length, rows in sorted(by_length.items()):
+        size = most(length)
+        yield from (rows[at : at + size] for at in range(0, len(rows), size))
 
 
 def tokenizable(text: str, limit: int) -> str:

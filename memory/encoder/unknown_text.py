@@ -9,18 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-LEAST_WORD_PIECES = 100
+MIN_WORD_PIECES = 100
 """Minimum number of pieces with two or more letters that a vocabulary has of a known script. That of the packaged model has
 26,587 of Latin letters, 8 of Cyrillic letters, 4 of Greek letters, and none of other scripts."""
 
-LEAST_PIECES = 2_000
+MIN_PIECES = 2_000
 """Alternative minimum number of pieces of any length, for scripts in which a character is a word or half a word. The packaged
 model's vocabulary has 488 Chinese characters, multilingual models have thousands."""
 
 UNKNOWN_SHARE = 0.5
 """A text with a larger share of meaningless tokens is unknown."""
 
-_SAYS_NOTHING, _SAYS_SOMETHING, _NOT_COUNTED = 0, 1, 2
+_MEANINGLESS, _MEANINGFUL, _NOT_COUNTED = 0, 1, 2
 
 
 class Vocabulary:
@@ -33,25 +33,25 @@ class Vocabulary:
         scripts = {piece: _script_of(found[0]) if found else None for piece, found in letters.items()}
         every = Counter(script for script in scripts.values() if script is not None)
         words = Counter(scripts[piece] for piece, found in letters.items() if len(found) > 1)
-        self._says = bytearray([_NOT_COUNTED]) * (max(pieces.values(), default=0) + 1)
+        self._kinds = bytearray([_NOT_COUNTED]) * (max(pieces.values(), default=0) + 1)
         for piece, number in pieces.items():
             script = scripts[piece]
             if script is not None:
-                known = words[script] >= LEAST_WORD_PIECES or every[script] >= LEAST_PIECES
-                self._says[number] = _SAYS_SOMETHING if known else _SAYS_NOTHING
+                known = words[script] >= MIN_WORD_PIECES or every[script] >= MIN_PIECES
+                self._kinds[number] = _MEANINGFUL if known else _MEANINGLESS
             elif any(character.isdigit() for character in piece):
-                self._says[number] = _SAYS_SOMETHING
+                self._kinds[number] = _MEANINGFUL
         for number in special:
-            self._says[number] = _NOT_COUNTED
+            self._kinds[number] = _NOT_COUNTED
         if unknown is not None and unknown in pieces:
-            self._says[pieces[unknown]] = _SAYS_NOTHING
+            self._kinds[pieces[unknown]] = _MEANINGLESS
 
     def knows(self, tokens: Iterable[int]) -> bool:
         """Returns whether at most half of the tokens with letters or digits are meaningless. True if there are no such
         tokens."""
         counts = [0, 0, 0]
         for token in tokens:
-            counts[self._says[token]] += 1
+            counts[self._kinds[token]] += 1
         nothing, something, _ = counts
         return nothing <= UNKNOWN_SHARE * (nothing + something)
 
@@ -63,14 +63,14 @@ class Vocabulary:
         """
         parts = Counter(word for word, token in zip(words, tokens, strict=True) if self._counts(word, token))
         whole = sum(
-            parts[word] == 1 and self._says[token] == _SAYS_SOMETHING
+            parts[word] == 1 and self._kinds[token] == _MEANINGFUL
             for word, token in zip(words, tokens, strict=True)
             if self._counts(word, token)
         )
         return whole / len(parts) if parts else 1.0
 
     def _counts(self, word: int | None, token: int) -> bool:
-        return word is not None and self._says[token] != _NOT_COUNTED
+        return word is not None and self._kinds[token] != _NOT_COUNTED
 
 
 def _letters(piece: str) -> str:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from memory.explain.explanation import PassageExplanation, PathNode, SeedShare, StrongestPath
 from memory.explain.provenance import context_edge, phrase_edge
 from memory.explain.strongest_path import StrongestPathSearch
-from memory.retrieval.mode_result import PageRankResult, Ranking
+from memory.retrieval.mode_result import Ranking
 from memory.retrieval.pagerank.chebyshev import pagerank_reordered
 from memory.retrieval.pagerank.push import ForwardPush
-from memory.retrieval.pagerank.scoring import PUSH_MOST_WORK
+from memory.retrieval.pagerank.walk import PUSH_MAX_WORK, PageRankResult
 from memory.retrieval.passage_weights import Floats
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.top_k import cosines
@@ -34,7 +34,7 @@ NAMED_PASSAGES = 5
 
 
 def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tuple[PassageExplanation, ...]:
-    """Return one explanation for each of the passages `rows`.
+    """Returns one explanation for each of the passages `rows`.
 
     Costs one walk per passage and a search over the nodes with the most PageRank.
     """
@@ -57,20 +57,20 @@ def explain(context: QueryContext, ranking: Ranking, rows: Sequence[int]) -> tup
 def _explanation(
     snapshot: Snapshot, pagerank: PageRankResult, search: StrongestPathSearch, row: int, similarity: float
 ) -> PassageExplanation:
-    damping = pagerank.score_damping
-    if damping is not None and (leader := damping.leaders.get(row)) is not None:
+    walk = pagerank.walk
+    if walk.correction is not None and (leader := walk.correction.leaders.get(row)) is not None:
         found = _explanation(snapshot, pagerank, search, leader, similarity)
-        return replace(found, row=row, near_duplicate_of=leader, group_size=damping.group_size(leader))
+        return replace(found, row=row, near_duplicate_of=leader, group_size=walk.correction.group_size(leader))
     first = snapshot.n_phrases
     target = passage_target(snapshot, pagerank, row)
-    contributions = pagerank.reset * influence(pagerank, target)
-    undamped = float(contributions.sum())
-    if undamped <= 0.0:
+    contributions = walk.reset * influence(pagerank, target)
+    uncorrected = float(contributions.sum())
+    if uncorrected <= 0.0:
         return PassageExplanation(row, similarity, 0.0, other_share=0.0)
     factor = 1.0
-    if damping is not None:
-        factor = float(damping.hub_factors(pagerank.walk.degrees[first + row : first + row + 1])[0])
-        own_start = (1.0 - pagerank.damping) * pagerank.reset[first + row]
+    if walk.correction is not None:
+        factor = float(walk.correction.hub_factors(walk.graph.degrees[first + row : first + row + 1])[0])
+        own_start = (1.0 - walk.damping) * walk.reset[first + row]
         contributions *= factor
         contributions[first + row] += (1.0 - factor) * own_start
     score = float(contributions.sum())
@@ -85,15 +85,15 @@ def _explanation(
         _largest(from_phrases, len(from_phrases)),
         _largest(from_passages, NAMED_PASSAGES),
         float(from_passages.sum()),
-        _path(snapshot, pagerank, search.to(target, undamped), row, factor * undamped / score),
+        _path(snapshot, pagerank, search.to(target, uncorrected), row, factor * uncorrected / score),
         factor,
     )
 
 
 def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Floats:
-    """Return the weights with which the nodes' ranks sum to the passage's score, shape (nodes,)."""
-    target: Floats = np.zeros(pagerank.walk.nodes)
-    if not pagerank.through_phrases:
+    """Returns the weights with which the nodes' ranks sum to the passage's score, shape (nodes,)."""
+    target: Floats = np.zeros(pagerank.walk.graph.nodes)
+    if not pagerank.walk.through_phrases:
         target[snapshot.n_phrases + row] = 1.0
         return target
     _, triples, _ = snapshot.incidence.entries(np.array([row]))
@@ -104,10 +104,10 @@ def passage_target(snapshot: Snapshot, pagerank: PageRankResult, row: int) -> Fl
 
 
 def influence(pagerank: PageRankResult, target: Floats) -> Floats:
-    """Return the contribution of a unit of reset weight at each node to Σ target · rank, shape (nodes,)."""
-    degrees = pagerank.walk.degrees
+    """Returns the contribution of a unit of reset weight at each node to Σ target · rank, shape (nodes,)."""
+    degrees = pagerank.walk.graph.degrees
     mass = target * degrees
-    out: Floats = (1.0 - pagerank.damping) * target
+    out: Floats = (1.0 - pagerank.walk.damping) * target
     if mass.any():
         linked = degrees > 0
         ranks = _ranks_from(pagerank, mass)
@@ -116,20 +116,20 @@ def influence(pagerank: PageRankResult, target: Floats) -> Floats:
 
 
 def _ranks_from(pagerank: PageRankResult, reset: Floats) -> Floats:
-    """Return the PageRank from `reset`, which has few non-zero entries, shape (nodes,).
+    """Returns the PageRank from `reset`, which has few non-zero entries, shape (nodes,).
 
     Uses forward push if the explained walk used it.
     """
-    inside = pagerank.walk.inside
+    inside = pagerank.walk.graph.inside
     if pagerank.was_pushed:
         starts = np.flatnonzero(reset)
-        with ForwardPush(inside, inside.inner(starts), reset[starts], pagerank.damping) as push:
-            found = push.refine(INFLUENCE_EPSILON, PUSH_MOST_WORK * inside.total_degree)
+        with ForwardPush(inside, inside.inner(starts), reset[starts], pagerank.walk.damping) as push:
+            found = push.refine(INFLUENCE_EPSILON, PUSH_MAX_WORK * inside.total_degree)
         if found is not None:
             ranks: Floats = np.zeros(len(reset))
             ranks[inside.outer(found.nodes)] = found.ranks
             return ranks
-    return pagerank_reordered(inside, reset, pagerank.damping)
+    return pagerank_reordered(inside, reset, pagerank.walk.damping)
 
 
 def _largest(shares: NDArray[np.float64], count: int) -> tuple[SeedShare, ...]:
@@ -145,12 +145,12 @@ def _path(
     row: int,
     kept: float,
 ) -> StrongestPath | None:
-    """Return the path that `StrongestPathSearch.to` found for a passage, with its edges; its share is scaled by `kept`."""
+    """Returns the path that `StrongestPathSearch.to` found for a passage, with its edges; its share is scaled by `kept`."""
     if found is None:
         return None
     share, nodes = found[0] * kept, found[1]
     path = [_path_node(snapshot, node, before) for node, before in zip(nodes, [None, *nodes[:-1]], strict=True)]
-    if pagerank.through_phrases:
+    if pagerank.walk.through_phrases:
         path.append(PathNode(row, True, context_edge(snapshot, nodes[-1], row)))
     return StrongestPath(share, tuple(path))
 

@@ -72,7 +72,7 @@ class PassageExplanation:
 
     row: int
     similarity: float
-    """Cosine with the query."""
+    """Cosine with the query; BM25 if passages were compared by words."""
     own_share: float | None = None
     """Share of the passage's own seed, whose weight depends on its similarity to the query."""
     phrase_shares: tuple[SeedShare, ...] = ()
@@ -83,7 +83,7 @@ class PassageExplanation:
     """Share of all other passages' seeds together."""
     path: StrongestPath | None = None
     hub_factor: float = 1.0
-    """Share of the score from other nodes that the passage keeps; less than 1 if it is damped as a hub."""
+    """Share of the score from other nodes that the passage keeps; less than 1 if it is a hub."""
     near_duplicate_of: int | None = None
     """Row of the leader if the passage is a near-duplicate. The shares and the path are then the leader's."""
     link: FollowedLink | None = None

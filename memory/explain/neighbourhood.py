@@ -1,60 +1,34 @@
 """Extracts the part of the graph that a query is about, with a limited number of nodes.
 
-Nodes are selected by their PageRank from the query's seeds, and edges by the PageRank that passes along them in one step: d
-(r(u) / D(u) + r(v) / D(v)) times the edge's weight. The parts of the answer come first: its passages, the strongest path to
-each, and the phrases where the walk starts. All steps are a few array operations; loops cover selected nodes and edges only.
+Nodes are selected by their PageRank from the query's seeds. The parts of the answer come first: its passages, the strongest
+path to each, and the phrases where the walk starts. All steps are a few array operations; loops cover selected nodes only.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.explain.explain import passage_target
+from memory.explain.neighbourhood_edges import NeighbourhoodEdges, Rows, listed_edges, no_edges
 from memory.explain.strongest_path import StrongestPathSearch
-from memory.retrieval.mode_result import PageRankResult, Ranking
+from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
+from memory.retrieval.pagerank.chebyshev import unscaled_sum
 from memory.retrieval.pagerank.scoring import HIPPORAG2_WEIGHTS, rank_by_pagerank
+from memory.retrieval.pagerank.walk import PageRankResult
 from memory.retrieval.passage_weights import Floats, PassageWeights
 from memory.retrieval.query_context import QueryContext
 from memory.retrieval.retrieve import top_hits
 from memory.types import Hit, Seed
 from store.index.delta_csr import MatrixView
 from store.snapshot import Snapshot, column_entries
-from store.types import Triple
 
-EDGES_PER_NODE = 4
-"""Maximum number of edges per node of a neighbourhood."""
-TRIPLES_PER_EDGE = 3
-"""Maximum number of triples that are listed for a relation edge."""
 MIN_PATH_SHARE = 0.01
 """Minimum share of a passage's score for a path to be shown. A weaker path explains nothing, and finding it requires a search
 of the whole graph."""
-EdgeKind = Literal["relation", "mention", "synonym", "context"]
-EDGE_KINDS: tuple[EdgeKind, ...] = ("relation", "mention", "synonym", "context")
-RELATION, MENTION, SYNONYM, CONTEXT = range(len(EDGE_KINDS))
-WALK_FACTORS = np.array([getattr(HIPPORAG2_WEIGHTS, kind) for kind in EDGE_KINDS])
-"""The factor of each of `EDGE_KINDS` in a walk."""
-
-Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class NeighbourhoodEdges:
-    """Distinct edges. `sources` and `targets` index the nodes, `kinds` index `EDGE_KINDS`; all have shape (edges,)."""
-
-    sources: Rows
-    targets: Rows
-    kinds: Rows
-    weights: Floats
-    triples: tuple[tuple[Triple, ...], ...]
-    """For each relation edge, some of its triples, in order of text; empty for other edges."""
-    edges_between: int
-    """Number of all edges between the nodes. The listed edges are those along which most PageRank passes."""
-    degrees: Rows
-    """Number of edges of each node in the whole memory, shape (nodes,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +62,16 @@ class Neighbourhood:
 
 
 def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Neighbourhood:
-    """Return at most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
+    """Returns at most `max_nodes` nodes that matter to the query. Its passages are those that `retrieve` finds in `mode`."""
     ranking = MODES[mode].rank(context)
     snapshot, hits = context.snapshot, top_hits(context, ranking, context.k)
     pagerank, note = _pagerank(context, ranking, hits)
     if pagerank is None:
-        return Neighbourhood(snapshot, np.empty(0, np.int64), _no_edges(), note=note)
+        return Neighbourhood(snapshot, np.empty(0, np.int64), no_edges(), note=note)
     first = snapshot.n_phrases
     paths = _paths(snapshot, pagerank, ranking, hits)
-    seeds = np.flatnonzero(pagerank.reset[:first] > 0)
-    seeds = seeds[np.argsort(-pagerank.reset[seeds], kind="stable")]
+    seeds = np.flatnonzero(pagerank.walk.reset[:first] > 0)
+    seeds = seeds[np.argsort(-pagerank.walk.reset[seeds], kind="stable")]
     nodes = _first_nodes(
         [first + hit.row for hit in hits],
         (node for path in paths for node in path.nodes),
@@ -106,7 +80,7 @@ def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Nei
         max_nodes=max_nodes,
     )
     paths = tuple(path for path in paths if set(path.nodes) <= set(nodes.tolist()))
-    edges = _edges(snapshot, nodes, pagerank, paths)
+    edges = listed_edges(snapshot, nodes, pagerank, [path.nodes for path in paths])
     shares = pagerank.ranks[nodes], _reset_probabilities(pagerank)[nodes]
     return Neighbourhood(snapshot, nodes, edges, *shares, hits, ranking.seeds, paths, note)
 
@@ -114,7 +88,7 @@ def query_neighbourhood(context: QueryContext, mode: str, max_nodes: int) -> Nei
 def node_neighbourhood(
     context: QueryContext | None, mode: str, snapshot: Snapshot, centre: int, max_nodes: int
 ) -> Neighbourhood:
-    """Return the node `centre` and its neighbours, those with the heaviest edges first.
+    """Returns the node `centre` and its neighbours, those with the heaviest edges first.
 
     With a query, neighbours with equal edges are in order of PageRank.
     """
@@ -127,13 +101,13 @@ def node_neighbourhood(
     mass = np.zeros(len(rows)) if pagerank is None else pagerank.ranks[rows]
     order = np.lexsort((rows, -mass, -weights))
     nodes = np.concatenate([[centre], rows[order][: max_nodes - 1]]).astype(np.int64)
-    edges = _edges(snapshot, nodes, pagerank, centre=True)
+    edges = listed_edges(snapshot, nodes, pagerank, centre=True)
     shares = (None, None) if pagerank is None else (pagerank.ranks[nodes], _reset_probabilities(pagerank)[nodes])
     return Neighbourhood(snapshot, nodes, edges, shares[0], shares[1], note=note, neighbours=len(rows))
 
 
 def _pagerank(context: QueryContext, ranking: Ranking, hits: Sequence[Hit]) -> tuple[PageRankResult | None, str | None]:
-    """Return the walk that ranked the passages, or a walk from the passages that were found, and a note for the user."""
+    """Returns the walk that ranked the passages, or a walk from the passages that were found, and a note for the user."""
     if ranking.pagerank is not None or not hits:
         return ranking.pagerank, ranking.note
     reset = PassageWeights(np.array(sorted(hit.row for hit in hits)), np.ones(len(hits)))
@@ -148,10 +122,9 @@ def _paths(
     if ranking.pagerank is None:
         return ()
     search, first = StrongestPathSearch(snapshot, pagerank), snapshot.n_phrases
-    # PageRank is scaled to sum to 1. Nodes without edges pass nothing on, so their reset determines the scale (see
-    # `chebyshev`).
-    isolated = float(pagerank.reset[pagerank.walk.degrees <= 0].sum())
-    total = float(pagerank.reset.sum()) - pagerank.damping * isolated
+    # Scores sum to 1; the search compares with contributions before this scaling.
+    whole = float(pagerank.walk.reset.sum())
+    total = whole * unscaled_sum(pagerank.walk.reset / whole, pagerank.walk.graph.degrees, pagerank.walk.damping)
     paths = []
     for hit in hits:
         if hit.row in ranking.links:
@@ -160,13 +133,13 @@ def _paths(
         found = search.to(passage_target(snapshot, pagerank, hit.row), score, MIN_PATH_SHARE) if score > 0 else None
         if found is not None:
             share, nodes = found
-            last = [first + hit.row] if pagerank.through_phrases else []
+            last = [first + hit.row] if pagerank.walk.through_phrases else []
             paths.append(PassagePath(hit.row, min(share, 1.0), (*nodes, *last)))
     return tuple(paths)
 
 
 def _heaviest(ranks: Floats, count: int) -> Rows:
-    """Return at most `count` nodes with the most PageRank, heaviest first, without nodes of rank 0."""
+    """Returns at most `count` nodes with the most PageRank, heaviest first, without nodes of rank 0."""
     rows = np.argpartition(ranks, -count)[-count:] if len(ranks) > count else np.arange(len(ranks))
     rows = rows[ranks[rows] > 0]
     found: Rows = rows[np.lexsort((rows, -ranks[rows]))]
@@ -174,105 +147,19 @@ def _heaviest(ranks: Floats, count: int) -> Rows:
 
 
 def _first_nodes(*parts: Iterable[int], max_nodes: int) -> Rows:
-    """Return the first `max_nodes` distinct nodes of all parts, in order."""
+    """Returns the first `max_nodes` distinct nodes of all parts, in order."""
     nodes = dict.fromkeys(int(node) for part in parts for node in part)
     return np.array(list(nodes)[:max_nodes], np.int64)
 
 
 def _reset_probabilities(pagerank: PageRankResult) -> Floats:
-    """Return the reset probabilities, shape (all nodes,), which sum to 1."""
-    scaled: Floats = pagerank.reset / pagerank.reset.sum()
+    """Returns the reset probabilities, shape (all nodes,), which sum to 1."""
+    scaled: Floats = pagerank.walk.reset / pagerank.walk.reset.sum()
     return scaled
 
 
-def _no_edges() -> NeighbourhoodEdges:
-    empty = np.empty(0, np.int64)
-    return NeighbourhoodEdges(empty, empty, empty, np.empty(0), (), 0, empty)
-
-
-def _edges(
-    snapshot: Snapshot,
-    nodes: Rows,
-    pagerank: PageRankResult | None,
-    paths: Sequence[PassagePath] = (),
-    *,
-    centre: bool = False,
-) -> NeighbourhoodEdges:
-    """Return the edges between `nodes`, at most `EDGES_PER_NODE` times as many as nodes.
-
-    Edges on `paths` come first, and with `centre` also those of the first node; then the edges along which most PageRank
-    passes.
-    """
-    first = snapshot.n_phrases
-    place = np.full(first + snapshot.n_passages, -1, np.int64)
-    place[nodes] = np.arange(len(nodes))
-    phrases, passages = nodes[nodes < first], nodes[nodes >= first] - first
-    degrees = np.zeros(len(place), np.int64)
-    degrees[phrases] = snapshot.phrase_passages[phrases]
-    parts = []
-    for kind, view, rows, shift in (
-        (RELATION, snapshot.relation, phrases, 0),
-        (MENTION, snapshot.mention, phrases, 0),
-        (SYNONYM, snapshot.synonym, phrases, 0),
-        (CONTEXT, snapshot.context, passages, first),
-    ):
-        at, to, values = view.entries(rows)
-        begins, ends = place[at.astype(np.int64) + shift], place[to]
-        np.add.at(degrees, at.astype(np.int64) + shift, 1)
-        both = (ends >= 0) & ((begins < ends) | (kind == CONTEXT))
-        parts.append((begins[both], ends[both], np.full(int(both.sum()), kind), values[both]))
-    sources, targets, kinds, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-    passing = weights * WALK_FACTORS[kinds]
-    if pagerank is not None:
-        rates = np.divide(
-            pagerank.ranks, pagerank.walk.degrees, out=np.zeros(len(place)), where=pagerank.walk.degrees > 0
-        )
-        passing *= rates[nodes[sources]] + rates[nodes[targets]]
-    wanted = _on_paths(paths, place, sources, targets) | (centre & ((sources == 0) | (targets == 0)))
-    order = np.lexsort((targets, sources, kinds, -passing, ~wanted))[: EDGES_PER_NODE * len(nodes)]
-    kept = np.sort(order)
-    sources, targets, kinds = sources[kept], targets[kept], kinds[kept]
-    triples = _triples(snapshot, nodes, sources, targets, kinds)
-    return NeighbourhoodEdges(sources, targets, kinds, weights[kept], triples, len(passing), degrees[nodes])
-
-
-def _on_paths(paths: Sequence[PassagePath], place: Rows, sources: Rows, targets: Rows) -> NDArray[np.bool_]:
-    """Return which edges are on a path, shape (edges,)."""
-    width = len(place)
-    steps = [(place[a], place[b]) for path in paths for a, b in zip(path.nodes, path.nodes[1:], strict=False)]
-    keys = {int(min(pair)) * width + int(max(pair)) for pair in steps}
-    return np.isin(np.minimum(sources, targets) * width + np.maximum(sources, targets), list(keys))
-
-
-def _triples(
-    snapshot: Snapshot, nodes: Rows, sources: Rows, targets: Rows, kinds: Rows
-) -> tuple[tuple[Triple, ...], ...]:
-    """Return some statements of each relation edge, and none for other edges."""
-    first = snapshot.n_phrases
-    found: list[list[Triple]] = [[] for _ in sources]
-    relations = np.flatnonzero(kinds == RELATION)
-    width = first + 1
-
-    def key(a: NDArray[Any], b: NDArray[Any]) -> Rows:
-        pairs: Rows = np.minimum(a, b).astype(np.int64) * width + np.maximum(a, b)
-        return pairs
-
-    wanted = key(nodes[sources[relations]], nodes[targets[relations]])
-    chosen = np.zeros(first, np.bool_)
-    chosen[nodes[nodes < first]] = True
-    ends = snapshot.triple_ends
-    rows = np.flatnonzero(chosen[ends[:, 0]] & chosen[ends[:, 1]] & snapshot.statement_alive)
-    order = np.argsort(wanted)
-    keys = key(*ends[rows].T)
-    at = np.searchsorted(wanted, keys, sorter=order)
-    there = (at < len(wanted)) & (wanted[order[np.minimum(at, len(wanted) - 1)]] == keys) if len(wanted) else keys < 0
-    for row, edge in zip(rows[there].tolist(), relations[order[at[there]]].tolist(), strict=True):
-        found[edge].append(snapshot.triple(row))
-    return tuple(tuple(sorted(each)[:TRIPLES_PER_EDGE]) for each in found)
-
-
 def _adjacent(snapshot: Snapshot, centre: int) -> tuple[Rows, Floats]:
-    """Return the distinct neighbours of `centre`, and the weight of the heaviest edge to each."""
+    """Returns the distinct neighbours of `centre`, and the weight of the heaviest edge to each."""
     first = snapshot.n_phrases
     if centre >= first:
         columns, values = snapshot.context.row(centre - first)

@@ -12,7 +12,7 @@ from store.snapshot import Snapshot
 
 
 def phrase_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
-    """Return the relation edge between two phrases, otherwise their mention edge, otherwise their synonym edge."""
+    """Returns the relation edge between two phrases, otherwise their mention edge, otherwise their synonym edge."""
     weight = _entry(snapshot.relation, a, b)
     if not weight:
         mentioned = _entry(snapshot.mention, a, b)
@@ -29,7 +29,7 @@ def _synonym_edge(snapshot: Snapshot, a: int, b: int) -> EdgeProvenance:
 
 
 def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenance:
-    """Return the edge between a passage and a phrase in it."""
+    """Returns the edge between a passage and a phrase in it."""
     _, triples, _ = snapshot.incidence.entries(np.array([passage]))
     about = (snapshot.triple_ends[triples] == phrase).any(axis=1) & snapshot.is_statement[triples]
     return EdgeProvenance(
@@ -40,7 +40,7 @@ def context_edge(snapshot: Snapshot, phrase: int, passage: int) -> EdgeProvenanc
 
 
 def stated_triples(snapshot: Snapshot, triples: NDArray[Any] | Sequence[int]) -> tuple[StatedTriple, ...]:
-    """Return the triples with the passages that state them."""
+    """Returns the triples with the passages that state them."""
     return tuple(
         StatedTriple(snapshot.triple(row), tuple(passages))
         for row, passages in snapshot.passages_of(np.asarray(triples)).items()

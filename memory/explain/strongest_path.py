@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from memory.retrieval.mode_result import PageRankResult
+from memory.retrieval.pagerank.walk import PageRankResult
 from memory.retrieval.passage_weights import Floats
 from store.snapshot import Snapshot
 
@@ -28,8 +28,8 @@ class StrongestPathSearch:
     def __init__(self, snapshot: Snapshot, pagerank: PageRankResult) -> None:
         self._phrases = snapshot.n_phrases
         self._pagerank = pagerank
-        self._seeds = np.flatnonzero(pagerank.reset[: snapshot.n_phrases] > 0)
-        self._whole = float(pagerank.reset.sum())
+        self._seeds = np.flatnonzero(pagerank.walk.reset[: snapshot.n_phrases] > 0)
+        self._whole = float(pagerank.walk.reset.sum())
         self._searched = 0
         self._beyond = np.inf
         """No node outside the search has more PageRank than this."""
@@ -38,7 +38,7 @@ class StrongestPathSearch:
         self._before: NDArray[Any] = np.empty(0, np.int64)
 
     def to(self, target: Floats, score: float, min_share: float = 0.0) -> tuple[float, list[int]] | None:
-        """Return the share of a passage's score along its strongest path, and the nodes of the path, seed first.
+        """Returns the share of a passage's score along its strongest path, and the nodes of the path, seed first.
 
         `target`, shape (nodes,), has the weights with which the nodes' ranks sum to the score; `score` is Σ reset · influence.
         If passages are not nodes of the walk, the path ends at the phrase before the passage. Returns None if no phrase seed
@@ -49,7 +49,7 @@ class StrongestPathSearch:
             return None
         while True:
             best, length = self._best(ends, target)
-            worth = (1.0 - self._pagerank.damping) * np.exp(-length)
+            worth = (1.0 - self._pagerank.walk.damping) * np.exp(-length)
             beyond = self._beyond * self._whole * target.max()
             if worth >= beyond or beyond < min_share * score:
                 break
@@ -59,7 +59,7 @@ class StrongestPathSearch:
         return float(worth / score), self._back(best)
 
     def _best(self, ends: NDArray[Any], target: Floats) -> tuple[int | None, float]:
-        """Return the index of the strongest path's last node, and the path's length with that node's weight in the score."""
+        """Returns the index of the strongest path's last node, and the path's length with that node's weight in the score."""
         if not len(self._nodes):
             return None, np.inf
         at = np.searchsorted(self._nodes, ends)
@@ -75,17 +75,17 @@ class StrongestPathSearch:
         if count < len(ranks):
             nodes = np.union1d(np.argpartition(ranks, -count)[-count:], self._seeds)
             self._beyond = float(np.partition(ranks, -count)[-count])
-            edges = pagerank.walk.among(nodes).tocoo()
+            edges = pagerank.walk.graph.among(nodes).tocoo()
         else:
             nodes = np.arange(len(ranks))
             self._beyond = 0.0
-            edges = pagerank.walk.merged().tocoo()
+            edges = pagerank.walk.graph.merged().tocoo()
         seeds = np.searchsorted(nodes, self._seeds)
-        resets = pagerank.reset[self._seeds]
+        resets = pagerank.walk.reset[self._seeds]
         # An extra node leads to all seeds. A sparse matrix drops edges of length 0, so 1 is added to their lengths.
         begin = -np.log(resets / resets.max()) + 1.0
         lengths = np.concatenate(
-            [-np.log(pagerank.damping * edges.data / pagerank.walk.degrees[nodes[edges.row]]), begin]
+            [-np.log(pagerank.walk.damping * edges.data / pagerank.walk.graph.degrees[nodes[edges.row]]), begin]
         )
         first = len(nodes)
         rows = np.concatenate([edges.row, np.full(len(seeds), first)])

@@ -39,7 +39,7 @@ class AdaptiveLimit:
         return self.plateau is None or self.value > self.plateau
 
     def grow(self, seconds: float) -> None:
-        """Raise the value after `seconds` in which it was fully used."""
+        """Raises the value after `seconds` in which it was fully used."""
         if self.plateau is None:
             self.value = min(self.value * 2.0 ** min(seconds / DOUBLING_S, 20.0), self.maximum)
             return
@@ -50,7 +50,7 @@ class AdaptiveLimit:
             self.plateau, self.recovery_s = None, RECOVERY_S
 
     def back_off(self, value: float, plateau: float) -> None:
-        """Lower the value to `value`, and set the plateau to about `plateau`."""
+        """Lowers the value to `value`, and sets the plateau to about `plateau`."""
         if (known := self.plateau) is not None:
             same = self.value > known and abs(plateau / known - 1) < SAME_LEVEL
             self.recovery_s = min(RECOVERY_FACTOR * self.recovery_s, MAX_RECOVERY_S) if same else RECOVERY_S

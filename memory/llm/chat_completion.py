@@ -72,7 +72,7 @@ class Chat:
         )
 
     def at_temperature(self, temperature: float) -> "Chat":
-        """Return the same connection with another temperature."""
+        """Returns the same connection with another temperature."""
         other = copy(self)
         other._settings = replace(self._settings, temperature=temperature)
         return other
@@ -83,7 +83,7 @@ class Chat:
     async def complete(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> Reply:
-        """Return the answer. Raises TransientError or ModelRefused.
+        """Returns the answer. Raises TransientError or ModelRefused.
 
         The whole answer must come within the time limit. If it does not, later answers of this server are streamed, so that the
         limit applies to the time without progress.
@@ -110,7 +110,7 @@ class Chat:
     async def stream(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> AsyncGenerator[Reply, None]:
-        """Yield the answer while it is written; each Reply contains the whole text so far.
+        """Yields the answer while it is written; each Reply contains the whole text so far.
 
         The time limit applies to each wait for more text. An answer that repeats itself is ended and marked as `cut`. Raises
         TransientError or ModelRefused.
@@ -163,14 +163,14 @@ class Chat:
             raise self._failures.unfinished_stream()
 
     async def _next_piece(self, pieces: Any) -> Any:
-        """Return the next piece of a stream, or None at its end. Raises TimeoutError if none comes within the time limit."""
+        """Returns the next piece of a stream, or None at its end. Raises TimeoutError if none comes within the time limit."""
         async with asyncio.timeout(self._settings.timeout_s):
             return await anext(pieces, None)
 
     def _options(
         self, messages: Sequence[ChatMessage], schema: JsonSchema | None, json_mode: str, max_tokens: int
     ) -> tuple[dict[str, Any], int]:
-        """Return the request, and the number of answer tokens that it allows."""
+        """Returns the request, and the number of answer tokens that it allows."""
         answer_tokens = self._answer_lengths.tokens_to_ask(_chars(messages), max_tokens)
         options = self._capabilities.options(schema, json_mode, self._settings.temperature, answer_tokens)
         return {"model": self._settings.model, "messages": list(messages), **options}, answer_tokens
@@ -181,7 +181,7 @@ def _chars(messages: Sequence[ChatMessage]) -> int:
 
 
 def _reply(answer: Any, rate_limit: RateLimit | None) -> Reply:
-    """Return the used parts of a completion; a server may omit any of them."""
+    """Returns the used parts of a completion; a server may omit any of them."""
     choices = getattr(answer, "choices", None)
     if not choices:
         raise TransientError("protocol", "the model server's answer contains no message")
@@ -207,7 +207,7 @@ async def _read_whole(pieces: Any) -> Reply:
 
 
 def _text(content: Any) -> str:
-    """Return a message's text, which some servers send in several parts."""
+    """Returns a message's text, which some servers send in several parts."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "".join(part for part in parts if isinstance(part, str))
@@ -215,6 +215,6 @@ def _text(content: Any) -> str:
 
 
 def _tokens(usage: Any, name: str) -> int:
-    """Return a token count, or 0 if it is invalid."""
+    """Returns a token count, or 0 if it is invalid."""
     count = getattr(usage, name, None)
     return int(count) if isinstance(count, int | float) and 0 < count < MAX_TOKENS else 0

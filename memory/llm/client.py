@@ -12,15 +12,15 @@ from memory.llm.error_classification import TransientError
 from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.llm.json_answers import parse
 from memory.llm.limiter import Limiter
+from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.messages import user_message
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema, ServerCapabilities, next_json_mode
 from memory.llm.retry import ModelCallRetries
 from memory.llm.token_estimates import reply_tokens
 
-__all__ = ["DEFAULT_MAX_TOKENS", "ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
+__all__ = ["ChatMessage", "CountCall", "CountTokens", "ModelClient", "ModelSettings", "Reply"]
 
-DEFAULT_MAX_TOKENS = 4096
 PARSED_INLINE_CHARS = 2048
 """A longer answer is parsed in a thread, because repairing it may take a second."""
 
@@ -54,7 +54,7 @@ class ModelClient:
         self._chat = chat or Chat(settings, self._capabilities)
 
     def at_temperature(self, temperature: float | None) -> "ModelClient":
-        """Return a client with another temperature, or this client for None.
+        """Returns a client with another temperature, or this client for None.
 
         Both share the connection, which only this client closes.
         """
@@ -79,7 +79,7 @@ class ModelClient:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         before_try: Callable[[], None] = lambda: None,
     ) -> tuple[T, Reply]:
-        """Return the result of `read` on the JSON answer, and the answer with the tokens of every answered try.
+        """Returns the result of `read` on the JSON answer, and the answer with the tokens of every answered try.
 
         An incomplete answer is requested once more, even if the server declares it complete; a second incomplete answer is used
         and marked as `cut`.
@@ -133,7 +133,7 @@ class ModelClient:
                 raise
 
     async def probe(self) -> None:
-        """Send a question of a few tokens, and return if the server answers. Raises ModelDown otherwise."""
+        """Sends a question of a few tokens, and returns if the server answers. Raises ModelDown otherwise."""
         try:
             await self._chat.complete([user_message("Say OK.")], None, "words", 16)
         except (TransientError, ModelRefused) as error:
@@ -144,7 +144,7 @@ class ModelClient:
     async def stream(
         self, purpose: str, messages: Sequence[ChatMessage], schema: JsonSchema, max_tokens: int = DEFAULT_MAX_TOKENS
     ) -> AsyncGenerator[Reply, None]:
-        """Yield the answer while it is written; each Reply contains the whole text so far.
+        """Yields the answer while it is written; each Reply contains the whole text so far.
 
         Makes one try. Raises ModelDown or ModelRefused.
         """
@@ -191,7 +191,7 @@ class ModelClient:
                 if error.rate_limited:
                     limiter.refused(call, error.retry_after_s)
                 else:
-                    limiter.troubled(call)
+                    limiter.failed(call)
                 raise
             limiter.succeeded(reply.rate_limit)
             return reply
@@ -217,6 +217,6 @@ class ModelClient:
 
 
 def _with_tokens(error: ModelError, reply: Reply) -> ModelError:
-    """Return the error with the tokens that were spent before it."""
+    """Returns the error with the tokens that were spent before it."""
     error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     return error

@@ -171,7 +171,7 @@ _BARS = str.maketrans("|｜", "¦¦")
 
 
 def neutralise_control_tokens(text: str) -> str:
-    """Replace the brackets of everything in `text` that could be parsed as a control token of a chat template.
+    """Replaces the brackets of everything in `text` that could be parsed as a control token of a chat template.
 
     Each character is replaced by one character, so the text keeps its length and remains readable. Tokens are recognised in any
     case, with spaces or invisible characters in them, and in every spelling that Unicode normalises to the token. Idempotent.
@@ -188,7 +188,7 @@ def neutralise_control_tokens(text: str) -> str:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the positions of tokens in the text, in ascending order."""
+    """Yields the positions of tokens in the text, in ascending order."""
     if text.isascii():
         yield from (found.span() for found in _TOKEN.finditer(text))
         return
@@ -204,7 +204,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(65_536)
 def _visible(char: str) -> str:
-    """Return the character in normalised spelling, without invisible parts (combining marks and zero-width characters)."""
+    """Returns the character in normalised spelling, without invisible parts (combining marks and zero-width characters)."""
     return "".join(
         each
         for each in unicodedata.normalize("NFKD", char)
@@ -222,7 +222,7 @@ def _other_brackets(token: str) -> str:
 
 
 def _stand_in(char: str) -> str:
-    """Return the replacement for a bracket of any width, and any other character unchanged."""
+    """Returns the replacement for a bracket of any width, and any other character unchanged."""
     plain = char if char.isascii() else _visible(char)
     return plain.translate(_STAND_INS) if plain in ("<", ">", "[", "]") else char
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memory.llm.errors import ModelError, ModelRefused
+from memory.llm.errors import ModelError, ModelRefused, host_of, one_line
 from memory.llm.rate_headers import retry_after_s
 from memory.llm.response_format import ServerCapabilities, is_too_long
 
@@ -52,13 +52,13 @@ class Failures:
     """Classifies failed requests to one server. No message contains its key."""
 
     def __init__(self, base_url: str, key: str | None, timeout_s: float, capabilities: ServerCapabilities) -> None:
-        self._host = base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
+        self._host = host_of(base_url)
         self._key = key
         self._timeout_s = timeout_s
         self._capabilities = capabilities
 
     def raise_unless_repeatable(self, error: Exception, reduce: Callable[[], bool]) -> None:
-        """Return if the same request is worth repeating immediately, without an option that was refused.
+        """Returns if the same request is worth repeating immediately, without an option that was refused.
 
         Otherwise, raises TransientError or ModelRefused. `reduce` is called if the request was too long; it returns whether to
         repeat it with fewer tokens for the answer.
@@ -118,16 +118,13 @@ class Failures:
         after: float | None = None,
         unavailable: bool = False,
     ) -> TransientError:
-        """Return the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause` instead."""
+        """Returns the error. `cause` is the server's own text, for the message only; the log gets `loggable_cause` instead."""
         loggable = self._message(what + loggable_cause)
         return TransientError(outcome, self._message(what + cause), after, loggable, unavailable)
 
     def _message(self, what: str) -> str:
-        """Return the message on one line, without the key."""
-        line = " ".join(f"the model server {self._host} {what}".split())
-        if self._key:
-            line = line.replace(self._key, "***")
-        return line[:MAX_MESSAGE_CHARS]
+        """Returns the message on one line, without the key."""
+        return one_line(f"the model server {self._host} {what}", self._key, MAX_MESSAGE_CHARS)
 
 
 def _cause(error: Exception) -> str:
@@ -136,7 +133,7 @@ def _cause(error: Exception) -> str:
 
 
 def _cause_without_content(error: Exception) -> str:
-    """Return the cause without the server's text, or the full cause if no connection was made and hence nothing was sent."""
+    """Returns the cause without the server's text, or the full cause if no connection was made and hence nothing was sent."""
     inner: BaseException = error.__cause__ or error
     return (str(inner) if _not_connected(error) else "") or type(inner).__name__
 

@@ -5,6 +5,17 @@ log gets `loggable`.
 """
 
 
+def host_of(base_url: str) -> str:
+    """Returns the host and port of a server's address, as messages name it: without user name and password."""
+    return base_url.split("://", 1)[-1].split("/", 1)[0].rsplit("@", 1)[-1]
+
+
+def one_line(text: str, key: str | None, max_chars: int) -> str:
+    """Returns the beginning of `text` on one line, without the key."""
+    line = " ".join(text.split())
+    return (line.replace(key, "***") if key else line)[:max_chars]
+
+
 class ModelError(Exception):
     """Base class of the errors of model calls."""
 
@@ -13,7 +24,7 @@ class ModelError(Exception):
         super().__init__(message)
         self.loggable = message if loggable is None else loggable
         self.prompt_tokens = self.completion_tokens = 0
-        """Tokens of the answered tries, which are charged: as the server counts them, 0 if it does not."""
+        """Tokens of the answered tries, which are charged: as the server counts them, otherwise estimates."""
 
 
 class ModelDown(ModelError):

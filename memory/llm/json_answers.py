@@ -32,7 +32,7 @@ class ParsedJson:
 
 
 def parse(text: str) -> ParsedJson:
-    """Return the JSON in `text`. May take a second for a long text.
+    """Returns the JSON in `text`. May take a second for a long text.
 
     Raises BadAnswer if there is none, or if the text is too long or nested too deeply.
     """
@@ -65,33 +65,37 @@ def parse(text: str) -> ParsedJson:
     return ParsedJson(value, "repaired", not _ends_within(text[start:]))
 
 
+def objects_in(value: object) -> list[dict[str, Any]]:
+    """Returns the object that a model wrote; several if it wrote a list of objects."""
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+
+
 def get_field(value: object, *names: str) -> Any:
-    """Return the value of the first of `names` in an object, or in the first object of a list that has one.
+    """Returns the value of the first of `names` in an object, or in the first object of a list that has one.
 
     Raises BadAnswer if there is none.
     """
-    for candidate in [value, *(value if isinstance(value, list) else [])]:
-        if isinstance(candidate, dict):
-            for name in names:
-                if name in candidate:
-                    return candidate[name]
+    for candidate in objects_in(value):
+        for name in names:
+            if name in candidate:
+                return candidate[name]
     raise BadAnswer("wrong schema", f'the model\'s answer has no "{names[0]}"')
 
 
 def replace_surrogates(text: str) -> str:
-    """Return `text` with unpaired surrogates, such as half of an emoji, replaced; they have no UTF-8 encoding."""
+    """Returns `text` with unpaired surrogates, such as half of an emoji, replaced; they have no UTF-8 encoding."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def whole_number(value: object) -> int | None:
-    """Return an integer, also one written as text; None for any other value."""
+    """Returns an integer, also one written as text; None for any other value."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def parse_partial(text: str) -> Any:
-    """Return the certain part of an unfinished JSON text, or `None`. For showing an answer while it is written."""
+    """Returns the certain part of an unfinished JSON text, or `None`. For showing an answer while it is written."""
     text = text.rpartition(_THINKING_ENDS)[2]
     start = text.find("{")
     if (
@@ -108,12 +112,12 @@ def parse_partial(text: str) -> Any:
 
 
 def _opening(text: str) -> int:
-    """Return the index of the first JSON bracket, or -1 if there is none."""
+    """Returns the index of the first JSON bracket, or -1 if there is none."""
     return min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
 
 
 def _without_thinking(text: str) -> str:
-    """Return the text after a reasoning model's thinking, which may contain drafts of JSON.
+    """Returns the text after a reasoning model's thinking, which may contain drafts of JSON.
 
     An answer may quote the mark that ends thinking, so text that is JSON as a whole is returned unchanged.
     """
@@ -135,12 +139,12 @@ def _ends_within(text: str) -> bool:
 
 
 def _depth(text: str) -> int:
-    """Return the maximum nesting depth of brackets outside strings. Counting stops at `MAX_DEPTH` + 1."""
+    """Returns the maximum nesting depth of brackets outside strings. Counting stops at `MAX_DEPTH` + 1."""
     return _scan(text)[0]
 
 
 def _scan(text: str) -> tuple[int, int, bool]:
-    """Return the maximum depth of brackets outside strings, the depth at the end, and whether the end is in a string."""
+    """Returns the maximum depth of brackets outside strings, the depth at the end, and whether the end is in a string."""
     depth = deepest = 0
     inside = escaped = False
     for char in text:

@@ -61,7 +61,7 @@ class LimitedCall:
 class Limiter:
     """Limits the calls on one event loop.
 
-    Each call runs inside a `slot()`; `succeeded`, `refused` or `troubled` report its outcome.
+    Each call runs inside a `slot()`; `succeeded`, `refused` or `failed` report its outcome.
     """
 
     def __init__(self, maximum: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -77,7 +77,7 @@ class Limiter:
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
         self._next = 0.0
-        self._paused_until = self._told_until = 0.0
+        self._paused_until = self._server_pause_until = 0.0
         """When calls continue, and when the server said they may. The latter is later if other calls are being accepted."""
         self._refusal: tuple[float, LimitedCall] | None = None
         """The first of the refusals that came together, until the pause after them ends."""
@@ -105,7 +105,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[LimitedCall]:
-        """Wait for a turn (first come, first served) and hold the slot."""
+        """Waits for a turn (first come, first served) and holds the slot."""
         call = await self._enter()
         try:
             yield call
@@ -151,7 +151,7 @@ class Limiter:
         self._grown_at = now
 
     def succeeded(self, limit: RateLimit | None = None) -> None:
-        """Record an accepted call. `limit` is from the answer's headers."""
+        """Records an accepted call. `limit` is from the answer's headers."""
         now = self._clock()
         self._failures = 0
         if self._window.plateau is None:
@@ -165,8 +165,8 @@ class Limiter:
             if limit.remaining == 0:
                 self._next = max(self._next, now + limit.reset_s)
 
-    def troubled(self, call: LimitedCall) -> None:
-        """Record a timeout, a lost connection or a server error."""
+    def failed(self, call: LimitedCall) -> None:
+        """Records a timeout, a lost connection or a server error."""
         call.accepted = False
         for other in (*self._levels, *self._calls):
             other.inside -= call.began < other.began
@@ -188,7 +188,7 @@ class Limiter:
         window.plateau = max(window.value, plateau - lost / 2)
 
     def refused(self, call: LimitedCall, retry_after_s: float | None) -> None:
-        """Record a 429: the server accepts no more calls at present."""
+        """Records a 429: the server accepts no more calls at present."""
         now = self._clock()
         call.accepted = False
         if self._refusal is None:
@@ -196,21 +196,21 @@ class Limiter:
         wait = retry_after_s
         if wait is None:
             wait = OUTAGE_PAUSE_S if self._outage or self._failures else DEFAULT_PAUSE_S
-        self._told_until = max(self._told_until, now + wait)
+        self._server_pause_until = max(self._server_pause_until, now + wait)
         if self._rate.value < math.inf and wait <= BRIEF_S and not self._outage:
             self._paused_until = max(self._paused_until, now + min(wait, SETTLE_S))
         else:
-            self._paused_until = self._told_until
+            self._paused_until = self._server_pause_until
 
     def _learn(self, now: float) -> None:
-        """Learn from a refusal, once it is known which calls were refused with it."""
+        """Learns from a refusal, once it is known which calls were refused with it."""
         assert self._refusal is not None
         (at, refused), self._refusal = self._refusal, None
         accepted = [call for call in self._calls if call.accepted and call.began <= at]
         self._calls = [call for call in self._calls if call.began > at]
         if not accepted:
             self._outage = True
-            self._paused_until = self._told_until
+            self._paused_until = self._server_pause_until
         else:
             self._levels.extend(accepted)
             level = sorted(call.inside for call in self._levels)[-1 - len(self._levels) // LEVEL_OUTLIERS]

@@ -6,6 +6,8 @@ from a refusal, because servers word refusals differently, and some count only a
 
 from dataclasses import dataclass, field
 
+DEFAULT_MAX_TOKENS = 4096
+"""Tokens of an answer if the caller names no other number."""
 REDUCED_MAX_TOKENS = 1024
 """Tokens that are requested if a server refuses more; enough for the answer about a passage of the default length."""
 
@@ -18,12 +20,12 @@ class AnswerLengths:
     """For a number of answer tokens, the length of the shortest prompt with which it was refused."""
 
     def tokens_to_ask(self, prompt_chars: int, wanted_tokens: int) -> int:
-        """Return the tokens to request if the caller wants `wanted_tokens`."""
+        """Returns the tokens to request if the caller wants `wanted_tokens`."""
         refused = self._refused.get(wanted_tokens)
         return wanted_tokens if refused is None or prompt_chars < refused else min(wanted_tokens, REDUCED_MAX_TOKENS)
 
     def reduce(self, prompt_chars: int, wanted_tokens: int, asked_tokens: int) -> bool:
-        """Record that `asked_tokens` were refused as too long. Returns whether a request for fewer tokens is worth a try."""
+        """Records that `asked_tokens` were refused as too long. Returns whether a request for fewer tokens is worth a try."""
         if asked_tokens <= REDUCED_MAX_TOKENS:
             return False
         self._refused[wanted_tokens] = min(prompt_chars, self._refused.get(wanted_tokens, prompt_chars))

@@ -34,19 +34,19 @@ class BadPromptFile(ValueError):
 
 
 def prompt_text(name: str, default: str) -> str:
-    """Return the model's task for this call: the text of the file `name`, or `default`."""
+    """Returns the model's task for this call: the text of the file `name`, or `default`."""
     assert name in PROMPTS, name
     return _replaced.get(name, default)
 
 
 def replace_prompts(texts: Mapping[str, str]) -> None:
-    """Replace the prompts' own texts by these, and undo earlier replacements. Called at the start of a process."""
+    """Replaces the prompts' own texts by these, and undoes earlier replacements. Called at the start of a process."""
     _replaced.clear()
     _replaced.update({name: f"{text.rstrip()} " for name, text in texts.items()})
 
 
 def read_prompt_files(folder: Path) -> dict[str, str]:
-    """Return the texts in `folder` by prompt name. Ignores files that do not end in .txt. Raises BadPromptFile."""
+    """Returns the texts in `folder` by prompt name. Ignores files that do not end in .txt. Raises BadPromptFile."""
     try:
         files = sorted(path for path in folder.iterdir() if path.name.endswith(ENDING))
     except OSError as error:

@@ -21,7 +21,7 @@ class RateLimit:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which a refused call may be repeated; None if the headers do not say."""
+    """Returns the seconds after which a refused call may be repeated; None if the headers do not say."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
         seconds = _number(value)
@@ -36,7 +36,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def rate_limit_of(headers: Mapping[str, str]) -> RateLimit | None:
-    """Return the tighter of the limits of requests and tokens; None if the headers have no valid limit."""
+    """Returns the tighter of the limits of requests and tokens; None if the headers have no valid limit."""
     found = []
     for what in ("requests", "tokens"):
         remaining = _number(headers.get(f"x-ratelimit-remaining-{what}", ""))
@@ -48,7 +48,7 @@ def rate_limit_of(headers: Mapping[str, str]) -> RateLimit | None:
 
 
 def duration_s(text: str) -> float | None:
-    """Return the seconds of "1s", "6m0s", "20ms" or "1.5"; None for any other text."""
+    """Returns the seconds of "1s", "6m0s", "20ms" or "1.5"; None for any other text."""
     if (seconds := _number(text)) is not None:
         return seconds
     parts = _PARTS.findall(text.strip())
@@ -65,7 +65,7 @@ def _number(text: str) -> float | None:
 
 
 def _until(date: str) -> float | None:
-    """Return the seconds until an HTTP date, 0 for a date in the past."""
+    """Returns the seconds until an HTTP date, 0 for a date in the past."""
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):

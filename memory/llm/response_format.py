@@ -32,7 +32,7 @@ class JsonSchema:
 
 
 def json_object(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with exactly these properties, in the order in which the model writes them."""
+    """Returns the schema of an object with exactly these properties, in the order in which the model writes them."""
     return {
         "type": "object",
         "properties": properties,
@@ -75,7 +75,7 @@ class ServerCapabilities:
     """Number of answers since the doubted format was dropped or tried again."""
 
     def mode_to_ask(self, failed_tries: int) -> str:
-        """Return the format for a call that has failed `failed_tries` times.
+        """Returns the format for a call that has failed `failed_tries` times.
 
         Some servers fail (500) where they should refuse.
         """
@@ -86,21 +86,21 @@ class ServerCapabilities:
             return self.doubted
         return self.json_mode
 
-    def options(self, shape: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
-        """Return the request's options other than model and messages."""
+    def options(self, schema: JsonSchema | None, json_mode: str, temperature: float, max_tokens: int) -> dict[str, Any]:
+        """Returns the request's options other than model and messages."""
         options: dict[str, Any] = {}
         if "temperature" not in self.dropped:
             options["temperature"] = temperature
         options["max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"] = max_tokens
-        if shape is not None and json_mode == BY_SCHEMA:
-            written = {"name": shape.name, "strict": True, "schema": dict(shape.schema)}
+        if schema is not None and json_mode == BY_SCHEMA:
+            written = {"name": schema.name, "strict": True, "schema": dict(schema.schema)}
             options["response_format"] = {"type": "json_schema", "json_schema": written}
-        elif shape is not None and json_mode == BY_JSON_OBJECT:
+        elif schema is not None and json_mode == BY_JSON_OBJECT:
             options["response_format"] = {"type": "json_object"}
         return options
 
     def drop_option(self, complaint: str) -> bool:
-        """Return whether the complaint is about an option that can be omitted. If so, it is omitted from now on."""
+        """Returns whether the complaint is about an option that can be omitted. If so, it is omitted from now on."""
         for option in _DROPPABLE:
             if option in complaint and option not in self.dropped:
                 self.dropped.add(option)
@@ -108,7 +108,7 @@ class ServerCapabilities:
         return False
 
     def mode_worked(self, json_mode: str, refused_better: bool = False) -> None:
-        """Record that a request in this format was answered.
+        """Records that a request in this format was answered.
 
         `refused_better`: the server explicitly refused a better format before.
         """
@@ -125,7 +125,7 @@ def _is_better(json_mode: str, other: str) -> bool:
 
 
 def next_json_mode(json_mode: str) -> str | None:
-    """Return the next format to try, or None after the last."""
+    """Returns the next format to try, or None after the last."""
     at = JSON_MODES.index(json_mode) + 1
     return JSON_MODES[at] if at < len(JSON_MODES) else None
 

@@ -13,7 +13,7 @@ BAD_ANSWER_RETRIES = 2
 """Number of repetitions after an unusable answer; a model at temperature 0 seldom answers differently."""
 MAX_RATE_LIMITED_TRIES = 30
 """Number of refusals with 429 of one call before they count as an outage."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 30.0
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class ModelCallRetries:
     bad_answers: int = 0
 
     def pause_after(self, error: TransientError) -> float | None:
-        """Return the seconds to wait before the next try; None if there is none.
+        """Returns the seconds to wait before the next try; None if there is none.
 
         The wait is what the server asked for plus up to a tenth, otherwise exponential backoff with a random second half.
         """
@@ -41,7 +41,7 @@ class ModelCallRetries:
         if error.retry_after_s is not None:
             return error.retry_after_s * (1 + 0.1 * random.random())
         doublings = max(self.failed, 1) - 1
-        return min(FIRST_PAUSE_S * 2.0**doublings, LONGEST_PAUSE_S) * (0.5 + 0.5 * random.random())
+        return min(FIRST_PAUSE_S * 2.0**doublings, MAX_PAUSE_S) * (0.5 + 0.5 * random.random())
 
     def again_after_bad_answer(self) -> bool:
         """Whether an unusable answer is worth another request."""

@@ -29,7 +29,7 @@ _END = "\0"
 
 
 def char_ngrams(query: str) -> Counter[str]:
-    """Return the parts of a query's words with their counts. In scripts without spaces, each pair of characters is a part.
+    """Returns the parts of a query's words with their counts. In scripts without spaces, each pair of characters is a part.
 
     Function words have no parts, because they are not searched for (`store.text.query_words`).
     """
@@ -43,7 +43,7 @@ def char_ngrams(query: str) -> Counter[str]:
 
 
 def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return BM25 of `texts` for the parts of the query's words, shape (len(texts),). There must be at least one text.
+    """Returns BM25 of `texts` for the parts of the query's words, shape (len(texts),). There must be at least one text.
 
     `lengths` are the texts' numbers of words. The rarity of parts and the mean length are computed from these texts.
     """
@@ -52,28 +52,28 @@ def compare_parts(query: str, texts: Sequence[str], lengths: NDArray[np.int32]) 
         return np.zeros(len(texts))
     counts = _occurrences([folded(text) for text in texts], list(parts))
     norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-9))
-    holding = (counts > 0).sum(axis=0)
-    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+    texts_with_part = (counts > 0).sum(axis=0)
+    rarity = np.log1p((len(texts) - texts_with_part + 0.5) / (texts_with_part + 0.5))
     weights = np.array(list(parts.values()), np.float64) * rarity
     scores: NDArray[np.float64] = (counts * (K1 + 1) / (counts + norms[:, None])) @ weights
     return scores
 
 
 def _occurrences(texts: Sequence[str], parts: Sequence[str]) -> NDArray[np.float64]:
-    """Return how often each part occurs in each text, shape (len(texts), len(parts)), in one pass per length of parts."""
+    """Returns how often each part occurs in each text, shape (len(texts), len(parts)), in one pass per length of parts."""
     counts = np.zeros((len(texts), len(parts)))
     read = [_units(text + _END) for text in texts]
     ends = np.cumsum([len(units) for units in read])
-    units, sought = np.concatenate(read), [_units(part) for part in parts]
-    for length in {len(part) for part in sought if len(part) <= PART_LENGTH}:
-        columns = np.array([at for at, part in enumerate(sought) if len(part) == length])
-        places, which = _places(units, np.stack([sought[at] for at in columns], axis=1))
+    units, part_units = np.concatenate(read), [_units(part) for part in parts]
+    for length in {len(part) for part in part_units if len(part) <= PART_LENGTH}:
+        columns = np.array([at for at, part in enumerate(part_units) if len(part) == length])
+        places, which = _places(units, np.stack([part_units[at] for at in columns], axis=1))
         np.add.at(counts, (np.searchsorted(ends, places, "right"), columns[which]), 1.0)
     return counts
 
 
 def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions in `units` of any of `parts`, shape (length, parts), and the index of the part.
+    """Returns the positions in `units` of any of `parts`, shape (length, parts), and the index of the part.
 
     A table of the parts' checksums excludes most runs of units, so that few are compared with the parts themselves.
     """
@@ -90,7 +90,7 @@ def _places(units: NDArray[np.uint16], parts: NDArray[np.uint16]) -> tuple[NDArr
 
 
 def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]) -> NDArray[Any]:
-    """Pack each row of units into one number of the base's type, which wraps around: exact for four 16-bit units in 64 bits."""
+    """Packs each row of units into one number of the base's type, which wraps around; four 16-bit units fit into 64 bits."""
     total: NDArray[Any] = np.zeros(1, type(base))
     for column in columns:
         total = total * base + column.astype(type(base))
@@ -98,5 +98,5 @@ def _packed(columns: Iterable[NDArray[np.uint16]], base: np.unsignedinteger[Any]
 
 
 def _units(text: str) -> NDArray[np.uint16]:
-    """Return a text's UTF-16 units; rare characters have two."""
+    """Returns a text's UTF-16 units; rare characters have two."""
     return np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)

@@ -15,22 +15,22 @@ from memory.retrieval.near_duplicates import near_duplicates
 from memory.retrieval.query_context import START_PASSAGES, WORD_CANDIDATES, QueryContext
 from memory.retrieval.top_k import cosines
 
-GROUP_MIN = 3
+MIN_GROUP_PASSAGES = 3
 """Minimum number of passages in a group. Two versions of one text are common, and each may be an answer."""
-ROUNDS_MAX = 6
+MAX_ROUNDS = 6
 """Maximum number of searches for near-duplicates per query. Each searches the candidates that replace those left out before."""
-WIDER = 4
+WIDENING_FACTOR = 4
 """Factor by which the number of candidates grows after a round in which at least half of them were near-duplicates."""
-WIDEST = 16
+MAX_WIDENING = 16
 """Maximum product of these factors. A round then compares at most 2,400 passages, so a query leaves out about 10,000 at most.
 """
 
 
 def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[int, int]]:
-    """Return the context in which only leaders take part, and the leader of each passage that was left out, by row."""
+    """Returns the context in which only leaders take part, and the leader of each passage that was left out, by row."""
     leaders: dict[int, int] = {}
     factor = 1
-    for _ in range(ROUNDS_MAX):
+    for _ in range(MAX_ROUNDS):
         rows = _candidates(context, factor)
         with context.stage("duplicates"):
             found = _large_groups(leaders | near_duplicates(context.snapshot, rows))
@@ -40,18 +40,18 @@ def leave_out_duplicates(context: QueryContext) -> tuple[QueryContext, Mapping[i
         leaders = found
         context = context.leaving_out(new)
         if 2 * len(new) >= len(rows):
-            factor = min(factor * WIDER, WIDEST)
+            factor = min(factor * WIDENING_FACTOR, MAX_WIDENING)
     return context, leaders
 
 
 def _large_groups(leaders: Mapping[int, int]) -> dict[int, int]:
-    """Return the leader of each near-duplicate whose group has at least `GROUP_MIN` passages.
+    """Returns the leader of each near-duplicate whose group has at least `MIN_GROUP_PASSAGES` passages.
 
     A leader of one round may itself be a near-duplicate of a better passage that a later round found.
     """
     last = {row: _last(leaders, row) for row in leaders}
     sizes = Counter(last.values())
-    return {row: leader for row, leader in last.items() if sizes[leader] + 1 >= GROUP_MIN}
+    return {row: leader for row, leader in last.items() if sizes[leader] + 1 >= MIN_GROUP_PASSAGES}
 
 
 def _last(leaders: Mapping[int, int], row: int) -> int:
@@ -61,7 +61,7 @@ def _last(leaders: Mapping[int, int], row: int) -> int:
 
 
 def _candidates(context: QueryContext, factor: int) -> list[int]:
-    """Return the rows of the best passages by cosine and by words, nearest first.
+    """Returns the rows of the best passages by cosine and by words, nearest first.
 
     `factor` multiplies the number of candidates that the starts of a walk use.
     """

@@ -13,7 +13,7 @@ LIMITED_PLACES = 5
 def limit_documents(
     rows: Sequence[int], document: Callable[[int], str], per_document: int, places: int = LIMITED_PLACES
 ) -> list[int]:
-    """Return `rows` so that the first `places` contain at most `per_document` passages of each `document`.
+    """Returns `rows` so that the first `places` contain at most `per_document` passages of each `document`.
 
     Passages beyond this limit follow after these places. They fill the first places only if no other passages are left.
     """
@@ -30,7 +30,7 @@ def limit_documents(
 
 
 def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[int], str]:
-    """Return a function from a row to the URI of the first document with that passage, or "" if a commit just removed the last
+    """Returns a function from a row to the URI of the first document with that passage, or "" if a commit just removed the last
     one."""
 
     def document(row: int) -> str:
@@ -41,5 +41,5 @@ def first_documents(snapshot: Snapshot, documents: DocumentLookup) -> Callable[[
 
 
 def fewer_passages(per_document: int) -> int:
-    """Return the limit of passages per document if links lead to other documents; `per_document` is the limit without links."""
+    """Returns the limit per document if links lead to other documents; `per_document` is the limit without links."""
     return max(per_document - 1, 1)

@@ -37,14 +37,14 @@ FIRST_DOCUMENTS = 3
 """Number of best documents that linked passages cannot displace."""
 SOURCE_IN_SIMILARITY = 0.5
 """Weight of the linking passage's vector when it is added to the question's vector to compare linked passages with both."""
-LINKS_MAX = 200
+MAX_LINKS = 200
 """Maximum number of links followed per passage; the first ones are used."""
-TARGETS_MAX = 1_000
+MAX_TARGETS = 1_000
 """Maximum number of passages that one passage's links lead to, in the order of the links and of their documents."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Valued:
+class _RankedPassages:
     """The best passages in order, and their values in descending order, shape (len(rows),)."""
 
     rows: list[int]
@@ -52,55 +52,56 @@ class _Valued:
 
 
 def follow_links(context: QueryContext, ranking: Ranking) -> Ranking:
-    """Return the ranking with raised scores of linked passages, or the same ranking if no link leads anywhere."""
+    """Returns the ranking with raised scores of linked passages, or the same ranking if no link leads anywhere."""
     documents = context.documents
     if not context.settings.links or documents is None or ranking.is_dense or context.passages_by_words:
         return ranking
     with context.stage("links"):
-        valued = _valued(context, ranking)
+        ranked = _ranked(context, ranking)
         document = first_documents(context.snapshot, documents)
-        handed: dict[int, tuple[float, FollowedLink]] = {}
-        for row, value in _sources(context, document, valued):
+        reached: dict[int, tuple[float, FollowedLink]] = {}
+        for row, value in _sources(context, document, ranked):
             targets = _targets(context, documents, row)
-            for target, worth in zip(targets, _handed(context, row, value, list(targets)), strict=True):
-                if target not in handed or worth > handed[target][0]:
-                    handed[target] = worth, targets[target]
-        return _raised(ranking, valued, handed, limit_documents(valued.rows, document, 1, FIRST_DOCUMENTS))
+            values = _values_of_targets(context, row, value, list(targets))
+            for target, target_value in zip(targets, values, strict=True):
+                if target not in reached or target_value > reached[target][0]:
+                    reached[target] = target_value, targets[target]
+        return _with_raised_scores(ranking, ranked, reached, limit_documents(ranked.rows, document, 1, FIRST_DOCUMENTS))
 
 
-def _valued(context: QueryContext, ranking: Ranking) -> _Valued:
+def _ranked(context: QueryContext, ranking: Ranking) -> _RankedPassages:
     snapshot = context.snapshot
-    rows = top_k(ranking.scores, BEST_PASSAGES, context.passages_compared, snapshot.passage_id, RANKING_DECIMALS)
+    rows = top_k(ranking.scores, BEST_PASSAGES, context.passage_mask, snapshot.passage_id, RANKING_DECIMALS)
     nearest = context.cosine_scale(-np.sort(-context.nearest_cosines[1]))
-    return _Valued(rows[: len(nearest)], nearest[: len(rows)])
+    return _RankedPassages(rows[: len(nearest)], nearest[: len(rows)])
 
 
-def _sources(context: QueryContext, document: Callable[[int], str], valued: _Valued) -> list[tuple[int, float]]:
-    """Return the best passages and their values, with as many of each document as the first places may contain."""
-    values = dict(zip(valued.rows, valued.values.tolist(), strict=True))
+def _sources(context: QueryContext, document: Callable[[int], str], ranked: _RankedPassages) -> list[tuple[int, float]]:
+    """Returns the best passages and their values, with as many of each document as the first places may contain."""
+    values = dict(zip(ranked.rows, ranked.values.tolist(), strict=True))
     per_document = fewer_passages(context.settings.document_passages)
-    sources = limit_documents(valued.rows, document, per_document, SOURCES)[:SOURCES]
+    sources = limit_documents(ranked.rows, document, per_document, SOURCES)[:SOURCES]
     return [(row, values[row]) for row in sources]
 
 
 def _targets(context: QueryContext, documents: DocumentLookup, row: int) -> dict[int, FollowedLink]:
-    """Return the passages that the links of a passage lead to, each with the first link to it."""
-    snapshot, compared, passage = context.snapshot, context.passages_compared, context.snapshot.passage_id(row)
+    """Returns the passages that the links of a passage lead to, each with the first link to it."""
+    snapshot, compared, passage = context.snapshot, context.passage_mask, context.snapshot.passage_id(row)
     found: dict[int, FollowedLink] = {}
-    for uri, link in islice(_links(documents, passage), LINKS_MAX):
+    for uri, link in islice(_links(documents, passage), MAX_LINKS):
         target = snapshot.linked_document(link.target, uri)
         if target is not None and target != uri and (document := documents.document(target)) is not None:
             for ref in document.passages:
                 linked = snapshot.passage_row(ref.passage)
                 if linked is not None and linked != row and linked not in found and compared[linked]:
                     found[linked] = FollowedLink(row, uri, target, link.heading, link.text)
-                    if len(found) >= TARGETS_MAX:
+                    if len(found) >= MAX_TARGETS:
                         return found
     return found
 
 
 def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]]:
-    """Yield the links in a passage, each with the document that contains it."""
+    """Yields the links in a passage, each with the document that contains it."""
     for uri in documents.documents_with_passage(passage):
         document = documents.document(uri)
         for ref in document.passages if document is not None else ():
@@ -108,43 +109,43 @@ def _links(documents: DocumentLookup, passage: str) -> Iterator[tuple[str, Link]
                 yield from ((uri, link) for link in ref.links)
 
 
-def _handed(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
-    """Return the values that the passage `row` with this `value` passes to each of its linked passages."""
+def _values_of_targets(context: QueryContext, row: int, value: float, targets: Sequence[int]) -> list[float]:
+    """Returns the values that the passage `row` with this `value` passes to each of its linked passages."""
     if not targets:
         return []
     vectors = context.snapshot.passage_vectors
     both = context.vector + np.float32(SOURCE_IN_SIMILARITY) * vectors.rows([row])[0]
-    sums = vectors.sampled_sums(both, context.passages_compared, context.snapshot.living_passages)
+    sums = vectors.sampled_sums(both, context.passage_mask, context.snapshot.living_passages)
     scale = StandardScore.from_sums(sums.count, sums.products, sums.squares)
     near = scale(cosines(vectors, both, np.array(targets, np.int64)))
-    handed: list[float] = (LINK_FACTOR * (SOURCE_SHARE * value + (1.0 - SOURCE_SHARE) * near)).tolist()
-    return handed
+    values: list[float] = (LINK_FACTOR * (SOURCE_SHARE * value + (1.0 - SOURCE_SHARE) * near)).tolist()
+    return values
 
 
-def _raised(
-    ranking: Ranking, valued: _Valued, handed: Mapping[int, tuple[float, FollowedLink]], order: Sequence[int]
+def _with_raised_scores(
+    ranking: Ranking, ranked: _RankedPassages, reached: Mapping[int, tuple[float, FollowedLink]], order: Sequence[int]
 ) -> Ranking:
-    """Return the ranking with the score of each linked passage raised to its value, if that is larger than its own.
+    """Returns the ranking with the score of each linked passage raised to its value, if that is larger than its own.
 
     `order` contains the best passages, first one for each of the `FIRST_DOCUMENTS`. Passages that would precede the last of
     these are placed after it.
     """
-    values = valued.values[::-1]
-    rising = ranking.scores[np.array(valued.rows[::-1], np.int64)].astype(np.float64)
-    own = dict(zip(valued.rows, valued.values.tolist(), strict=True))
+    values = ranked.values[::-1]
+    rising = ranking.scores[np.array(ranked.rows[::-1], np.int64)].astype(np.float64)
+    own = dict(zip(ranked.rows, ranked.values.tolist(), strict=True))
     first = order[:FIRST_DOCUMENTS]
     raised = {
-        row: worth
-        for row, (worth, _) in handed.items()
-        if row not in first and worth > max(own.get(row, -np.inf), values[0])
+        row: target_value
+        for row, (target_value, _) in reached.items()
+        if row not in first and target_value > max(own.get(row, -np.inf), values[0])
     }
     if not raised:
         return ranking
-    last = max(valued.rows.index(row) for row in first)
-    ceiling, floor = valued.values[last], valued.values[min(last + 1, len(own) - 1)]
-    beyond = sorted((row for row, worth in raised.items() if worth >= ceiling), key=raised.__getitem__)
+    last = max(ranked.rows.index(row) for row in first)
+    ceiling, floor = ranked.values[last], ranked.values[min(last + 1, len(own) - 1)]
+    beyond = sorted((row for row, target_value in raised.items() if target_value >= ceiling), key=raised.__getitem__)
     raised |= {row: floor + (ceiling - floor) * (at + 1) / (len(beyond) + 1) for at, row in enumerate(beyond)}
     scores = ranking.scores.astype(np.float64)
-    for row, worth in raised.items():
-        scores[row] = max(float(np.interp(worth, values, rising)), scores[row])
-    return replace(ranking, scores=scores, links={row: handed[row][1] for row in raised})
+    for row, target_value in raised.items():
+        scores[row] = max(float(np.interp(target_value, values, rising)), scores[row])
+    return replace(ranking, scores=scores, links={row: reached[row][1] for row in raised})

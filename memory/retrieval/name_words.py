@@ -36,7 +36,7 @@ class NameWords:
 def compare_names(
     snapshot: Snapshot, query: str, taking_part: NDArray[np.bool_], counted: NDArray[np.bool_]
 ) -> NameWords:
-    """Compare a query with the document names of the passages `taking_part`.
+    """Compares a query with the document names of the passages `taking_part`.
 
     The rarity of words is computed from the names of the passages `counted`.
     """
@@ -52,7 +52,7 @@ def compare_names(
 
 
 def with_names(words: ComparedWords, names: NameWords, best: int) -> ComparedWords:
-    """Return the passages with the `best` scores by words and names together, and all with the score of the last of them."""
+    """Returns the passages with the `best` scores by words and names together, and all with the score of the last of them."""
     scores = words.scores + NAMES_WEIGHT * names.scores.of(words.rows).astype(np.float32)
     coverage = np.maximum(words.coverage, names.coverage.of(words.rows))
     kept = np.flatnonzero(scores > 0)
@@ -62,7 +62,7 @@ def with_names(words: ComparedWords, names: NameWords, best: int) -> ComparedWor
 
 
 def _best_of_each(passages: NDArray[np.int64], values: Floats) -> PassageWeights:
-    """Return the largest value of each passage."""
+    """Returns the largest value of each passage."""
     rows, places = np.unique(passages, return_inverse=True)
     best = np.zeros(len(rows))
     np.maximum.at(best, places, values)

@@ -25,7 +25,7 @@ ROUNDING = 1e-5
 
 
 def near_duplicates(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int]:
-    """Map each passage of `rows` that is a near-duplicate of a better one to the leader of its group.
+    """Maps each passage of `rows` that is a near-duplicate of a better one to the leader of its group.
 
     `rows` are passages in order of their match, best first. The result depends only on the passages and their order.
     """
@@ -68,7 +68,7 @@ class _Words:
         self._is_shared: NDArray[np.bool_] = np.zeros(len(number_of), np.bool_)
 
     def shared(self, place: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the Jaccard indices of the words of a passage and of others, by place; 1 if neither has words."""
+        """Returns the Jaccard indices of the words of a passage and of others, by place; 1 if neither has words."""
         ours = self._numbers[self._ends[place] - self._counts[place] : self._ends[place]]
         self._is_shared[ours] = True
         both = np.bincount(self._places[self._is_shared[self._numbers]], minlength=len(self._counts))[others]

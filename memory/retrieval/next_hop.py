@@ -34,7 +34,7 @@ TITLED_PASSAGES = 20
 def next_passages(
     context: QueryContext, starts: PassageWeights, graph: Adjacency, compared: ComparedTriples, scale: Scale
 ) -> PassageWeights:
-    """Return the share of the weight of `starts` that arrives at other passages; the remaining share leads to none.
+    """Returns the share of the weight of `starts` that arrives at other passages; the remaining share leads to none.
 
     `scale` converts the scores of `compared` to comparable ones.
     """
@@ -49,12 +49,12 @@ def next_passages(
 def _ends(
     context: QueryContext, starts: PassageWeights, compared: ComparedTriples, scale: Scale
 ) -> Mapping[int, float]:
-    """Return the phrases that the best triples of the heaviest starts lead to, with shares that sum to at most 1."""
+    """Returns the phrases that the best triples of the heaviest starts lead to, with shares that sum to at most 1."""
     snapshot, sources = context.snapshot, heaviest_starts(context, starts)
     if not sources:
         return {}
     passages, triples, _ = snapshot.incidence.entries(np.array(list(sources)))
-    compared_here = context.triples_compared[triples] | ~snapshot.is_statement[triples]
+    compared_here = context.triple_mask[triples] | ~snapshot.is_statement[triples]
     passages, triples = passages[compared_here], triples[compared_here]
     scaled = scale(compared.of(triples))
     total = sum(sources.values())
@@ -69,7 +69,7 @@ def _ends(
 
 
 def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArray[np.float64]) -> Mapping[int, float]:
-    """Return the rows of the best of a passage's triples with the softmax of their scores; ties are ordered by text."""
+    """Returns the rows of the best of a passage's triples with the softmax of their scores; ties are ordered by text."""
 
     def text(at: int) -> str:
         return "\0".join(snapshot.triple(int(triples[at])))
@@ -81,7 +81,7 @@ def _best_triples(snapshot: Snapshot, triples: NDArray[np.int32], scores: NDArra
 
 
 def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Mapping[int, float]:
-    """Return the ends of a triple that are not a title of the passage, with shares by node specificity that sum to 1.
+    """Returns the ends of a triple that are not a title of the passage, with shares by node specificity that sum to 1.
 
     The result is empty if both ends are titles.
     """
@@ -93,7 +93,7 @@ def _other_ends(context: QueryContext, triple: int, titles: Sequence[str]) -> Ma
 
 
 def _passages_titled(context: QueryContext, graph: Adjacency, phrases: list[int]) -> Mapping[int, list[int]]:
-    """Return the passages with each phrase as title, for the phrases that have any."""
+    """Returns the passages with each phrase as title, for the phrases that have any."""
     snapshot = context.snapshot
     first = snapshot.n_phrases
     nodes, others, weights = graph.neighbours(np.array(phrases, np.int64))

@@ -33,7 +33,7 @@ NOTHING = PassageWeights(np.empty(0, np.int64), np.empty(0))
 
 
 def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> PassageWeights:
-    """Return reset weights that sum to 1, or none if there are no starts."""
+    """Returns reset weights that sum to 1, or none if there are no starts."""
     scores, known, words = word_scores(context), context.known_share, context.words
     nearest, worded = nearest_passages(context), passages_with_words(scores)
     covered = float(worded.of(words.rows) @ words.coverage)
@@ -48,7 +48,7 @@ def passage_starts(context: QueryContext, titles: Sequence[NamedTitle]) -> Passa
 
 
 def heaviest_starts(context: QueryContext, starts: PassageWeights) -> dict[int, float]:
-    """Return the rows of the `HEAVIEST_STARTS` starts with the largest weights, heaviest first, with their weights.
+    """Returns the rows of the `HEAVIEST_STARTS` starts with the largest weights, heaviest first, with their weights.
 
     Ties are ordered by passage id.
     """
@@ -64,19 +64,19 @@ def heaviest_starts(context: QueryContext, starts: PassageWeights) -> dict[int, 
 
 
 def _mixed(*parts: tuple[float, PassageWeights]) -> PassageWeights:
-    """Return the weighted sum of the non-empty parts, scaled so that the weights sum to 1; empty if all parts are."""
+    """Returns the weighted sum of the non-empty parts, scaled so that the weights sum to 1; empty if all parts are."""
     found = [(share, part) for share, part in parts if share > 0 and len(part.rows)]
     total = sum(share for share, _ in found)
     return PassageWeights.sum_of(*((share / total / part.total, part) for share, part in found))
 
 
 def _concentration(part: PassageWeights) -> float:
-    """Return the sum of squares (Simpson's index) of weights that sum to 1: 1 for a single start, 1 / n for n equal ones."""
+    """Returns the sum of squares (Simpson's index) of weights that sum to 1: 1 for a single start, 1 / n for n equal ones."""
     return float((part.weights**2).sum())
 
 
 def nearest_passages(context: QueryContext) -> PassageWeights:
-    """Return the passages nearest to the query by the softmax of their cosines' standard scores; none if cosines are not
+    """Returns the passages nearest to the query by the softmax of their cosines' standard scores; none if cosines are not
     available."""
     if context.passages_by_words:
         return NOTHING
@@ -85,7 +85,7 @@ def nearest_passages(context: QueryContext) -> PassageWeights:
 
 
 def word_scores(context: QueryContext) -> PassageWeights:
-    """Return how well passages match the query's words, as shares of the best score.
+    """Returns how well passages match the query's words, as shares of the best score.
 
     A score is BM25 of the words plus weighted BM25 of their parts, computed for the best passages by words.
     """
@@ -100,12 +100,12 @@ def word_scores(context: QueryContext) -> PassageWeights:
 
 
 def passages_with_words(scores: PassageWeights) -> PassageWeights:
-    """Return the passages with the query's words, by the softmax of their `word_scores`."""
+    """Returns the passages with the query's words, by the softmax of their `word_scores`."""
     return _softmax_of_best(scores.rows, scores.weights, WORD_TEMPERATURE)
 
 
 def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: PassageWeights) -> PassageWeights:
-    """Return the passages of `rows`, weighted by the geometric mean of their weights by words and by cosines.
+    """Returns the passages of `rows`, weighted by the geometric mean of their weights by words and by cosines.
 
     `scores` are `word_scores`. The weight of cosines is scaled by how much of the query the encoder knows. A passage that the
     encoder does not know has the mean cosine.
@@ -114,18 +114,18 @@ def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: Pas
         return NOTHING
     near: Floats = np.zeros(len(rows))
     if not context.passages_by_words:
-        near = np.where(context.passages_compared[rows], _standard_cosines(context, rows), 0.0)
+        near = np.where(context.passage_mask[rows], _standard_cosines(context, rows), 0.0)
     logs = scores.of(rows) / WORD_TEMPERATURE + context.known_share * near / context.settings.temperature
     return PassageWeights(rows, softmax(logs / 2, 1.0))
 
 
 def _standard_cosines(context: QueryContext, rows: NDArray[Any]) -> Floats:
-    """Return the exact cosines of passages in standard deviations above the mean of all, shape (len(rows),)."""
+    """Returns the exact cosines of passages in standard deviations above the mean of all, shape (len(rows),)."""
     return context.cosine_scale(cosines(context.snapshot.passage_vectors, context.vector, rows))
 
 
 def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: PassageWeights) -> PassageWeights:
-    """Return the passages whose title occurs in the query. Each title gets an equal part.
+    """Returns the passages whose title occurs in the query. Each title gets an equal part.
 
     Passages with the same title share its part equally. For a document's name, its passages share the part by `scores` and
     cosines, because most of a long document is irrelevant to the question.
@@ -141,7 +141,7 @@ def passages_named(context: QueryContext, titles: Sequence[NamedTitle], scores: 
 
 
 def _softmax_of_best(rows: NDArray[np.int64], scores: Floats, temperature: float) -> PassageWeights:
-    """Return the softmax over the best `START_PASSAGES` of the sorted `rows`, and all with the score of the last of them."""
+    """Returns the softmax over the best `START_PASSAGES` of the sorted `rows`, and all with the score of the last of them."""
     if len(rows) > START_PASSAGES:
         enough = scores >= np.partition(scores, -START_PASSAGES)[-START_PASSAGES]
         rows, scores = rows[enough], scores[enough]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+"""Weights, scores or ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class PassageWeights:
 
     @classmethod
     def sum_of(cls, *parts: "tuple[float, PassageWeights]") -> "PassageWeights":
-        """Return the sum of the parts, each multiplied by its factor."""
+        """Returns the sum of the parts, each multiplied by its factor."""
         found = [(factor * part.weights, part.rows) for factor, part in parts if len(part.rows)]
         if not found:
             return cls(np.empty(0, np.int64), np.empty(0))
@@ -27,7 +28,7 @@ class PassageWeights:
         return cls(rows, weights)
 
     def of(self, rows: NDArray[Any]) -> Floats:
-        """Return the weights of `rows`, in their shape."""
+        """Returns the weights of `rows`, in their shape."""
         if not len(self.rows):
             return np.zeros(len(rows))
         places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)

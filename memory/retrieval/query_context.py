@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from heapq import nsmallest
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,24 +36,28 @@ grow with the memory."""
 BEST_PASSAGES = 30
 """Number of best passages of a walk that are examined further: which links they have, and which documents they are from."""
 
-LEAST_KNOWN = 0.01
+MIN_KNOWN_SHARE = 0.01
 """Minimum weight of cosines if the encoder knows no word of the query. Cosines then decide only if no passage has its words."""
 
-_OF_THE_QUERY = ("vector", "triple_vector", "known_share", "is_known", "passages_by_words", "triples_by_words")
-"""Properties that do not depend on which passages are left out."""
-
-LOOKED_AT = 65_536
+MASK_ROWS_AT_ONCE = 65_536
 """Number of rows of two masks that are compared at a time."""
 
 ALL_PASSAGES = 1_000_000_000
 """A `k` larger than any memory."""
 
 
+T = TypeVar("T")
+
+
+class query_property(cached_property[T]):
+    """A cached value that does not depend on which passages are left out: `QueryContext.leaving_out` keeps it."""
+
+
 class RecognitionMemory(Protocol):
     """Selects the linked triples that are relevant to the query (HippoRAG 2, section 3.4)."""
 
     def keep(self, query: str, triples: Sequence[Triple]) -> Sequence[int]:
-        """Return the indices into `triples` of the triples to keep, possibly none."""
+        """Returns the indices into `triples` of the triples to keep, possibly none."""
         ...
 
 
@@ -61,7 +65,7 @@ class EntityReader(Protocol):
     """Extracts the named entities of a query by a model."""
 
     def read(self, query: str) -> Sequence[str] | None:
-        """Return the names, possibly none; None if the model is unavailable."""
+        """Returns the names, possibly none; None if the model is unavailable."""
         ...
 
 
@@ -99,7 +103,7 @@ class QueryContext:
         self._graphs: dict[EdgeWeights, Adjacency] = {}
 
     def leaving_out(self, rows: Iterable[int]) -> "QueryContext":
-        """Return the same query with more passages left out. The query is not encoded again."""
+        """Returns the same query with more passages left out. The query is not encoded again."""
         other = QueryContext(
             self.snapshot,
             self.encoder,
@@ -112,7 +116,8 @@ class QueryContext:
             self.documents,
         )
         other.stages_ms = self.stages_ms
-        other.__dict__ |= {name: self.__dict__[name] for name in _OF_THE_QUERY if name in self.__dict__}
+        kept = (name for name in vars(self) if isinstance(getattr(QueryContext, name, None), query_property))
+        vars(other).update({name: vars(self)[name] for name in kept})
         return other
 
     @property
@@ -138,7 +143,7 @@ class QueryContext:
         return dict(zip(phrases.tolist(), counts.tolist(), strict=True))
 
     def graph(self, weights: EdgeWeights) -> Adjacency:
-        """Return the graph of the passages that take part."""
+        """Returns the graph of the passages that take part."""
         if weights not in self._graphs:
             whole = self.snapshot.adjacency(weights)
             gone = [phrase for phrase in self._left_out_phrases if not self.passage_count(phrase)]
@@ -147,43 +152,43 @@ class QueryContext:
         return self._graphs[weights]
 
     def passage_count(self, phrase: int) -> int:
-        """Return the number of passages that take part and contain the phrase."""
+        """Returns the number of passages that take part and contain the phrase."""
         return self.snapshot.passage_count(phrase) - self._left_out_phrases.get(phrase, 0)
 
-    @cached_property
+    @query_property
     def vector(self) -> NDArray[np.float32]:
         """The query's embedding, shape (dim,)."""
         with self.stage("encode"):
             return self.encoder.encode_query(self.query)
 
-    @cached_property
+    @query_property
     def triple_vector(self) -> NDArray[np.float32]:
         """The query's embedding for comparison with triples, if the encoder has an instruction for it; otherwise `vector`."""
         with self.stage("encode"):
             return self.encoder.encode_triple_query(self.query)
 
-    @cached_property
+    @query_property
     def known_share(self) -> float:
-        """How much of the query the encoder has words for, from `LEAST_KNOWN` to 1."""
-        return max(self.encoder.known_words(self.query), LEAST_KNOWN)
+        """How much of the query the encoder has words for, from `MIN_KNOWN_SHARE` to 1."""
+        return max(self.encoder.known_words(self.query), MIN_KNOWN_SHARE)
 
-    @cached_property
+    @query_property
     def is_known(self) -> bool:
         """Whether the encoder knows any word of the query. If not, its vector and all its cosines are zero."""
         return bool(self.vector.any())
 
-    @cached_property
+    @query_property
     def passages_by_words(self) -> bool:
         """Whether passages are compared by BM25, because the encoder does not know the query or any passage."""
         return not self.is_known or not _any_in_both(self.snapshot.passage_alive, self.snapshot.passage_vectors.known)
 
-    @cached_property
+    @query_property
     def triples_by_words(self) -> bool:
         """Whether triples are compared by BM25, because the encoder does not know the query or any triple."""
         return not self.is_known or not _any_in_both(self.snapshot.statement_alive, self.snapshot.triple_vectors.known)
 
     @cached_property
-    def passages_compared(self) -> NDArray[np.bool_]:
+    def passage_mask(self) -> NDArray[np.bool_]:
         """Mask of the passages that are compared, shape (n_passages,): those that take part, by cosine only those the encoder
         knows."""
         snapshot = self.snapshot
@@ -191,7 +196,7 @@ class QueryContext:
         return self.taking_part if self.passages_by_words or known.all() else self.taking_part & known
 
     @cached_property
-    def triples_compared(self) -> NDArray[np.bool_]:
+    def triple_mask(self) -> NDArray[np.bool_]:
         """Mask of the statements that are compared, shape (n_triples,); mention edges are not.
 
         A statement is compared if a passage that takes part states it, and by cosine only if the encoder knows it.
@@ -208,9 +213,7 @@ class QueryContext:
     def compared_passages(self) -> ComparedRows:
         """The passages that the encoder knows, compared with the query."""
         snapshot, exact = self.snapshot, self.settings.exact
-        return ComparedRows(
-            snapshot.passage_vectors, self.vector, self.passages_compared, snapshot.living_passages, exact
-        )
+        return ComparedRows(snapshot.passage_vectors, self.vector, self.passage_mask, snapshot.living_passages, exact)
 
     @property
     def similarities(self) -> NDArray[np.float32]:
@@ -264,12 +267,12 @@ class QueryContext:
     @cached_property
     def names(self) -> NameWords:
         """The query compared with the names of documents."""
-        compared = self.passages_compared
+        compared = self.passage_mask
         with self.stage("names"):
             return compare_names(self.snapshot, self.query, self.taking_part, compared)
 
     def _compare_words(self, best: int) -> ComparedWords:
-        compared, names = self.passages_compared, self.names
+        compared, names = self.passage_mask, self.names
         with self.stage("words"):
             words = self.snapshot.compare_words(self.query, self.taking_part, compared, best, names.scores.rows)
             return with_names(words, names, best)
@@ -280,7 +283,7 @@ class QueryContext:
         return self._first_by_words(self.words, WORD_CANDIDATES)
 
     def best_by_words(self, k: int) -> list[int]:
-        """Return the rows of the `k` best passages by BM25, best first."""
+        """Returns the rows of the `k` best passages by BM25, best first."""
         if k == WORD_CANDIDATES:
             return self.word_candidates
         return self._first_by_words(self._compare_words(k), k)
@@ -296,7 +299,7 @@ class QueryContext:
             return [row for _, row in first]
 
     def nearest_passages(self, k: int) -> list[int]:
-        """Return the rows of the `k` passages nearest to the query by cosine, nearest first."""
+        """Returns the rows of the `k` passages nearest to the query by cosine, nearest first."""
         if k == START_PASSAGES:
             return order_by_name(*self.nearest_cosines, k, self.snapshot.passage_id)[0]
         compared = self.compared_passages
@@ -305,7 +308,7 @@ class QueryContext:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time spent in the context to the stage `name`, in milliseconds."""
+        """Adds the time spent in the context to the stage `name`, in milliseconds."""
         began = time.perf_counter()
         try:
             yield
@@ -315,5 +318,5 @@ class QueryContext:
 
 def _any_in_both(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
     """Whether any row is in both masks. The first rows nearly always suffice."""
-    parts = (slice(at, at + LOOKED_AT) for at in range(0, len(one), LOOKED_AT))
+    parts = (slice(at, at + MASK_ROWS_AT_ONCE) for at in range(0, len(one), MASK_ROWS_AT_ONCE))
     return any((one[part] & other[part]).any() for part in parts)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memory.explain.explain import explain
 from memory.explain.explanation import PassageExplanation
-from memory.retrieval.distinct_candidates import WIDER, WIDEST
+from memory.retrieval.distinct_candidates import MAX_WIDENING, WIDENING_FACTOR
 from memory.retrieval.document_limit import first_documents, limit_documents
 from memory.retrieval.mode_result import Ranking
 from memory.retrieval.modes import MODES
@@ -37,7 +37,7 @@ def retrieve(
     entity_reader: EntityReader | None = None,
     documents: DocumentLookup | None = None,
 ) -> Retrieved:
-    """Return the `k` best passages for `query` in `mode`, the name of one of `MODES`.
+    """Returns the `k` best passages for `query` in `mode`, the name of one of `MODES`.
 
     Every mode supports every query; an empty memory has no passages to return. `explained` adds an explanation of each passage,
     at the cost of one more walk per passage. `entity_reader` is the model that extracts the query's entities, if there is one.
@@ -80,7 +80,7 @@ def _with_cosines(context: QueryContext, hits: Sequence[Hit]) -> tuple[Hit, ...]
 
 
 def top_hits(context: QueryContext, ranking: Ranking, k: int) -> tuple[Hit, ...]:
-    """Return the `k` best living passages of a ranking, ties ordered by passage id."""
+    """Returns the `k` best living passages of a ranking, ties ordered by passage id."""
     snapshot = context.snapshot
     candidates: NDArray[np.bool_] = snapshot.passage_alive
     if ranking.candidates is not None:
@@ -108,20 +108,20 @@ def _merged_hits(
     per_document: int,
     k: int,
 ) -> tuple[Hit, ...]:
-    """Return the `k` best candidates, with one hit for all versions of a passage.
+    """Returns the `k` best candidates, with one hit for all versions of a passage.
 
     At most `per_document` hits of one document are among the first. The result is shorter than `k` only if there are no other
-    passages, or if the versions of `k` passages are more than `WIDEST` times `k`.
+    passages, or if the versions of `k` passages are more than `MAX_WIDENING` times `k`.
     """
     snapshot = context.snapshot
     wanted = max(k, BEST_PASSAGES)
-    widest = WIDEST * wanted
+    widest = MAX_WIDENING * wanted
     while True:
         rows = top_k(ranking.scores, wanted, candidates, snapshot.passage_id, RANKING_DECIMALS)
         groups = {group.newest: group for group in group_versions(snapshot, documents, rows)}
         if len(groups) >= k or len(rows) < wanted or wanted >= widest:
             break
-        wanted = min(WIDER * wanted, widest)
+        wanted = min(WIDENING_FACTOR * wanted, widest)
     shown = limit_documents(list(groups), first_documents(snapshot, documents), per_document)[:k]
     best = [max(ranking.scores[[newest, *groups[newest].others]]) for newest in shown]
     # A passage that the limit per document has pushed back gets the score of its new place.

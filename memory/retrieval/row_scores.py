@@ -19,7 +19,7 @@ from store.index.parallel import in_parallel
 from store.index.vectors.codes import CODED_MIN_ROWS, CodedBlock
 from store.index.vectors.matrix import VectorsView
 
-QUERY_MAX = 127
+MAX_QUERY_INTEGER = 127
 """Largest integer of a quantised query. Products are summed exactly in 32 bits."""
 
 
@@ -32,7 +32,7 @@ class RowScores:
 
 
 def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, exact: bool = False) -> RowScores:
-    """Return the cosine of every row with `query`, shape (dim,), from codes if at least `CODED_MIN_ROWS` rows are `living`.
+    """Returns the cosine of every row with `query`, shape (dim,), from codes if at least `CODED_MIN_ROWS` rows are `living`.
 
     `exact` always uses the vectors.
     """
@@ -42,7 +42,7 @@ def row_scores(vectors: VectorsView, query: NDArray[np.float32], living: int, ex
 
 
 def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores, compared: NDArray[np.bool_]) -> MinMax:
-    """Return the scale of the exact cosines of the compared rows. `scores` are estimates of these cosines."""
+    """Returns the scale of the exact cosines of the compared rows. `scores` are estimates of these cosines."""
     if scores.error <= EQUAL_SCORES or not compared.any():
         return MinMax.of(scores.values, compared)
     lowest, highest = (candidates(values, 1, compared, scores.error) for values in (-scores.values, scores.values))
@@ -50,8 +50,8 @@ def min_max(vectors: VectorsView, query: NDArray[np.float32], scores: RowScores,
 
 
 def coded_scores(blocks: Sequence[CodedBlock], query: NDArray[np.float32]) -> RowScores:
-    """Return the cosines with `query` of all rows of `blocks`, in the order of the blocks."""
-    unit = float(np.abs(query).max()) / QUERY_MAX or 1.0
+    """Returns the cosines with `query` of all rows of `blocks`, in the order of the blocks."""
+    unit = float(np.abs(query).max()) / MAX_QUERY_INTEGER or 1.0
     whole = np.rint(query / unit).astype(np.int8)
     ends = np.cumsum([0, *(len(block.units) for block in blocks)])
     out = np.empty(int(ends[-1]), np.float32)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.top_k import EQUAL_SCORES, Scores
+from memory.retrieval.passage_weights import Floats
+from memory.retrieval.top_k import EQUAL_SCORES
 
 _PART_ROWS = 32_768
 
-Scale = Callable[[NDArray[Any]], Scores]
+Scale = Callable[[NDArray[Any]], Floats]
 """Converts cosines to comparable scores of the same shape."""
 
 
@@ -24,14 +25,14 @@ class MinMax:
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "MinMax":
-        """Return the scale of the scores of living rows."""
+        """Returns the scale of the scores of living rows."""
         living = scores[alive]
         return cls(float(living.min()), float(living.max())) if len(living) else cls(0.0, 0.0)
 
-    def __call__(self, scores: NDArray[Any]) -> Scores:
+    def __call__(self, scores: NDArray[Any]) -> Floats:
         if self.high - self.low <= EQUAL_SCORES:
             return np.ones(len(scores), np.float64)
-        out: Scores = (scores.astype(np.float64) - self.low) / (self.high - self.low)
+        out: Floats = (scores.astype(np.float64) - self.low) / (self.high - self.low)
         # `low` and `high` are float32 values; a cosine in float64 may lie just outside.
         return np.clip(out, 0.0, 1.0, out)
 
@@ -45,7 +46,7 @@ class StandardScore:
 
     @classmethod
     def of(cls, scores: NDArray[Any], alive: NDArray[np.bool_]) -> "StandardScore":
-        """Return the scale of the scores of living rows."""
+        """Returns the scale of the scores of living rows."""
         living = scores if alive.all() else scores[alive]
         if not len(living):
             return cls(0.0, 0.0)
@@ -57,21 +58,21 @@ class StandardScore:
 
     @classmethod
     def from_sums(cls, count: int, scores: float, squares: float) -> "StandardScore":
-        """Return the scale of `count` scores with this sum and this sum of squares."""
+        """Returns the scale of `count` scores with this sum and this sum of squares."""
         if not count:
             return cls(0.0, 0.0)
         mean = scores / count
         return cls(mean, float(np.sqrt(max(squares / count - mean**2, 0.0))))
 
-    def __call__(self, scores: NDArray[Any]) -> Scores:
+    def __call__(self, scores: NDArray[Any]) -> Floats:
         if self.deviation <= EQUAL_SCORES:
             return np.zeros(len(scores), np.float64)
-        out: Scores = (scores.astype(np.float64) - self.mean) / self.deviation
+        out: Floats = (scores.astype(np.float64) - self.mean) / self.deviation
         return out
 
 
-def softmax(scores: NDArray[Any], temperature: float) -> Scores:
-    """Return exp(score / temperature), scaled to sum to 1, in the shape of `scores`, which must not be empty."""
-    weights: Scores = np.exp((scores.astype(np.float64) - float(scores.max())) / temperature)
+def softmax(scores: NDArray[Any], temperature: float) -> Floats:
+    """Returns exp(score / temperature), scaled to sum to 1, in the shape of `scores`, which must not be empty."""
+    weights: Floats = np.exp((scores.astype(np.float64) - float(scores.max())) / temperature)
     weights /= weights.sum()
     return weights

@@ -10,7 +10,7 @@ from typing import Any
 
 from memory.retrieval.modes import MODES
 
-DAMPING_MAX = 0.99
+MAX_DAMPING = 0.99
 """Upper bound of the damping: the number of steps grows towards 1. Over 80,000 nodes it is at most 98 at a damping of 0.9, 308
 at 0.99 and 42,000 at 0.999999."""
 
@@ -60,7 +60,7 @@ class RetrievalSettings:
         0.5,
         "Probability that the walk follows an edge instead of returning to a start.",
         gt=0,
-        le=DAMPING_MAX,
+        le=MAX_DAMPING,
     )
     walk: str = _setting(
         "pagerank",

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.passage_weights import Floats
 from store.index.vectors.matrix import VectorsView
-
-Scores = NDArray[np.float64]
 
 RANKING_DECIMALS = 9
 """Decimals of a walk's score that determine the order of passages. Further decimals are rounding errors, which depend on the
@@ -29,7 +28,7 @@ matrix."""
 def top_k(
     scores: NDArray[Any], k: int, alive: NDArray[np.bool_], name: Callable[[int], str], decimals: int | None = None
 ) -> list[int]:
-    """Return the `k` best living rows, best first; scores equal to `decimals` decimals are ordered by `name`.
+    """Returns the `k` best living rows, best first; scores equal to `decimals` decimals are ordered by `name`.
 
     Rows are numbered in order of arrival, so a tie decided by row would make the answer depend on that order.
     """
@@ -90,8 +89,8 @@ def top_k_by_cosine(
     alive: NDArray[np.bool_],
     name: Callable[[int], str],
     error: float = EQUAL_SCORES,
-) -> tuple[list[int], Scores]:
-    """Return the `k` living rows nearest to `query`, best first, and their cosines in float64.
+) -> tuple[list[int], Floats]:
+    """Returns the `k` living rows nearest to `query`, best first, and their cosines in float64.
 
     `scores` are the cosines of all rows with an error of at most `error`; they select candidates that include all of the best
     rows. Equal vectors get equal cosines, whatever their rows; ties are ordered by `name`.
@@ -100,8 +99,8 @@ def top_k_by_cosine(
     return order_by_name(rows, cosines(vectors, query, rows), k, name)
 
 
-def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
-    """Return the `k` best of `rows`, best first, and their scores; rows with equal `exact` scores are ordered by `name`."""
+def order_by_name(rows: NDArray[Any], exact: Floats, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
+    """Returns the `k` best of `rows`, best first, and their scores; rows with equal `exact` scores are ordered by `name`."""
     if len(rows) > k:
         # Only rows that can be among the best are ordered by name, even if many rows are equal.
         lower_bound = -np.partition(-exact, k - 1)[k - 1] if k else np.inf
@@ -112,7 +111,7 @@ def order_by_name(rows: NDArray[Any], exact: Scores, k: int, name: Callable[[int
 
 
 def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: float) -> NDArray[Any]:
-    """Return the living rows that may be among the `k` best if the error of each score is at most `error`."""
+    """Returns the living rows that may be among the `k` best if the error of each score is at most `error`."""
     living = int(np.count_nonzero(alive))
     if not 0 < k < living:
         return np.flatnonzero(alive)[: living if k else 0]
@@ -123,7 +122,7 @@ def candidates(scores: NDArray[Any], k: int, alive: NDArray[np.bool_], error: fl
 
 
 def kth_best(values: NDArray[Any], k: int) -> Any:
-    """Return the `k`-th largest of the values; there must be at least `k`.
+    """Returns the `k`-th largest of the values; there must be at least `k`.
 
     The `k`-th largest of the blocks' maxima is a lower bound, which leaves few values to select from.
     """
@@ -134,9 +133,9 @@ def kth_best(values: NDArray[Any], k: int) -> Any:
     return np.partition(values, len(values) - k)[len(values) - k]
 
 
-def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Scores:
-    """Return the cosines of some rows with `query` in float64, shape (len(rows),), each summed in the same order."""
-    summed: Scores = np.empty(len(rows))
+def cosines(vectors: VectorsView, query: NDArray[np.float32], rows: NDArray[Any]) -> Floats:
+    """Returns the cosines of some rows with `query` in float64, shape (len(rows),), each summed in the same order."""
+    summed: Floats = np.empty(len(rows))
     for start in range(0, len(rows), COMPARED_ROWS):
         part = vectors.rows(rows[start : start + COMPARED_ROWS])
         summed[start : start + len(part)] = np.multiply(part, query, dtype=np.float64).sum(axis=1)

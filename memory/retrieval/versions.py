@@ -16,8 +16,8 @@ from store.snapshot import Snapshot
 
 _VALUE = re.compile(r"\w*\d(?:[\w.,:/-]*\w)?%?")
 """Words with a digit: numbers, amounts, dates and codes."""
-VALUES_MAX = 10
-GROUPED_MAX = 2_400
+MAX_VALUES = 10
+MAX_GROUPED_PASSAGES = 2_400
 """Number of best passages that are compared with each other; later ones are separate results. The matrix of all pairs takes 46
 MB."""
 
@@ -26,7 +26,7 @@ MB."""
 class Versions:
     """Passages that are versions of one text, by row: the newest and the others, newest first.
 
-    `values` are words with a digit that only some of the versions contain, in order of text, at most `VALUES_MAX`.
+    `values` are words with a digit that only some of the versions contain, in order of text, at most `MAX_VALUES`.
     """
 
     newest: int
@@ -35,8 +35,8 @@ class Versions:
 
 
 def group_versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]) -> list[Versions]:
-    """Group the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
-    leaders = near_duplicates(snapshot, rows[:GROUPED_MAX])
+    """Groups the passages of `rows`, which are in order, best first. Each group has the place of its best passage."""
+    leaders = near_duplicates(snapshot, rows[:MAX_GROUPED_PASSAGES])
     groups: dict[int, list[int]] = {}
     for row in rows:
         groups.setdefault(leaders.get(row, row), []).append(row)
@@ -49,10 +49,10 @@ def _versions(snapshot: Snapshot, documents: DocumentLookup, rows: Sequence[int]
     newest, *others = sorted(rows, key=lambda row: (-_time(snapshot, documents, row), snapshot.passage_id(row)))
     stated = [frozenset(_VALUE.findall(snapshot.passage(row).text)) for row in rows]
     values = sorted(frozenset.union(*stated) - frozenset.intersection(*stated))
-    return Versions(newest, tuple(others), tuple(values[:VALUES_MAX]))
+    return Versions(newest, tuple(others), tuple(values[:MAX_VALUES]))
 
 
 def _time(snapshot: Snapshot, documents: DocumentLookup, row: int) -> float:
-    """Return when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
+    """Returns when the newest document with the passage was last changed, in Unix seconds; 0 if no document states it."""
     found = map(documents.document, documents.documents_with_passage(snapshot.passage_id(row)))
     return max((document_time(each) or 0.0 for each in found if each is not None), default=0.0)

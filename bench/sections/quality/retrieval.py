@@ -313,7 +313,7 @@ def _large(results: dict[str, Any]) -> str:
     context = QueryContext(snapshot, encoder, questions[0], RetrievalSettings())
     pagerank = MODES["fused"].rank(context).pagerank
     assert pagerank is not None
-    figures["igraph_prpack_ms"] = _by_igraph(snapshot.adjacency(OCCURRENCE_WEIGHTS).merged(), pagerank.reset)
+    figures["igraph_prpack_ms"] = _by_igraph(snapshot.adjacency(OCCURRENCE_WEIGHTS).merged(), pagerank.walk.reset)
     rows.append(("the walk of `fused` by igraph's prpack", "", "", f"{figures['igraph_prpack_ms']:.1f}", ""))
     results["large"] = figures
     return (

@@ -8,12 +8,12 @@ from memory.types import Hit
 
 
 def passage_titles(passages: Sequence[Hit]) -> str:
-    """Return the titles of the passages, numbered as [n]."""
+    """Returns the titles of the passages, numbered as [n]."""
     return "; ".join(f"{hit.title or hit.id} [{at}]" for at, hit in enumerate(passages, 1))
 
 
 def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]:
-    """Return the thoughts as an answer, each with its passages as [n], and the cited passages in order of their numbers.
+    """Returns the thoughts as an answer, each with its passages as [n], and the cited passages in order of their numbers.
 
     The answer is "" if there is no thought.
     """
@@ -27,7 +27,7 @@ def answer_from_thoughts(result: IterativeResult) -> tuple[str, tuple[Hit, ...]]
 
 
 def end_note(result: IterativeResult, budget: Budget) -> str | None:
-    """Return a sentence for the user if the steps ended early for a reason outside the question, otherwise None."""
+    """Returns a sentence for the user if the steps ended early for a reason outside the question, otherwise None."""
     steps = len(result.steps)
     after = f"after {steps} {'step' if steps == 1 else 'steps'}"
     match result.stopped:

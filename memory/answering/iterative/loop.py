@@ -22,7 +22,7 @@ from memory.answering.iterative.thoughts import THOUGHT_SCHEMA, read_thought, th
 from memory.llm.client import ChatMessage, ModelClient
 from memory.llm.errors import ModelError
 from memory.llm.json_answers import replace_surrogates
-from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
+from memory.llm.token_estimates import reply_tokens
 from memory.types import Hit
 
 THOUGHT_TOKENS = 512
@@ -33,7 +33,7 @@ def answer_prompt(question: str, passages: Sequence[Hit], form: AnswerForm = DEF
 
 
 def next_query(step: IterativeStep, question: str, steps: Sequence[IterativeStep]) -> str | IterativeStopReason:
-    """Return the query that follows from the step's thought, or the reason to stop. `steps` are the earlier steps."""
+    """Returns the query that follows from the step's thought, or the reason to stop. `steps` are the earlier steps."""
     assert step.thought is not None
     if step.thought.answers:
         return "answered"
@@ -50,7 +50,7 @@ async def iterate(
     spending: Spending,
     on_step: Callable[[IterativeStep], None] = lambda _step: None,
 ) -> IterativeResult:
-    """Run at most `steps` retrievals, with a thought after each but the last.
+    """Runs at most `steps` retrievals, with a thought after each but the last.
 
     Stops early when a thought answers or a budget is reached. `retrieve` itself skips recognition memory if only the answer's
     call is left. If the model fails, or if `retrieve` raises ModelError after the first step, the steps end and the answer is
@@ -83,9 +83,8 @@ async def iterate(
         except TimeoutError:
             return _result_with(question, steps_made, _charged(step, spending, 0, 0), began, "seconds")
         except ModelError as error:
-            tokens = failed_call_tokens(error, prompt_tokens(messages), THOUGHT_TOKENS)
-            failed = replace(_charged(step, spending, *tokens), error=str(error))
-            return _result_with(question, steps_made, failed, began, "model")
+            step = _charged(step, spending, error.prompt_tokens, error.completion_tokens)
+            return _result_with(question, steps_made, replace(step, error=str(error)), began, "model")
         on_step(step)
         then = next_query(step, question, steps_made)
         if then in ("answered", "nothing new"):
@@ -106,7 +105,7 @@ def _result_with(
 async def _with_thought(
     step: IterativeStep, messages: Sequence[ChatMessage], client: ModelClient, spending: Spending
 ) -> IterativeStep:
-    """Return the step with its thought. Raises ModelError or TimeoutError after one try, without waiting for a retry."""
+    """Returns the step with its thought. Raises ModelError or TimeoutError after one try, without waiting for a retry."""
 
     def read(value: object) -> tuple[Thought, str]:
         return read_thought(value, step.passages), replace_surrogates(json.dumps(value, ensure_ascii=False))
@@ -119,7 +118,7 @@ async def _with_thought(
 
 
 def _charged(step: IterativeStep, spending: Spending, prompt_tokens: int, completion_tokens: int) -> IterativeStep:
-    """Count one more call in the step and in `spending`, and return the step."""
+    """Counts one more call in the step and in `spending`, and returns the step."""
     spending.charge(1, prompt_tokens, completion_tokens)
     return replace(
         step,

@@ -85,13 +85,13 @@ class IterativeResult:
 
 
 def scale_scores(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the passages with scores as shares of the best score. If no score is above 0, all become 1."""
+    """Returns the passages with scores as shares of the best score. If no score is above 0, all become 1."""
     best = max((hit.score for hit in hits), default=0.0)
     return tuple(replace(hit, score=max(hit.score, 0.0) / best if best > 0 else 1.0) for hit in hits)
 
 
 def merge_hits(before: Sequence[Hit], found: Sequence[Hit], k: int) -> tuple[Hit, ...]:
-    """Return the `k` best of both, each passage with its best score; among equal scores, passages found earlier come first."""
+    """Returns the `k` best of both, each passage with its best score; among equal scores, passages found earlier come first."""
     best: dict[str, tuple[float, int, Hit]] = {}
     for order, hit in enumerate([*before, *found]):
         known = best.get(hit.id)
@@ -104,7 +104,7 @@ def merge_hits(before: Sequence[Hit], found: Sequence[Hit], k: int) -> tuple[Hit
 
 
 def retrieved_step(steps: Sequence[IterativeStep], query: str, found: RetrievalResult, k: int) -> IterativeStep:
-    """Return the next step, without its thought."""
+    """Returns the next step, without its thought."""
     hits = scale_scores(found.hits)
     known = {hit.id for step in steps for hit in step.found}
     return IterativeStep(

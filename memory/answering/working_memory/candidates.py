@@ -18,13 +18,13 @@ Mask = NDArray[np.bool_]
 
 
 def rows_of(snapshot: Snapshot, phrases: Iterable[str]) -> NDArray[np.int64]:
-    """Return the rows of those phrases that are in the snapshot, ascending."""
+    """Returns the rows of those phrases that are in the snapshot, ascending."""
     found = {row for phrase in phrases if (row := snapshot.phrase_row(phrase)) is not None}
     return np.array(sorted(found), np.int64)
 
 
 def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoint) -> Mask:
-    """Return formula 6: neighbours of the point's entities in graph and memory, shape (n_phrases,).
+    """Returns formula 6: neighbours of the point's entities in graph and memory, shape (n_phrases,).
 
     An entity of the point is a candidate only if it is a neighbour of another one. The cost depends on the number of the
     entities' edges, not on the size of the graph.
@@ -40,7 +40,7 @@ def local_candidates(snapshot: Snapshot, memory: WorkingMemory, point: MemoryPoi
 
 
 def global_candidates(snapshot: Snapshot, memory: WorkingMemory) -> Mask:
-    """Return formula 7: the graph's phrases that are not vertices of the memory, shape (n_phrases,)."""
+    """Returns formula 7: the graph's phrases that are not vertices of the memory, shape (n_phrases,)."""
     mask = snapshot.phrase_alive.copy()
     mask[rows_of(snapshot, memory.vertices)] = False
     return mask

@@ -30,7 +30,7 @@ async def ask_deep(
     in_thread: RunInThread = asyncio.to_thread,
     form: AnswerForm = DEFAULT_FORM,
 ) -> DeepAnswer:
-    """Answer `question` from the memory as of `snapshot`. The result contains the trace of all steps.
+    """Answers `question` from the memory as of `snapshot`. The result contains the trace of all steps.
 
     `earlier` contains the points of earlier questions. Points whose passages are not in this commit are dropped, and the trace
     lists them. `on_event` is called on the event loop for each event, and must return immediately. `in_thread` runs work that
@@ -73,21 +73,21 @@ async def ask_deep(
         notes.append(final.note)
     seconds = spending.seconds
     return DeepAnswer(
-        question,
-        final.text,
-        final.short,
-        final.found,
-        final.citations,
-        Trace(question, snapshot.commit, settings, before, forgotten, tuple(steps), tuple(final.calls)),
-        TokenCount(spending.prompt_tokens, spending.completion_tokens),
-        end.stopped,
-        "; ".join(notes) or None,
-        final.written,
-        spending.calls,
-        round(seconds, 6),
-        round(max(seconds - spending.model_seconds, 0.0), 6),
-        final.reasoning,
-        final.passages,
+        question=question,
+        text=final.text,
+        short=final.short,
+        found=final.found,
+        citations=final.citations,
+        trace=Trace(question, snapshot.commit, settings, before, forgotten, tuple(steps), tuple(final.calls)),
+        tokens=TokenCount(spending.prompt_tokens, spending.completion_tokens),
+        stopped=end.stopped,
+        note="; ".join(notes) or None,
+        written=final.written,
+        requests=spending.calls,
+        seconds=round(seconds, 6),
+        own_seconds=round(max(seconds - spending.model_seconds, 0.0), 6),
+        reasoning=final.reasoning,
+        passages=final.passages,
     )
 
 

@@ -69,7 +69,7 @@ def answer_passages(
     steps: Sequence[StepRecord],
     settings: DeepSettings,
 ) -> tuple[FoundPassage, ...]:
-    """Return at most `answer_passages` passages: first those that support the points, then those that contain their entities.
+    """Returns at most `answer_passages` passages: first those that support the points, then those that contain their entities.
 
     Among the first, the points take turns, each with its passage nearest to the question; the second are those nearest to the
     question. Without points, these are the passages that the steps found, then the nearest passages of all. `vector` is the
@@ -109,7 +109,7 @@ def _nearest(snapshot: Snapshot, vector: QueryVector | None, ids: Sequence[str],
 def cited(
     answer: qa_reader.Answer, memory: WorkingMemory, passages: Sequence[FoundPassage]
 ) -> tuple[CitedPassage, ...]:
-    """Return the passages that the answer cites, each with the points that it supports."""
+    """Returns the passages that the answer cites, each with the points that it supports."""
     return tuple(_cited(rank, passages[rank - 1], memory) for rank in answer.cited)
 
 
@@ -119,7 +119,7 @@ def _cited(rank: int, passage: FoundPassage, memory: WorkingMemory) -> CitedPass
 
 
 def answer_from_points(memory: WorkingMemory, passages: Sequence[FoundPassage]) -> tuple[str, tuple[CitedPassage, ...]]:
-    """Return an answer without the model: the points' descriptions, each with the passages that support it."""
+    """Returns an answer without the model: the points' descriptions, each with the passages that support it."""
     numbers = {passage.id: at for at, passage in enumerate(passages, 1)}
     sentences, used = [], set()
     for point in memory.points:
@@ -130,7 +130,7 @@ def answer_from_points(memory: WorkingMemory, passages: Sequence[FoundPassage]) 
 
 
 def answer_from_passages(passages: Sequence[FoundPassage]) -> tuple[str, tuple[CitedPassage, ...]]:
-    """Return an answer without the model and without points: the titles of the passages that were found."""
+    """Returns an answer without the model and without points: the titles of the passages that were found."""
     titles = "; ".join(f"{passage.title or passage.id} [{at}]" for at, passage in enumerate(passages, 1))
     cites = tuple(_cited(at, passage, WorkingMemory()) for at, passage in enumerate(passages, 1))
     return (f"{qa_reader.NO_ANSWER_WRITTEN} Found: {titles}." if titles else qa_reader.NO_ANSWER_WRITTEN), cites

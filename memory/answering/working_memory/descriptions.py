@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from memory.answering.working_memory.records.inquiries import FoundPassage
 from memory.phrase_normalisation import normalise_phrase
 
-MAX_DESCRIPTION_CHARS = 240
+MAX_SENTENCE_CHARS = 240
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^\W\d_a-z])|(?<=[。！？])|\n+")
 
@@ -27,8 +27,8 @@ class Descriptions:
         ]
 
     def of(self, *phrases: str) -> tuple[str, str]:
-        """Return the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
+        """Returns the first sentence with all of the normalised `phrases`, and its passage's id; "" and "" if there is none."""
         for passage, sentence, words in self._sentences:
             if all(f" {phrase} " in words for phrase in phrases):
-                return sentence[:MAX_DESCRIPTION_CHARS], passage
+                return sentence[:MAX_SENTENCE_CHARS], passage
         return "", ""

@@ -21,7 +21,7 @@ from memory.answering.working_memory.rejected_updates import (
     without_last,
 )
 from memory.llm.errors import BadAnswer
-from memory.llm.json_answers import get_field, replace_surrogates, whole_number
+from memory.llm.json_answers import get_field, objects_in, replace_surrogates, whole_number
 
 MAX_CONCERN_CHARS = 500
 """Maximum number of characters of a concern, and of a subquery."""
@@ -41,7 +41,7 @@ class Judgement:
 def read_judgement(
     value: object, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings, cut: bool = False
 ) -> Judgement:
-    """Return the judgement in the model's JSON. `asked` are the subqueries of the earlier steps.
+    """Returns the judgement in the model's JSON. `asked` are the subqueries of the earlier steps.
 
     A concern about an unknown point is refused, and so is a subquery that was asked before. If `only` is local, a concern about
     no point is refused; if it is global, every concern is treated as one about no point. `cut`: the answer reached its length
@@ -80,7 +80,7 @@ def read_judgement(
 
 
 def read_concerns(value: object, memory: WorkingMemory, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """Return the judgement in the model's JSON, with concerns whose subquery is still "".
+    """Returns the judgement in the model's JSON, with concerns whose subquery is still "".
 
     All concerns are of one kind: the kind that the model names, or that of its first concern. Concerns of the other kind are
     refused. `only` sets the kind: for local, a concern about no point is refused; for global, a concern's point is ignored.
@@ -115,7 +115,7 @@ def read_concerns(value: object, memory: WorkingMemory, settings: DeepSettings, 
 
 
 def read_subquery(value: object) -> str:
-    """Return the subquery in the model's JSON. Raises BadAnswer if it has none."""
+    """Returns the subquery in the model's JSON. Raises BadAnswer if it has none."""
     subquery = _text(get_field(value, "subquery", "question", "query"))
     if not subquery:
         raise BadAnswer("wrong schema", 'the model\'s "subquery" is no sentence')
@@ -125,7 +125,7 @@ def read_subquery(value: object) -> str:
 def with_subqueries(
     concerns: Sequence[Concern], subqueries: Sequence[str | None], asked: Sequence[str]
 ) -> tuple[tuple[Concern, ...], tuple[Refusal, ...]]:
-    """Return the concerns with their subqueries, and the refused ones.
+    """Returns the concerns with their subqueries, and the refused ones.
 
     A concern is refused if its subquery is None (the call failed) or was asked before.
     """
@@ -144,9 +144,9 @@ def with_subqueries(
 
 
 def _said(value: object) -> dict[str, Any]:
-    """Return the object with the judgement in the model's JSON. Raises BadAnswer."""
-    for each in [value, *(value if isinstance(value, list) else [])]:
-        if isinstance(each, dict) and (isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list)):
+    """Returns the object with the judgement in the model's JSON. Raises BadAnswer."""
+    for each in objects_in(value):
+        if isinstance(each.get("enough"), bool) or isinstance(each.get("concerns"), list):
             return each
     raise BadAnswer("wrong schema", 'the model\'s answer has no "enough"')
 

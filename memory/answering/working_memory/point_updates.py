@@ -28,7 +28,7 @@ from memory.answering.working_memory.rejected_updates import (
     without_last,
 )
 from memory.llm.errors import BadAnswer
-from memory.llm.json_answers import replace_surrogates, whole_number
+from memory.llm.json_answers import objects_in, replace_surrogates, whole_number
 from memory.phrase_normalisation import normalise_phrase
 
 MAX_POINTS = 32
@@ -51,13 +51,13 @@ class Evolution:
 
 
 def lists(value: object, *names: str) -> dict[str, list[Any]]:
-    """Return the lists under `names` in a model's object, in the order in which the model wrote them; missing ones are empty.
+    """Returns the lists under `names` in a model's object, in the order in which the model wrote them; missing ones are empty.
 
     Raises BadAnswer if all of them are missing.
     """
-    for candidate in [value, *(value if isinstance(value, list) else [])]:
-        if isinstance(candidate, dict) and any(isinstance(candidate.get(name), list) for name in names):
-            written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
+    for candidate in objects_in(value):
+        written = {name: list(each) for name, each in candidate.items() if name in names and isinstance(each, list)}
+        if written:
             return {**{name: [] for name in names if name not in written}, **written}
     raise BadAnswer("wrong schema", f'the model\'s answer has no list "{names[0]}"')
 
@@ -70,7 +70,7 @@ def apply_evolution(
     in_graph: Callable[[str], bool],
     cut: bool = False,
 ) -> Evolution:
-    """Apply the updates and insertions that the model proposes for the retrieved material.
+    """Applies the updates and insertions that the model proposes for the retrieved material.
 
     `in_graph` says whether the graph has a phrase. A name that the graph has and the material lacks is refused, because the
     model cannot know it from the material. A name that the graph lacks is added to the point as absent. `cut`: the answer
@@ -135,7 +135,7 @@ def apply_evolution(
 
 
 def apply_merges(memory: WorkingMemory, value: object, cut: bool = False) -> Evolution:
-    """Apply the mergers that the model proposes: entities and passages are unions, the description is the model's.
+    """Applies the mergers that the model proposes: entities and passages are unions, the description is the model's.
 
     The merged point takes the place of the first of its points. A point is merged at most once per step. `cut`: the answer
     reached its length limit.
@@ -213,7 +213,7 @@ class _EntityNames:
 
 
 def _position(proposal: object, points: int, refusals: Refusals) -> int | None:
-    """Return the index of the point that an update names; None, with a refusal, if there is no such point."""
+    """Returns the index of the point that an update names; None, with a refusal, if there is no such point."""
     at = whole_number(proposal.get("point")) if isinstance(proposal, dict) else None
     if at is None:
         refusals.add(WRONG_FORM, proposal)
@@ -244,7 +244,7 @@ def _description(proposal: object) -> str:
 
 
 def _passages(proposal: dict[str, Any], material: Material, refusals: Refusals) -> list[str]:
-    """Return the distinct ids of the proposal's passages. Numbers that were not shown are refused."""
+    """Returns the distinct ids of the proposal's passages. Numbers that were not shown are refused."""
     found: dict[str, None] = {}
     for each in _list(proposal, "passages", refusals):
         at = whole_number(each)
@@ -264,5 +264,5 @@ def _list(proposal: dict[str, Any], name: str, refusals: Refusals) -> list[Any]:
 
 
 def _union(*ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the distinct ids in their order."""
+    """Returns the distinct ids in their order."""
     return tuple(dict.fromkeys(id for each in ids for id in each))

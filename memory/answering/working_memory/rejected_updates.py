@@ -45,7 +45,7 @@ class Refusals:
 
 
 def without_last(proposed: list[Any], refusals: Refusals) -> list[Any]:
-    """Return the last list of a truncated answer without its last entry, which may be incomplete."""
+    """Returns the last list of a truncated answer without its last entry, which may be incomplete."""
     if proposed:
         refusals.add(CUT_OFF, proposed[-1])
     return proposed[:-1]

@@ -31,7 +31,7 @@ from memory.encoder.errors import EncoderServerDown
 from memory.llm.client import ChatMessage
 from store.snapshot import Snapshot
 
-MAX_SHORTENINGS = 2
+MAX_EVIDENCE_SHORTENINGS = 2
 """Maximum number of times per step that half of the passages are withheld because the model refuses the prompt as too long."""
 CUT_JUDGEMENT = "the model's answer was cut off before it had named one thing that is missing"
 
@@ -54,7 +54,7 @@ class StepResult:
 
 
 async def run_step(context: DeepContext, number: int, memory: WorkingMemory, asked: Sequence[str]) -> StepResult:
-    """Run the step after `memory`; `asked` are the earlier subqueries. Does not raise for failures of the model."""
+    """Runs the step after `memory`; `asked` are the earlier subqueries. Does not raise for failures of the model."""
     began, waited = time.monotonic(), context.spending.model_seconds
     context.on_event(StepBegan(number, len(memory.points)))
     result = await _make_step(context, StepRecord(number, memory, memory, asked=tuple(asked)))
@@ -133,7 +133,7 @@ async def _make_step(context: DeepContext, record: StepRecord) -> StepResult:
 async def _word_subqueries(
     context: DeepContext, record: StepRecord
 ) -> tuple[StepRecord, CallFailure | None, str | None]:
-    """Ask for the subquery of each concern in order; each prompt shows the earlier subqueries.
+    """Asks for the subquery of each concern in order; each prompt shows the earlier subqueries.
 
     A failure is returned if it ends the steps: a reached budget, or a model that wrote no subquery. If the model wrote only
     some of them, a note says so.
@@ -165,10 +165,10 @@ async def _word_subqueries(
 
 
 async def _ask_for_evolution(context: DeepContext, record: StepRecord) -> tuple[StepRecord, CallResult[object]]:
-    """Ask for updates and insertions; again with half of the passages if the model refuses the prompt as too long."""
+    """Asks for updates and insertions; again with half of the passages if the model refuses the prompt as too long."""
     if context.shown_passages:
         record = replace(record, inquiries=at_most(record.inquiries, min(context.shown_passages)))
-    for tries_left in reversed(range(MAX_SHORTENINGS + 1)):
+    for tries_left in reversed(range(MAX_EVIDENCE_SHORTENINGS + 1)):
         called = await call_model(
             context.client,
             context.spending,
@@ -219,7 +219,7 @@ def starts_empty(record: StepRecord) -> bool:
 
 
 def judgement_of_empty_memory(question: str) -> Judgement:
-    """Return the judgement of an empty memory: the question itself is a global concern."""
+    """Returns the judgement of an empty memory: the question itself is a global concern."""
     return Judgement(False, (Concern(question, question),))
 
 
@@ -230,7 +230,7 @@ def judge_messages(question: str, record: StepRecord, settings: DeepSettings) ->
 
 
 def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut: bool = False) -> Judgement:
-    """Return the judgement in the judge's JSON."""
+    """Returns the judgement in the judge's JSON."""
     if settings.quick:
         return read_judgement(value, record.before, record.asked, settings, cut)
     return read_concerns(value, record.before, settings, cut)
@@ -239,7 +239,7 @@ def judgement_of(value: object, record: StepRecord, settings: DeepSettings, cut:
 def subquery_messages(
     question: str, record: StepRecord, concern: Concern, before: Sequence[str | None]
 ) -> tuple[ChatMessage, ...]:
-    """Return the prompt for a concern's subquery.
+    """Returns the prompt for a concern's subquery.
 
     `before` are the subqueries of the step's earlier concerns, None for a failed one.
     """
@@ -248,7 +248,7 @@ def subquery_messages(
 
 
 def with_worded_concerns(record: StepRecord, subqueries: Sequence[str | None]) -> StepRecord:
-    """Return the record with the subqueries of its concerns, without concerns that have none."""
+    """Returns the record with the subqueries of its concerns, without concerns that have none."""
     named = [*subqueries, *[None] * (len(record.concerns) - len(subqueries))]
     concerns, refused = with_subqueries(record.concerns, named, record.asked)
     return replace(record, concerns=concerns, refused=(*record.refused, *refused))
@@ -274,7 +274,7 @@ def with_merging(record: StepRecord, evolution: Evolution) -> StepRecord:
 
 
 def _list_reader(*names: str) -> Callable[[object], object]:
-    """Return a function that accepts JSON with one of the lists; for other JSON the client asks again."""
+    """Returns a function that accepts JSON with one of the lists; for other JSON the client asks again."""
 
     def read(value: object) -> object:
         lists(value, *names)
@@ -284,7 +284,7 @@ def _list_reader(*names: str) -> Callable[[object], object]:
 
 
 def _judgement_reader(record: StepRecord, settings: DeepSettings) -> Callable[[object], object]:
-    """Return a function that accepts JSON with a judgement; for other JSON the client asks again."""
+    """Returns a function that accepts JSON with a judgement; for other JSON the client asks again."""
 
     def read(value: object) -> object:
         judgement_of(value, record, settings)

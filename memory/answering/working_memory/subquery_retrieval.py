@@ -38,7 +38,7 @@ QueryVector = NDArray[np.float32]
 def inquire(
     snapshot: Snapshot, encoder: Encoder, memory: WorkingMemory, concern: Concern, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieve for the concern's subquery. A concern about a point that is not in the memory finds nothing."""
+    """Retrieves for the concern's subquery. A concern about a point that is not in the memory finds nothing."""
     if concern.point is None:
         among = global_candidates(snapshot, memory)
     else:
@@ -67,7 +67,7 @@ def inquire(
 
 
 def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
-    """Return the inquiry with descriptions of its entities and triples, taken from `passages`."""
+    """Returns the inquiry with descriptions of its entities and triples, taken from `passages`."""
     descriptions = Descriptions(passages)
     entities = []
     for entity in inquiry.entities:
@@ -83,7 +83,7 @@ def _described(inquiry: Inquiry, passages: Sequence[FoundPassage]) -> Inquiry:
 def _inquire_by_words(
     snapshot: Snapshot, encoder: Encoder, concern: Concern, candidates: Mask, settings: DeepSettings
 ) -> Inquiry:
-    """Retrieve by words: entities that the subquery names, then those of its nearest triples by BM25; passages by BM25.
+    """Retrieves by words: entities that the subquery names, then those of its nearest triples by BM25; passages by BM25.
 
     A passage's score is a share of the best score.
     """
@@ -119,7 +119,7 @@ def _inquire_by_words(
 def _nearest_triples(
     snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int
 ) -> tuple[FoundTriple, ...]:
-    """Return, for each entity, the `k` living statements about it nearest to the subquery; all of them best first."""
+    """Returns, for each entity, the `k` living statements about it nearest to the subquery; all of them best first."""
     if not snapshot.n_triples:
         return ()
     chosen = np.zeros(snapshot.n_phrases, np.bool_)
@@ -146,25 +146,25 @@ def _nearest_triples(
 
 
 def passages_with(snapshot: Snapshot, entities: Sequence[int] | NDArray[np.int64]) -> Mask:
-    """Return the living passages that contain one of the phrases, a mask of shape (n_passages,)."""
+    """Returns the living passages that contain one of the phrases, a mask of shape (n_passages,)."""
     chosen = np.zeros(snapshot.n_phrases)
     chosen[entities] = 1.0
     return (snapshot.context.matvec(chosen) > MIN_WEIGHT) & snapshot.passage_alive
 
 
 def passages_of(snapshot: Snapshot, vector: QueryVector, entities: Sequence[int], k: int) -> tuple[FoundPassage, ...]:
-    """Return the `k` passages nearest to `vector` among those that contain one of the entities."""
+    """Returns the `k` passages nearest to `vector` among those that contain one of the entities."""
     rows, scores = best_passages(snapshot, vector, passages_with(snapshot, entities), k)
     return found_passages(snapshot, rows, scores)
 
 
 def best_passages(snapshot: Snapshot, vector: QueryVector, among: Mask, k: int) -> tuple[list[int], list[float]]:
-    """Return the `k` passages of `among` nearest to `vector`, ties ordered by id."""
+    """Returns the `k` passages of `among` nearest to `vector`, ties ordered by id."""
     return best_rows(snapshot.passage_vectors, vector, among, k, snapshot.passage_id)
 
 
 def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[float]) -> tuple[FoundPassage, ...]:
-    """Return passages by row, with the phrases in them."""
+    """Returns passages by row, with the phrases in them."""
     if not len(rows):
         return ()
     of_passage, phrases, weights = snapshot.context.entries(np.asarray(rows))
@@ -181,7 +181,7 @@ def found_passages(snapshot: Snapshot, rows: Sequence[int], scores: Iterable[flo
 def best_rows(
     vectors: VectorsView, vector: QueryVector, among: Mask, k: int, name: Callable[[int], str]
 ) -> tuple[list[int], list[float]]:
-    """Return the `k` rows of `among` nearest to `vector`, best first, with their cosines; ties ordered by `name`."""
+    """Returns the `k` rows of `among` nearest to `vector`, best first, with their cosines; ties ordered by `name`."""
     candidates = np.flatnonzero(among)
     if k < 1 or not len(candidates):
         return [], []
@@ -193,7 +193,7 @@ def best_rows(
 
 
 def supported_points(memory: WorkingMemory, snapshot: Snapshot) -> tuple[WorkingMemory, tuple[str, ...]]:
-    """Return the earlier points that this snapshot supports, and the ids of the other ones.
+    """Returns the earlier points that this snapshot supports, and the ids of the other ones.
 
     Removed passages are left out. Entities that the graph now lacks are marked absent. A point without passages, or without an
     entity of the graph, is dropped.

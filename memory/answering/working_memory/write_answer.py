@@ -30,7 +30,7 @@ from memory.encoder.errors import EncoderServerDown
 from memory.llm.errors import ModelDown
 from memory.llm.json_answers import replace_surrogates
 
-MAX_SHORTENINGS = 3
+MAX_ANSWER_SHORTENINGS = 3
 """Maximum number of times that half of the passages are left out because the model refuses the prompt as too long."""
 
 
@@ -53,7 +53,7 @@ class WrittenAnswer:
 async def write_answer(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord], end: StepsEnd
 ) -> WrittenAnswer:
-    """Ask the model, and ask again if it fails. Raises ModelError if it fails and the memory has no points."""
+    """Asks the model, and asks again if it fails. Raises ModelError if it fails and the memory has no points."""
     found = await _passages(context, memory, steps)
     if not found and not memory.points:
         if end.failure is not None and end.stopped == "model":
@@ -66,7 +66,7 @@ async def write_answer(
     result = await _streamed(context, memory, shown)
     calls = [result.call]
     if result.failure is not None and result.failure.stopped == "model":
-        for _ in range(MAX_SHORTENINGS):
+        for _ in range(MAX_ANSWER_SHORTENINGS):
             failure, shown = result.failure, halved(shown) if result.failure.too_long else shown
             result = await _asked(context, memory, shown, final=True)
             calls.append(result.call)
@@ -96,7 +96,7 @@ async def write_answer(
 async def answer_after_step(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[StepAnswer | None, str | None]:
-    """Return the answer after the last of `steps`, for plots; None and a note if the model fails.
+    """Returns the answer after the last of `steps`, for plots; None and a note if the model fails.
 
     Asks once, and does not use the budget that is reserved for the final answer.
     """
@@ -117,12 +117,11 @@ async def answer_after_step(
 async def _passages(
     context: DeepContext, memory: WorkingMemory, steps: Sequence[StepRecord]
 ) -> tuple[FoundPassage, ...]:
-    """Return the passages for the answer, in the order in which they were found if the encoder is unavailable."""
+    """Returns the passages for the answer, in the order in which they were found if the encoder is unavailable."""
 
     def select(vector: QueryVector | None) -> tuple[FoundPassage, ...]:
-        known = (
-            vector if vector is not None and vector.any() else None
-        )  # a zero vector: the encoder knows no word of it
+        # The vector is zero if the encoder knows no word of the question.
+        known = vector if vector is not None and vector.any() else None
         return answer_passages(context.snapshot, known, memory, steps, context.settings)
 
     try:
@@ -138,7 +137,7 @@ async def _passages(
 async def _streamed(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...]
 ) -> CallResult[qa_reader.Answer]:
-    """Ask for the answer once and show it while it is written."""
+    """Asks for the answer once and shows it while it is written."""
     spending = context.spending
     messages = prompts.deep_answer_prompt(context.question, memory, passages, context.form)
     began = time.monotonic()
@@ -181,7 +180,7 @@ async def _streamed(
 async def _asked(
     context: DeepContext, memory: WorkingMemory, passages: tuple[FoundPassage, ...], final: bool
 ) -> CallResult[qa_reader.Answer]:
-    """Ask for the answer without showing it before it is complete."""
+    """Asks for the answer without showing it before it is complete."""
     count = len(passages)
     again = await call_model(
         context.client,
@@ -190,6 +189,7 @@ async def _asked(
         prompts.deep_answer_prompt(context.question, memory, passages, context.form),
         answer_schema(context.form),
         lambda value: (value, qa_reader.answer_from_json(value, count, form=context.form)),
+        max_tokens=context.form.max_tokens,
         retries=0,
         final=final,
     )

@@ -27,7 +27,6 @@ MAX_HALVINGS = 4
 ENDLESS_RATIO = 6
 """An answer that was cut off and whose triples are this many times as long as the passage is endless. Half of the passage would
 get an endless answer too, so it is not tried."""
-ANSWER_CUT_OFF = "the model's answer was cut off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +119,11 @@ class LLMExtractor:
                 "entities", entity_messages(passage), ENTITIES_SCHEMA, parse_entities, self._limiter
             )
         except ModelRefused as error:
+            halves = halve_passage(passage, depth) if error.too_long else []
+            if not halves:
+                raise
             cost.add_failed(error)
-            return [
-                name
-                for piece in halve_passage(passage, error, depth)
-                for name in await self._entities(piece, cost, depth + 1)
-            ]
+            return [name for piece in halves for name in await self._entities(piece, cost, depth + 1)]
         cost.add(reply)
         return names[:-1] if reply.cut else names
 
@@ -141,17 +139,16 @@ class LLMExtractor:
                 self._limiter,
             )
         except ModelRefused as error:
+            halves = halve_passage(passage, depth) if error.too_long else []
+            if not halves:
+                raise
             cost.add_failed(error)
-            halves = halve_passage(passage, error, depth)
             return [triple for piece in halves for triple in await self._triples(piece, names, cost, depth + 1)]
         cost.add(reply)
         if not reply.cut:
             return triples
-        if is_endless(triples, passage):
-            return triples[:-1]
-        try:
-            halves = halve_passage(passage, ModelRefused(ANSWER_CUT_OFF, too_long=True), depth)
-        except ModelRefused:
+        halves = [] if is_endless(triples, passage) else halve_passage(passage, depth)
+        if not halves:
             return triples[:-1]  # the last triple may be incomplete
         return [triple for piece in halves for triple in await self._triples(piece, names, cost, depth + 1)]
 
@@ -247,12 +244,11 @@ def split_passage(passage: PassageText) -> list[PassageText]:
     return [PassageText(passage.id, passage.title, text) for text in [*out, rest]]
 
 
-def halve_passage(passage: PassageText, error: ModelRefused, depth: int) -> list[PassageText]:
-    """Returns the two halves of a passage that was too long for the model. Raises `error` if it was not, or cannot be
-    divided."""
+def halve_passage(passage: PassageText, depth: int) -> list[PassageText]:
+    """Returns the two halves of a passage; none if it is too short or was divided `MAX_HALVINGS` times."""
     length = len(passage.text)
-    if not error.too_long or depth >= MAX_HALVINGS or length < 2 * MIN_PIECE_CHARS:
-        raise error
+    if depth >= MAX_HALVINGS or length < 2 * MIN_PIECE_CHARS:
+        return []
     at = _boundary(passage.text, length // 4, length * 3 // 4, length // 2)
     return [PassageText(passage.id, passage.title, text) for text in (passage.text[:at], passage.text[at:])]
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory.llm.client import DEFAULT_MAX_TOKENS, ChatMessage
-from memory.llm.errors import BadAnswer, ModelRefused
+from memory.llm.client import ChatMessage
+from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import parse
+from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.repetition import ends_in_repetition
 from memory.llm.response_format import JsonSchema
 from memory.llm.retry import BAD_ANSWER_RETRIES
 from memory.openie.llm.extractor import (
-    ANSWER_CUT_OFF,
     MAX_PASSAGE_ENTITIES,
     build_extraction,
     extractor_name,
@@ -94,7 +94,7 @@ class VLLMExtractor:
     def _read(
         self,
         parts: Sequence[_Part],
-        shape: JsonSchema,
+        schema: JsonSchema,
         asked: Callable[[_Part], list[ChatMessage]],
         read: Callable[[Any], list[Any]],
         batch: "_Batch",
@@ -103,12 +103,12 @@ class VLLMExtractor:
         said: dict[tuple[int, ...], list[Any]] = {}
         while parts:
             again: list[_Part] = []
-            for part, answer in zip(parts, self._chat([asked(part) for part in parts], shape), strict=True):
+            for part, answer in zip(parts, self._chat([asked(part) for part in parts], schema), strict=True):
                 batch.spend(part.passage, answer)
                 value, useless = _value(answer.text, read)
                 # A truncated list of names is long enough; a truncated list of triples lacks some.
                 endless = ends_in_repetition(answer.text) if useless else is_endless(value, part.text)
-                again_halved = answer.cut and not endless and (useless or shape is TRIPLES_SCHEMA)
+                again_halved = answer.cut and not endless and (useless or schema is TRIPLES_SCHEMA)
                 divided = _divided(part) if again_halved else []
                 if divided:
                     again += divided
@@ -125,11 +125,11 @@ class VLLMExtractor:
             out[place[0]] += said[place]
         return out
 
-    def _chat(self, conversations: list[list[ChatMessage]], shape: JsonSchema) -> list["_Answer"]:
+    def _chat(self, conversations: list[list[ChatMessage]], schema: JsonSchema) -> list["_Answer"]:
         from vllm import SamplingParams
 
         options: dict[str, Any] = {"temperature": self._temperature, "max_tokens": DEFAULT_MAX_TOKENS}
-        answers = self._llm.chat(conversations, SamplingParams(**options, **_guided(shape)), use_tqdm=False)
+        answers = self._llm.chat(conversations, SamplingParams(**options, **_guided(schema)), use_tqdm=False)
         return [_Answer(answer) for answer in answers]
 
 
@@ -165,18 +165,15 @@ def _value(text: str, read: Callable[[Any], list[Any]]) -> tuple[list[Any], str 
 
 
 def _divided(part: _Part) -> list[_Part]:
-    """Returns the two halves of a part; nothing if it is too short or was divided too often."""
-    try:
-        halves = halve_passage(part.text, ModelRefused(ANSWER_CUT_OFF, too_long=True), part.depth)
-    except ModelRefused:
-        return []
-    return [_Part((*part.place, at), half, part.depth + 1) for at, half in enumerate(halves)]
+    """Returns the two halves of a part; nothing if it cannot be divided."""
+    halves = enumerate(halve_passage(part.text, part.depth))
+    return [_Part((*part.place, at), half, part.depth + 1) for at, half in halves]
 
 
-def _guided(shape: JsonSchema) -> dict[str, Any]:
+def _guided(schema: JsonSchema) -> dict[str, Any]:
     """Returns the sampling options that restrict decoding to the schema, as named by this version of vLLM."""
     from vllm import sampling_params
 
     if hasattr(sampling_params, "StructuredOutputsParams"):
-        return {"structured_outputs": sampling_params.StructuredOutputsParams(json=dict(shape.schema))}
-    return {"guided_decoding": sampling_params.GuidedDecodingParams(json=dict(shape.schema))}
+        return {"structured_outputs": sampling_params.StructuredOutputsParams(json=dict(schema.schema))}
+    return {"guided_decoding": sampling_params.GuidedDecodingParams(json=dict(schema.schema))}

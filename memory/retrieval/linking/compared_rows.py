@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.passage_weights import Floats
 from memory.retrieval.row_scores import RowScores, coded_scores, min_max, row_scores
 from memory.retrieval.score_scaling import MinMax, StandardScore
-from memory.retrieval.top_k import Scores, candidates, cosines, order_by_name
+from memory.retrieval.top_k import candidates, cosines, order_by_name
 from store.index.parallel import in_parallel
 from store.index.quantised.groups import SCORE_DEVIATION, FoundRows, Group, search_group
 from store.index.vectors.codes import GROUPED_MIN_ROWS
@@ -27,7 +28,7 @@ FIRST_FOUND = 128
 """Rows taken from a group at first, plus four per requested row. `MORE_FOUND` more are taken if these may not include all
 nearest."""
 MORE_FOUND = 1024
-FIRST_LOOKED_AT = 16
+FIRST_EXACT_ROWS = 16
 """Number of best rows, plus two per requested row, whose exact cosines give a lower bound of the k-th nearest cosine."""
 
 
@@ -51,18 +52,18 @@ class ComparedRows:
         return row_scores(self._vectors, self._query, self._living, self._exact)
 
     def may_be_nearest(self, k: int) -> NDArray[Any]:
-        """Return, in order, rows that include the `k` nearest and all rows as near as the last of them."""
+        """Returns, in order, rows that include the `k` nearest and all rows as near as the last of them."""
         if self._is_grouped and k and (rows := self._found_by_groups(k)) is not None:
             return rows
         return candidates(self.scores.values, k, self._compared, self.scores.error)
 
-    def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Scores]:
-        """Return the `k` nearest rows, best first and ties ordered by `name`, and their cosines in float64."""
+    def nearest(self, k: int, name: Callable[[int], str]) -> tuple[list[int], Floats]:
+        """Returns the `k` nearest rows, best first and ties ordered by `name`, and their cosines in float64."""
         rows = self.may_be_nearest(k)
         return order_by_name(rows, cosines(self._vectors, self._query, rows), k, name)
 
     def min_max(self) -> MinMax:
-        """Return the scale from the smallest to the largest cosine."""
+        """Returns the scale from the smallest to the largest cosine."""
         if self._is_grouped and self._compared.any():
             opposite = ComparedRows(self._vectors, -self._query, self._compared, self._living, self._exact)
             lowest, highest = opposite.nearest(1, _nameless)[1], self.nearest(1, _nameless)[1]
@@ -70,14 +71,14 @@ class ComparedRows:
         return min_max(self._vectors, self._query, self.scores, self._compared)
 
     def standard_score(self) -> StandardScore:
-        """Return the scale by mean and deviation of all cosines, or of a sample's cosines."""
+        """Returns the scale by mean and deviation of all cosines, or of a sample's cosines."""
         if not self._is_grouped:
             return StandardScore.of(self.scores.values, self._compared)
         sums = self._vectors.sampled_sums(self._query, self._compared, self._living)
         return StandardScore.from_sums(sums.count, sums.products, sums.squares)
 
     def _found_by_groups(self, k: int) -> NDArray[Any] | None:
-        """Return the rows that may be among the `k` nearest; None if there are no groups or they do not narrow the search."""
+        """Returns the rows that may be among the `k` nearest; None if there are no groups or they do not narrow the search."""
         groups = self._vectors.groups()
         if not groups:
             return None
@@ -89,7 +90,7 @@ class ComparedRows:
         found = in_parallel(lambda group: search(group, takes), groups)
         estimates = np.concatenate([each.scores for each in found])
         rows = np.concatenate([each.rows for each in found])
-        best = FIRST_LOOKED_AT + 2 * k
+        best = FIRST_EXACT_ROWS + 2 * k
         first = rows[np.argpartition(-estimates, best - 1)[:best]] if len(rows) > best else rows
         rest = self._rest(groups[-1].end, k)
         # The k-th nearest of a subset is never nearer than the k-th nearest of all rows.
@@ -104,7 +105,7 @@ class ComparedRows:
         return np.concatenate([self._near_by_codes(np.sort(may_be), lower_bound), rest])
 
     def _rest(self, behind: int, k: int) -> NDArray[Any]:
-        """Return the rows from `behind` on that may be among the `k` nearest of these rows."""
+        """Returns the rows from `behind` on that may be among the `k` nearest of these rows."""
         if behind >= self._vectors.n:
             return np.empty(0, np.int64)
         blocks = [block for _, block in self._vectors.coded_blocks()[behind // BLOCK_VECTORS :]]
@@ -112,14 +113,14 @@ class ComparedRows:
         return behind + candidates(scores.values, k, self._compared[behind:], scores.error)
 
     def _near_by_codes(self, rows: NDArray[Any], lower_bound: float) -> NDArray[Any]:
-        """Return those of the sorted `rows` whose cosine may reach `lower_bound` according to their one-byte codes."""
+        """Returns those of the sorted `rows` whose cosine may reach `lower_bound` according to their one-byte codes."""
         scores = coded_scores([self._vectors.codes_of(rows)], self._query)
         near: NDArray[Any] = rows[scores.values >= lower_bound - scores.error]
         return near
 
 
-def _kth(values: Scores, k: int) -> float:
-    """Return the `k`-th largest value, or minus infinity if there are fewer values."""
+def _kth(values: Floats, k: int) -> float:
+    """Returns the `k`-th largest value, or minus infinity if there are fewer values."""
     return -float(np.partition(-values, k - 1)[k - 1]) if k <= len(values) else -np.inf
 
 

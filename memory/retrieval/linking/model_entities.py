@@ -10,7 +10,7 @@ from memory.llm.messages import example_answer, system_message, user_message, wi
 from memory.llm.prompt_texts import prompt_text
 from memory.llm.response_format import JSON_TEXT, JsonSchema, json_array, json_object
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS
+from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS
 from memory.retrieval.linking.query_model_calls import QueryModel, QueryModelCalls, cut_off
 
 ENTITIES_MAX_TOKENS = 512
@@ -35,7 +35,7 @@ def query_entities_prompt(query: str) -> list[ChatMessage]:
         system_message(prompt_text("query-entities", _TASK) + _FORM),
         user_message(_question(_EXAMPLE)),
         example_answer(dumps({"query_entities": _EXAMPLE_NAMES}, ensure_ascii=False)),
-        user_message(_question(query[:MAX_QUERY_CHARS])),
+        user_message(_question(query[:MAX_NAMING_CHARS])),
     ]
 
 
@@ -44,7 +44,7 @@ def _question(text: str) -> str:
 
 
 def read_names(value: object) -> tuple[str, ...]:
-    """Return at most `MAX_NAMES` distinct names from the model's answer. Raises BadAnswer if the answer has no list."""
+    """Returns at most `MAX_NAMES` distinct names from the model's answer. Raises BadAnswer if the answer has no list."""
     said = get_field(value, "query_entities", "named_entities", "entities")
     if not isinstance(said, list):
         raise BadAnswer("wrong schema", '"query_entities" is not a list')
@@ -59,13 +59,13 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
     """Extracts the entities of queries with one model. Each query uses it through a `QueryEntities`."""
 
     async def read(self, query: str, within: str = "") -> tuple[tuple[str, ...], Reply, bool]:
-        """Return the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
+        """Returns the names, the model's reply, and whether the reply is cached from an equal query `within` the same scope.
 
         Raises ModelError after one try.
         """
-        key = (within, query)
-        if (cached := self.cached(key)) is not None:
-            return *cached, True
+        return await self.cached((within, query), lambda: self._ask(query))
+
+    async def _ask(self, query: str) -> tuple[tuple[str, ...], Reply]:
         names, reply = await self.client.ask(
             "query_entities",
             query_entities_prompt(query),
@@ -76,9 +76,7 @@ class ModelEntities(QueryModel[tuple[str, ...]]):
         )
         if reply.cut and len(names) < 2:  # the last name may be half
             raise cut_off(reply)
-        names = names[:-1] if reply.cut else names
-        self.cache(key, names, reply)
-        return names, reply, False
+        return names[:-1] if reply.cut else names, reply
 
 
 class QueryEntities(QueryModelCalls[ModelEntities]):
@@ -88,5 +86,5 @@ class QueryEntities(QueryModelCalls[ModelEntities]):
     without = "names found by rules"
 
     def read(self, query: str) -> Sequence[str] | None:
-        """Return the query's names, or None if the model is unavailable."""
+        """Returns the query's names, or None if the model is unavailable."""
         return self.wait(self._model.read(query, self._within), lambda: query_entities_prompt(query))

@@ -13,7 +13,7 @@ from memory.types import Seed
 
 
 def link_phrases(context: QueryContext) -> list[Seed]:
-    """Return the `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
+    """Returns the `seed_phrases` phrases nearest to the query, weighted by min-max-scaled cosine times `specificity`."""
     snapshot = context.snapshot
     alive = snapshot.phrase_alive & snapshot.phrase_vectors.known
     if not context.is_known or not alive.any():
@@ -32,7 +32,7 @@ def link_phrases(context: QueryContext) -> list[Seed]:
 
 
 def link_query_entities(context: QueryContext) -> list[Seed]:
-    """Return the phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
+    """Returns the phrase nearest to each name in the query, weighted by `specificity` (HippoRAG, section 2.2)."""
     snapshot = context.snapshot
     names = named_entities(context, by_model=True)
     if not snapshot.living_phrases:
@@ -44,7 +44,7 @@ def link_query_entities(context: QueryContext) -> list[Seed]:
 
 
 def named_entities(context: QueryContext, by_model: bool) -> list[str]:
-    """Return the names in the query, extracted by the model or by rules.
+    """Returns the names in the query, extracted by the model or by rules.
 
     The model is used if there is one and `by_model` or the settings ask for it. The rules replace a model that is unavailable.
     If the encoder knows no word of the query, the rules return every known phrase.
@@ -61,7 +61,7 @@ def named_entities(context: QueryContext, by_model: bool) -> list[str]:
 
 
 def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[Seed]:
-    """Return seeds for the names that are phrases of passages that take part, weighted by `specificity`."""
+    """Returns seeds for the names that are phrases of passages that take part, weighted by `specificity`."""
     snapshot = context.snapshot
     rows = {snapshot.phrase_row(normalise_phrase(name)) for name in names}
     return heaviest_first(
@@ -74,7 +74,7 @@ def link_known_entities(context: QueryContext, names: Sequence[str]) -> list[See
 
 
 def _nearest_phrase(context: QueryContext, name: str) -> int | None:
-    """Return the row of the phrase nearest to `name`; None if it is not a phrase of the memory and unknown to the encoder."""
+    """Returns the row of the phrase nearest to `name`; None if it is not a phrase of the memory and unknown to the encoder."""
     snapshot = context.snapshot
     phrase = normalise_phrase(name)
     # A known phrase is nearest to itself, so it need not be encoded.
@@ -97,12 +97,12 @@ def _compared(context: QueryContext, vector: NDArray[np.float32], alive: NDArray
 
 
 def heaviest_first(seeds: Sequence[Seed]) -> list[Seed]:
-    """Return the seeds in descending order of weight, ties ordered by phrase."""
+    """Returns the seeds in descending order of weight, ties ordered by phrase."""
     return sorted(seeds, key=lambda seed: (-seed.weight, seed.phrase))
 
 
 def specificity(context: QueryContext, phrase: int) -> float:
-    """Return the node specificity: 1 / the number of passages with the phrase (HippoRAG, section 2.2); 1 if it is disabled."""
+    """Returns the node specificity: 1 / the number of passages with the phrase (HippoRAG, section 2.2); 1 if it is disabled."""
     if not context.settings.node_specificity:
         return 1.0
     return 1.0 / max(context.passage_count(phrase), 1)

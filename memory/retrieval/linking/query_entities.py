@@ -9,7 +9,7 @@ from store.text.language import detect_language
 
 MAX_NAMES = 16
 """Maximum number of names from one query; each may cost a call of the encoder."""
-MAX_QUERY_CHARS = 4_000
+MAX_NAMING_CHARS = 4_000
 """Number of a query's characters that are searched for names; no encoder processes more."""
 MAX_PHRASE_WORDS = 8
 """Maximum number of words of a phrase that is looked up. In scripts without spaces, twice as many characters."""
@@ -54,12 +54,12 @@ _OPENERS = {
 
 
 def query_entities(query: str, snapshot: Snapshot) -> list[str]:
-    """Return the names in order of appearance, without duplicates, at most `MAX_NAMES`.
+    """Returns the names in order of appearance, without duplicates, at most `MAX_NAMES`.
 
     If no name is quoted or capitalised, the longest known phrases are the names. In languages other than English, known phrases
     are always added: Chinese has no capitals, and in "Debian 这个名字" the capitalised word is not the only name.
     """
-    text = query[:MAX_QUERY_CHARS]
+    text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     found = _unique(_names(text, language))
     if found and language in ("", "en"):
@@ -68,8 +68,8 @@ def query_entities(query: str, snapshot: Snapshot) -> list[str]:
 
 
 def known_names(query: str, snapshot: Snapshot) -> list[str]:
-    """Return the names in the query and the longest known phrases in it, for a query whose words the encoder does not know."""
-    text = query[:MAX_QUERY_CHARS]
+    """Returns the names in the query and the longest known phrases in it, for a query whose words the encoder does not know."""
+    text = query[:MAX_NAMING_CHARS]
     language = detect_language(text)
     return _unique([*_names(text, language), *_known(text, snapshot, _openers(language))])
 
@@ -91,7 +91,7 @@ def _unique(names: Sequence[str] | Iterator[str]) -> list[str]:
 
 
 def _capitalised(text: str, openers: frozenset[str]) -> Iterator[str]:
-    """Yield runs of capitalised words with the numbers between them. A question's opening word is not a name."""
+    """Yields runs of capitalised words with the numbers between them. A question's opening word is not a name."""
     for sentence in re.split(r"[?!;,:()\[\]\n]+|\.\s", text):
         words = _WORD.findall(sentence)
         at = 0
@@ -119,7 +119,7 @@ def _is_name(word: str) -> bool:
 
 
 def _known(text: str, snapshot: Snapshot, openers: frozenset[str]) -> Iterator[str]:
-    """Yield the longest living phrases in the text from left to right, without overlaps."""
+    """Yields the longest living phrases in the text from left to right, without overlaps."""
     words = normalise_phrase(text).split()
     at = 0
     while at < len(words):

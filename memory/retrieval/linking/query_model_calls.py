@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
 from memory.llm.client import ChatMessage, ModelClient, Reply
@@ -22,16 +22,17 @@ class QueryModel(Generic[Value]):
         self.loop = loop
         self._cache: OrderedDict[Hashable, tuple[Value, Reply]] = OrderedDict()
 
-    def cached(self, key: Hashable) -> tuple[Value, Reply] | None:
-        found = self._cache.get(key)
-        if found is not None:
-            self._cache.move_to_end(key)
-        return found
-
-    def cache(self, key: Hashable, value: Value, reply: Reply) -> None:
+    async def cached(
+        self, key: Hashable, ask: Callable[[], Awaitable[tuple[Value, Reply]]]
+    ) -> tuple[Value, Reply, bool]:
+        """Returns the answer to the question `key`, the model's reply, and whether they are cached. `ask` asks the model."""
+        is_cached = key in self._cache
+        value, reply = self._cache[key] if is_cached else await ask()
         self._cache[key] = value, reply
+        self._cache.move_to_end(key)
         if len(self._cache) > CACHED_ANSWERS:
             self._cache.popitem(last=False)
+        return value, reply, is_cached
 
 
 ModelT = TypeVar("ModelT", bound=QueryModel[Any])
@@ -73,7 +74,7 @@ class QueryModelCalls(Generic[ModelT]):
     def wait(
         self, work: Coroutine[Any, Any, tuple[Value, Reply, bool]], messages: Callable[[], Sequence[ChatMessage]]
     ) -> Value | None:
-        """Wait for `work` and return its value; None after an error or a timeout.
+        """Waits for `work` and returns its value; None after an error or a timeout.
 
         `work` returns the value, the model's reply, and whether the reply was cached. `messages` returns the prompt, whose
         tokens are counted.

@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from memory.phrase_normalisation import normalise_phrase
-from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_QUERY_CHARS, OPENING_WORDS, UNSPACED
+from memory.retrieval.linking.query_entities import MAX_NAMES, MAX_NAMING_CHARS, OPENING_WORDS, UNSPACED
 from memory.retrieval.query_context import QueryContext
 from store.links.names import own_names
 
@@ -37,49 +37,51 @@ class NamedTitle:
 
 @lru_cache(maxsize=16_384)
 def title_phrases(title: str) -> tuple[str, ...]:
-    """Return the normalised names of a passage with this title: its last heading, with and without parentheses at its end."""
+    """Returns the normalised names of a passage with this title: its last heading, with and without parentheses at its end."""
     heading = title.rpartition(HEADING_SEPARATOR)[2]
     found = (normalise_phrase(heading), normalise_phrase(_LAST_PARENTHESES.sub("", heading)))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
 def named_titles(context: QueryContext) -> list[NamedTitle]:
-    """Return at most `MAX_NAMES` titles in the query, the longest first, without overlaps.
+    """Returns at most `MAX_NAMES` titles in the query, the longest first, without overlaps.
 
     A title counts if it contains a capitalised word of the query, a number, or a word in a script without capitals. In a query
     without capitals, a title counts if it has several words.
     """
     snapshot = context.snapshot
-    bearers: dict[str, set[int]] = {}
+    passages_of: dict[str, set[int]] = {}
     # A passage whose title occurs in the query shares the title's words.
     for row in context.word_candidates:
         for phrase in title_phrases(snapshot.passage_title(row)):
-            bearers.setdefault(phrase, set()).add(row)
-    words = _QueryWords(context.query[:MAX_QUERY_CHARS])
-    documents = _documents_called(context, words)
-    bearers |= documents
-    found = [(phrase, start) for phrase in bearers if (start := words.find(phrase, phrase in documents)) is not None]
+            passages_of.setdefault(phrase, set()).add(row)
+    words = _QueryWords(context.query[:MAX_NAMING_CHARS])
+    documents = _documents_named(context, words)
+    passages_of |= documents
+    found = [
+        (phrase, start) for phrase in passages_of if (start := words.find(phrase, phrase in documents)) is not None
+    ]
     taken = np.zeros(len(words.text), np.bool_)
     named: list[NamedTitle] = []
     for phrase, start in sorted(found, key=lambda each: (-len(each[0]), each[1], each[0])):
         part = slice(start, start + len(phrase))
         if not taken[part].any() and len(named) < MAX_NAMES:
             taken[part] = True
-            named.append(NamedTitle(phrase, tuple(sorted(bearers[phrase])), phrase in documents))
+            named.append(NamedTitle(phrase, tuple(sorted(passages_of[phrase])), phrase in documents))
     return named
 
 
-def _documents_called(context: QueryContext, words: "_QueryWords") -> dict[str, set[int]]:
-    """Return the document names that occur in the query, each with the passages of all documents of that name."""
+def _documents_named(context: QueryContext, words: "_QueryWords") -> dict[str, set[int]]:
+    """Returns the document names that occur in the query, each with the passages of all documents of that name."""
     snapshot = context.snapshot
-    called: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}
     for row in context.names.names.tolist():
         for name in own_names(snapshot.names(row)):
             for phrase in title_phrases(name):
                 if words.find(phrase, of_document=True) is not None:
-                    called.setdefault(phrase, []).append(row)
+                    rows_of.setdefault(phrase, []).append(row)
     found = {}
-    for phrase, rows in called.items():
+    for phrase, rows in rows_of.items():
         passages = snapshot.naming.entries(np.array(rows))[1]
         if len(passages := passages[context.taking_part[passages]]):
             found[phrase] = set(passages.tolist())
@@ -87,7 +89,7 @@ def _documents_called(context: QueryContext, words: "_QueryWords") -> dict[str, 
 
 
 def share_of_query(context: QueryContext, titles: Sequence[NamedTitle]) -> float:
-    """Return which share of the query the titles make up, from 0 without titles to 1 for a query that contains only titles.
+    """Returns which share of the query the titles make up, from 0 without titles to 1 for a query that contains only titles.
 
     The share is the cosine between the query's words, weighted by inverse document frequency, and those of them in a title.
     """
@@ -111,10 +113,10 @@ class _QueryWords:
                 words.append(word)
                 self._may_name.append(not first.islower() and word not in OPENING_WORDS)
         self.text = f" {' '.join(words)} "
-        self._is_small = not any(self._may_name)
+        self._is_lower_case = not any(self._may_name)
 
     def find(self, phrase: str, of_document: bool = False) -> int | None:
-        """Return the position of the phrase in the text as a name, or None.
+        """Returns the position of the phrase in the text as a name, or None.
 
         A document's name may also be the whole lower-case text.
         """
@@ -128,4 +130,4 @@ class _QueryWords:
             return at + 1
         first = self.text.count(" ", 0, at + 1) - 1
         among: Sequence[bool] = self._may_name[first : first + phrase.count(" ") + 1]
-        return at + 1 if any(among) or (self._is_small and len(among) > 1) else None
+        return at + 1 if any(among) or (self._is_lower_case and len(among) > 1) else None

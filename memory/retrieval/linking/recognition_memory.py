@@ -23,7 +23,7 @@ MAX_KEPT_TRIPLES = 4
 """The paper's prompt asks for "up to 4 relevant facts"; further triples in an answer are dropped."""
 SIMILAR_RATIO = 0.85
 """Minimum ratio of equal letters (difflib) for an answered triple to count as the offered triple that it resembles most."""
-COMPARED_CHARS = 2_000
+MAX_COMPARED_CHARS = 2_000
 """Maximum length of a triple in this comparison; a longer answered triple is dropped."""
 RECOGNITION_MAX_TOKENS = 1024
 
@@ -90,7 +90,7 @@ def _candidates(query: str, triples: Sequence[Triple]) -> str:
 
 
 def kept_indices(value: object, triples: Sequence[Triple]) -> tuple[int, ...]:
-    """Return the ascending indices of the offered triples in the model's answer; other triples are dropped.
+    """Returns the ascending indices of the offered triples in the model's answer; other triples are dropped.
 
     Only the first `MAX_KEPT_TRIPLES` count. An empty list is a valid answer: `hipporag2` then falls back to dense retrieval, as
     in the authors' code. Raises BadAnswer if the answer has no list of triples.
@@ -109,10 +109,10 @@ def _offered_index(answer: object, triples: Sequence[Triple]) -> int | None:
     if triple in triples:
         return triples.index(triple)
     text = " | ".join(triple)
-    if len(text) > COMPARED_CHARS:
+    if len(text) > MAX_COMPARED_CHARS:
         return None
     ratios = [
-        SequenceMatcher(None, text, " | ".join(each)[:COMPARED_CHARS], autojunk=False).ratio() for each in triples
+        SequenceMatcher(None, text, " | ".join(each)[:MAX_COMPARED_CHARS], autojunk=False).ratio() for each in triples
     ]
     best = max(range(len(triples)), key=ratios.__getitem__, default=None)
     return best if best is not None and ratios[best] >= SIMILAR_RATIO else None
@@ -136,15 +136,16 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
     async def keep(
         self, query: str, triples: tuple[Triple, ...], within: str = ""
     ) -> tuple[tuple[int, ...], Reply, bool]:
-        """Return the indices of the triples to keep, the model's reply, and whether the reply is cached.
+        """Returns the indices of the triples to keep, the model's reply, and whether the reply is cached.
 
         Replies are cached for equal queries `within` the same scope. Raises ModelError after one try, because a query does not
         wait for a retry, and for a reply that was cut off at its length limit, because it is no choice among all triples.
         """
-        key = (within, query, triples)
-        if (cached := self.cached(key)) is not None:
-            self.count_outcome("remembered")
-            return *cached, True
+        kept, reply, is_cached = await self.cached((within, query, triples), lambda: self._ask(query, triples))
+        self.count_outcome("remembered" if is_cached else "kept" if kept else "emptied")
+        return kept, reply, is_cached
+
+    async def _ask(self, query: str, triples: tuple[Triple, ...]) -> tuple[tuple[int, ...], Reply]:
         kept, reply = await self.client.ask(
             "filter",
             recognition_prompt(query, triples),
@@ -155,9 +156,7 @@ class ModelFilter(QueryModel[tuple[int, ...]]):
         )
         if reply.cut:
             raise cut_off(reply)
-        self.cache(key, kept, reply)
-        self.count_outcome("kept" if kept else "emptied")
-        return kept, reply, False
+        return kept, reply
 
 
 class QueryFilter(QueryModelCalls[ModelFilter]):

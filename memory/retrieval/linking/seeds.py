@@ -8,7 +8,7 @@ from memory.types import LinkedTriple, Seed
 
 
 def phrase_seeds(context: QueryContext, triples: Sequence[LinkedTriple]) -> list[Seed]:
-    """Return the `seed_phrases` heaviest phrases of the kept triples.
+    """Returns the `seed_phrases` heaviest phrases of the kept triples.
 
     A phrase's weight is the mean score of the kept triples that contain it, as in the paper, times its node specificity, as in
     the authors' code (`graph_search_with_fact_entities`). Without the setting `node_specificity`, it is the paper's weight.

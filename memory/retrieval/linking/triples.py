@@ -32,7 +32,7 @@ class ComparedTriples:
         context, snapshot = self._context, self._context.snapshot
         exact = context.settings.exact
         return ComparedRows(
-            snapshot.triple_vectors, context.triple_vector, context.triples_compared, snapshot.living_statements, exact
+            snapshot.triple_vectors, context.triple_vector, context.triple_mask, snapshot.living_statements, exact
         )
 
     @cached_property
@@ -40,7 +40,7 @@ class ComparedTriples:
         return _triple_bm25(self._context)
 
     def nearest(self) -> tuple[list[int], NDArray[np.floating]]:
-        """Return the `top_triples` living statements nearest to the query, best first, and their scores.
+        """Returns the `top_triples` living statements nearest to the query, best first, and their scores.
 
         Ties are ordered by text.
         """
@@ -53,11 +53,11 @@ class ComparedTriples:
             if not self._context.triples_by_words:
                 return self._rows.nearest(k, name)
             scores = self._by_words
-            rows = top_k(scores, k, self._context.triples_compared & (scores > 0), name)
+            rows = top_k(scores, k, self._context.triple_mask & (scores > 0), name)
             return rows, scores[rows]
 
     def of(self, triples: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-        """Return the scores of the given statements and mention edges, by row."""
+        """Returns the scores of the given statements and mention edges, by row."""
         context, snapshot = self._context, self._context.snapshot
         if context.triples_by_words:
             by_words: NDArray[np.floating] = self._by_words[triples]
@@ -71,19 +71,19 @@ class ComparedTriples:
     def min_max(self) -> MinMax:
         with self._context.stage("triples"):
             if self._context.triples_by_words:
-                return MinMax.of(self._by_words, self._context.triples_compared)
+                return MinMax.of(self._by_words, self._context.triple_mask)
             return self._rows.min_max()
 
     def standard_score(self) -> StandardScore:
-        """Return the scale of all scores; by words, only of the triples that share a word with the query."""
+        """Returns the scale of all scores; by words, only of the triples that share a word with the query."""
         with self._context.stage("triples"):
             if self._context.triples_by_words:
-                return StandardScore.of(self._by_words, self._context.triples_compared & (self._by_words > 0))
+                return StandardScore.of(self._by_words, self._context.triple_mask & (self._by_words > 0))
             return self._rows.standard_score()
 
 
 def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) -> NDArray[np.floating]:
-    """Return the scores of mention edges, by row, on the scale of statements' cosines.
+    """Returns the scores of mention edges, by row, on the scale of statements' cosines.
 
     A score is `MENTION_FACTOR` times the larger cosine of the two ends.
     """
@@ -95,7 +95,7 @@ def mention_scores(context: QueryContext, mentions: NDArray[np.integer[Any]]) ->
 
 
 def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
-    """Return BM25 of the triples of the best `BM25_PASSAGES` passages, 0 for all other triples; shape (n_triples,)."""
+    """Returns BM25 of the triples of the best `BM25_PASSAGES` passages, 0 for all other triples; shape (n_triples,)."""
     snapshot = context.snapshot
     out = np.zeros(snapshot.n_triples, np.float32)
     scores = snapshot.bm25(context.query)
@@ -107,13 +107,13 @@ def _triple_bm25(context: QueryContext) -> NDArray[np.float32]:
 
 
 def link_triples(context: QueryContext) -> list[LinkedTriple]:
-    """Return the `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
+    """Returns the `top_triples` triples nearest to the query, filtered. Scores are min-max scaled over all living triples."""
     compared = ComparedTriples(context)
     return filter_triples(context, nearest_triples(context, compared, compared.min_max()))
 
 
 def nearest_triples(context: QueryContext, compared: ComparedTriples, scale: Scale) -> list[LinkedTriple]:
-    """Return the `top_triples` living triples nearest to the query, with scaled scores."""
+    """Returns the `top_triples` living triples nearest to the query, with scaled scores."""
     rows, scores = compared.nearest()
     return [
         LinkedTriple(row, *context.snapshot.triple(row), score=float(score), kept=True)
@@ -122,7 +122,7 @@ def nearest_triples(context: QueryContext, compared: ComparedTriples, scale: Sca
 
 
 def filter_triples(context: QueryContext, triples: list[LinkedTriple]) -> list[LinkedTriple]:
-    """Return the triples, with `kept` false for those that recognition memory drops."""
+    """Returns the triples, with `kept` false for those that recognition memory drops."""
     if context.recognition is None or not triples:
         return triples
     with context.stage("recognition"):

@@ -33,7 +33,7 @@ class RetrievalMode:
     """Names of the settings that the mode uses (`memory.retrieval.settings`)."""
 
     def rank(self, context: "QueryContext") -> "Ranking":
-        """Score every passage for the query. Supports every query, also on an empty memory."""
+        """Scores every passage for the query. Supports every query, also on an empty memory."""
         ranking: Ranking = import_module(f"{__name__}.{self.module}").rank(context)
         return ranking
 

@@ -5,6 +5,8 @@ passages they have an eighth of the reset probability. This mode converts simila
 softmax, for passages and for triples; passages and phrases each have a fixed share of the reset. The embedding of a whole
 question represents mainly one of its subjects, and hardly its rare words. The walk therefore also starts at phrases that the
 query names, at passages that it names by their titles or shares rare words with, and at the passages that these lead to.
+Of many copies of one text, one takes part (`memory.retrieval.distinct_candidates`). After the walk, passages that name very
+many things lose score (`memory.retrieval.score_correction`), and links lead on to other documents.
 `docs/explanation/retrieval.md` describes the mode, and `docs/decisions/` describes what was tried.
 """
 
@@ -64,8 +66,8 @@ def rank(context: QueryContext) -> Ranking:
     # Cosines select the triples, so the phrases' share is scaled by the share of the query that the encoder knows.
     known = min(sum(seed.weight for seed in seeds), 1.0) * context.known_share
     share = 1.0 - (1.0 - settings.passage_share) * known
-    gone_on = settings.hop_share * hop.total
-    passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - gone_on), starts))
+    moved_share = settings.hop_share * hop.total
+    passage_reset = PassageWeights.sum_of((share * settings.hop_share, hop), (share * (1.0 - moved_share), starts))
     seeds = _scale_seeds(seeds, 1 - share)
     ranking = rank_by_pagerank(context, seeds, passage_reset, OCCURRENCE_WEIGHTS, triples, leaders)
     ranking = follow_links(context, ranking)
@@ -78,9 +80,9 @@ def rank(context: QueryContext) -> Ranking:
 
 
 def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:
-    """Return the phrases that the query names: those of its titles' passages, and its `names` outside the titles."""
+    """Returns the phrases that the query names: those of its titles' passages, and its `names` outside the titles."""
     snapshot = context.snapshot
-    called = [
+    titled = [
         phrase
         for title in titles
         for phrase in (
@@ -91,13 +93,13 @@ def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[
     ]
     within = "|".join(f" {title.phrase} " for title in titles)
     others = [name for name in names if f" {normalise_phrase(name)} " not in within]
-    return [*called, *others]
+    return [*titled, *others]
 
 
 def _triple_seeds(
     context: QueryContext, triples: Sequence[LinkedTriple], starts: Collection[int] | None = None
 ) -> list[Seed]:
-    """Return the phrases of the triples as seeds, with weights that sum to at most 1.
+    """Returns the phrases of the triples as seeds, with weights that sum to at most 1.
 
     A triple's two phrases share its softmax weight by node specificity. A triple that none of the passages `starts` states has
     no seeds, and its weight goes to no other: on documents other than encyclopedia articles, most of the triples nearest to a
@@ -118,7 +120,7 @@ def _triple_seeds(
 
 
 def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: float) -> list[Seed]:
-    """Return one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
+    """Returns one seed per phrase: `named` get the weight `name_share`, `linked` the remaining share of their own weights.
 
     Without `named`, the weights of `linked` remain.
     """
@@ -132,6 +134,6 @@ def _merge_seeds(linked: Sequence[Seed], named: Sequence[Seed], name_share: floa
 
 
 def _scale_seeds(seeds: Sequence[Seed], total: float) -> list[Seed]:
-    """Return the seeds with weights that sum to `total`."""
+    """Returns the seeds with weights that sum to `total`."""
     before = sum(seed.weight for seed in seeds)
     return [replace(seed, weight=seed.weight * total / before) for seed in seeds] if before and total else []

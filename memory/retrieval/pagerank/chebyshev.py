@@ -28,6 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.passage_weights import Floats
 from store.index.graph.base_order import BaseOrder
 
 DEFAULT_TOLERANCE = 1e-10
@@ -46,12 +47,10 @@ FLOAT32_STALL_RATIO = 0.97
 precision. With a damping near 1, the residual may never reach `FLOAT32_RESIDUAL`."""
 
 _SPARE_ITERATIONS = 20
-_LEAST_RATE = 1e-300
+_MIN_RATE = 1e-300
 """Replaces a rate that underflows to 0 for a very small damping."""
 
-Float64Vector = NDArray[np.float64]
-
-IsPreciseEnough = Callable[[Float64Vector, float], bool]
+IsPreciseEnough = Callable[[Floats, float], bool]
 """Takes a PageRank and a bound on the L1 norm of its error, in the same scale. Returns whether it is precise enough."""
 
 
@@ -59,16 +58,16 @@ class AdjacencyMatrix(Protocol):
     """A symmetric matrix of non-negative edge weights."""
 
     def matvec(self, x: NDArray[Any], /) -> NDArray[Any]:
-        """Return A @ x in a new array; both have shape (nodes,). For a float32 `x`, the result may have float32 precision."""
+        """Returns A @ x in a new array; both have shape (nodes,). For a float32 `x`, the result may have float32 precision."""
         ...
 
 
 def pagerank_reordered(
-    graph: BaseOrder, reset: Float64Vector, damping: float, stop_early: IsPreciseEnough | None = None
-) -> Float64Vector:
-    """Compute `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
+    graph: BaseOrder, reset: Floats, damping: float, stop_early: IsPreciseEnough | None = None
+) -> Floats:
+    """Computes `pagerank` in a graph's own order; `reset`, the result and `stop_early`'s argument have the usual order."""
 
-    def stop_early_inside(image: Float64Vector, error: float) -> bool:
+    def stop_early_inside(image: Floats, error: float) -> bool:
         return stop_early is not None and stop_early(graph.leave(image), error)
 
     inside = None if stop_early is None else stop_early_inside
@@ -77,13 +76,13 @@ def pagerank_reordered(
 
 def pagerank(
     adjacency: AdjacencyMatrix,
-    degrees: Float64Vector,
-    reset: Float64Vector,
+    degrees: Floats,
+    reset: Floats,
     damping: float = 0.5,
     tolerance: float = DEFAULT_TOLERANCE,
     stop_early: IsPreciseEnough | None = None,
-) -> Float64Vector:
-    """Return the PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
+) -> Floats:
+    """Returns the PageRank of every node, shape (nodes,), none negative; the L1 norm of its error is at most `tolerance`.
 
     The iteration ends early, with an error of at most `EARLY_STOP_ERROR`, once `stop_early` returns true. `degrees` are the row
     sums of `adjacency`, shape (nodes,). `reset` are weights, shape (nodes,), not all zero; they are scaled to sum to 1. Raises
@@ -94,9 +93,7 @@ def pagerank(
     linked = degrees > 0
     if not damping or not linked.any():
         return restart
-    # Sum of the unscaled solution: nodes with edges pass on all their mass, other nodes have only their restart mass.
-    alone = float(restart[~linked].sum())
-    total = 1.0 - damping * alone
+    total = unscaled_sum(restart, degrees, damping)
     base = (1.0 - damping) * restart
     inverse = np.divide(damping, degrees, out=np.zeros_like(restart), where=linked)
     enough = tolerance * total * (1.0 - damping) / damping
@@ -130,15 +127,21 @@ def pagerank(
     )
 
 
-def _may_stop(
-    stop_early: IsPreciseEnough | None, image: Float64Vector, moved: float, total: float, damping: float
-) -> bool:
+def unscaled_sum(restart: Floats, degrees: Floats, damping: float) -> float:
+    """Returns the sum of y before scaling, for restart probabilities of some nodes and the degrees of these nodes.
+
+    Nodes with edges pass on all their mass, other nodes have only their restart mass.
+    """
+    return 1.0 - damping * float(restart[degrees <= 0].sum())
+
+
+def _may_stop(stop_early: IsPreciseEnough | None, image: Floats, moved: float, total: float, damping: float) -> bool:
     error = moved * damping / (1.0 - damping)
     return stop_early is not None and error <= EARLY_STOP_ERROR * total and stop_early(image, error)
 
 
-def _checked(degrees: Float64Vector, reset: Float64Vector, damping: float, tolerance: float) -> Float64Vector:
-    """Return the reset probabilities. Raises `ValueError` if an argument is out of range."""
+def _checked(degrees: Floats, reset: Floats, damping: float, tolerance: float) -> Floats:
+    """Returns the reset probabilities. Raises `ValueError` if an argument is out of range."""
     if degrees.shape != reset.shape or degrees.ndim != 1:
         raise ValueError(
             f"Degrees have shape {degrees.shape} and reset {reset.shape}; both must have one entry a node."
@@ -153,18 +156,18 @@ def _checked(degrees: Float64Vector, reset: Float64Vector, damping: float, toler
     if largest == 0.0:
         raise ValueError("All reset weights are zero: the walk has nowhere to start.")
     # Dividing by the largest weight first keeps the proportions of weights near the limits of float64.
-    scaled: Float64Vector = reset / largest
+    scaled: Floats = reset / largest
     scaled /= scaled.sum()
     return scaled
 
 
-def _max_iterations(degrees: Float64Vector, damping: float, tolerance: float) -> int:
-    """Return an upper bound on the number of steps that the iteration needs.
+def _max_iterations(degrees: Floats, damping: float, tolerance: float) -> int:
+    """Returns an upper bound on the number of steps that the iteration needs.
 
     In the norm √(Σ eᵢ²/Dᵢ), in which P is symmetric, the error after k steps is at most 2 σᵏ times the initial error.
     Converting to the L1 norm and back costs a factor of at most √(ΣD / min D) (Cauchy-Schwarz), and the residual is at most 1 +
     d times the error.
     """
     spread = sqrt(float(degrees.sum()) / float(degrees.min()))
-    rate = max(damping / (1.0 + sqrt(1.0 - damping * damping)), _LEAST_RATE)
+    rate = max(damping / (1.0 + sqrt(1.0 - damping * damping)), _MIN_RATE)
     return ceil(log(4.0 * spread / (tolerance * (1.0 - damping) ** 2)) / -log(rate)) + _SPARE_ITERATIONS

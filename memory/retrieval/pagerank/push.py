@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory.retrieval.pagerank.chebyshev import unscaled_sum
 from memory.retrieval.pagerank.reached_nodes import Nodes, ReachedNodes, each_once
-
-Float64Vector = NDArray[np.float64]
+from memory.retrieval.passage_weights import Floats
 
 
 class PushedGraph(Protocol):
@@ -32,12 +31,12 @@ class PushedGraph(Protocol):
         """The number of nodes."""
         ...
 
-    def degrees_of(self, nodes: Nodes, /) -> Float64Vector:
-        """Return the weighted degree of each of `nodes`."""
+    def degrees_of(self, nodes: Nodes, /) -> Floats:
+        """Returns the weighted degree of each of `nodes`."""
         ...
 
-    def spread(self, nodes: Nodes, amounts: Float64Vector, /) -> tuple[Nodes, Float64Vector]:
-        """Return A[:, nodes] @ amounts as nodes, possibly with repetitions, and the amount that each receives."""
+    def spread(self, nodes: Nodes, amounts: Floats, /) -> tuple[Nodes, Floats]:
+        """Returns A[:, nodes] @ amounts as nodes, possibly with repetitions, and the amount that each receives."""
         ...
 
 
@@ -49,7 +48,7 @@ class PushEstimate:
     """
 
     nodes: Nodes
-    ranks: Float64Vector
+    ranks: Floats
     ratio: float
 
 
@@ -59,22 +58,19 @@ class ForwardPush:
     `refine` continues with the previous state until the estimate has the requested precision.
     """
 
-    def __init__(self, graph: PushedGraph, starts: Nodes, weights: Float64Vector, damping: float) -> None:
+    def __init__(self, graph: PushedGraph, starts: Nodes, weights: Floats, damping: float) -> None:
         """`starts` are distinct nodes and `weights` their reset weights, both of shape (k,), none negative and not all zero."""
         self._graph = graph
         self._damping = damping
         self._reached = ReachedNodes(graph.size)
         # One value per node that was reached.
-        self._residual: Float64Vector = np.empty(0)
-        self._rank: Float64Vector = np.empty(0)
-        self._degree: Float64Vector = np.empty(0)
+        self._residual: Floats = np.empty(0)
+        self._rank: Floats = np.empty(0)
+        self._degree: Floats = np.empty(0)
         weights = weights / weights.sum()
         numbers = self._reach(starts)
         self._residual[numbers] = weights
-        # Nodes with edges pass on all their mass, other nodes have only their restart mass: see
-        # `memory.retrieval.pagerank.chebyshev`.
-        alone = float(weights[self._degree[numbers] == 0].sum())
-        self._total = 1.0 - damping * alone
+        self._total = unscaled_sum(weights, self._degree[numbers], damping)
         self.work = 0.0
         """Cost of the pushes: the sum of the degrees of all pushed nodes, counted once per push."""
 
@@ -84,10 +80,10 @@ class ForwardPush:
     def __exit__(self, *_: object) -> None:
         self._reached.close()
 
-    def refine(self, epsilon: float, most_work: float) -> PushEstimate | None:
-        """Push until no node's residual exceeds `epsilon` times its degree.
+    def refine(self, epsilon: float, max_work: float) -> PushEstimate | None:
+        """Pushes until no node's residual exceeds `epsilon` times its degree.
 
-        Returns None if that costs more than `most_work`.
+        Returns None if that costs more than `max_work`.
         """
         seen = np.arange(len(self._residual))
         while True:
@@ -101,14 +97,14 @@ class ForwardPush:
             linked = degree > 0
             hot, pushed, degree = hot[linked], pushed[linked], degree[linked]
             self.work += float(degree.sum())
-            if self.work > most_work:
+            if self.work > max_work:
                 return None
             nodes, amounts = self._graph.spread(self._reached.nodes[hot], self._damping * pushed / degree)
             seen = self._reach(nodes)
             np.add.at(self._residual, seen, amounts)
 
     def _reach(self, nodes: Nodes) -> Nodes:
-        """Return the numbers of nodes, and number those that are reached for the first time."""
+        """Returns the numbers of nodes, and numbers those that are reached for the first time."""
         before = len(self._residual)
         numbers = self._reached.numbers_of(nodes)
         new = self._reached.nodes[before:]

@@ -29,7 +29,7 @@ class ReachedNodes:
         """The reached nodes, in order of their numbers."""
 
     def numbers_of(self, nodes: Nodes) -> Nodes:
-        """Return the numbers of `nodes`, which may contain repetitions. Nodes without a number get the next ones."""
+        """Returns the numbers of `nodes`, which may contain repetitions. Nodes without a number get the next ones."""
         places = self._places[nodes]
         new = places == 0
         if new.any():
@@ -42,7 +42,7 @@ class ReachedNodes:
         return places.astype(np.int64) - 1
 
     def close(self) -> None:
-        """Clear the array and return it for reuse. The object must not be used afterwards."""
+        """Clears the array and returns it for reuse. The object must not be used afterwards."""
         self._places[self.nodes] = 0
         _spare.give(self._places)
 
@@ -70,7 +70,7 @@ _spare = _SpareArrays()
 
 
 def each_once(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct `numbers` in ascending order."""
+    """Returns the distinct `numbers` in ascending order."""
     ordered = np.sort(numbers)
     if len(ordered) < 2:
         return ordered

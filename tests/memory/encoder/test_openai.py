@@ -1,5 +1,7 @@
 """Embeddings from a server: normalised, prefixed as the model wants it, and held to the store's dimension."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,14 @@ def test_a_server_that_fails_is_asked_again_and_then_named(serve):
     server.stop()
     with pytest.raises(OSError, match="model"):
         made.encode_query("never asked before")
+
+
+def test_a_key_that_the_end_of_a_long_message_cuts_is_not_shown_in_part(serve):
+    key = "sk-" + "x1" * 20
+    server = serve(lambda _call: Status(401, json.dumps({"error": {"message": "a" * 240 + key}})))
+    with pytest.raises(EncoderUnavailable, match="aaa") as caught:
+        OpenAIEncoder("some-model", 8, EmbeddingServer(server.url, key, 5.0, 0))
+    assert "sk-x1" not in str(caught.value)
 
 
 def test_texts_do_not_follow_a_redirect(serve):

@@ -49,23 +49,28 @@ def test_the_shares_of_a_score_are_what_each_seed_alone_brings(memory: Store, mo
         result = ranking.pagerank
         if result is None:
             continue
-        whole = result.reset.sum()
+        whole = result.walk.reset.sum()
         rows = [hit.row for hit in retrieve(snapshot, ENCODER, query, mode, 4, context.settings).hits]
         alone = {}
-        for node in np.flatnonzero(result.reset):
-            only = np.zeros(len(result.reset))
-            only[node] = result.reset[node]
-            ranks = pagerank(result.walk, result.walk.degrees, only, result.damping)
+        for node in np.flatnonzero(result.walk.reset):
+            only = np.zeros(len(result.walk.reset))
+            only[node] = result.walk.reset[node]
+            ranks = pagerank(result.walk.graph, result.walk.graph.degrees, only, result.walk.damping)
             # A restart at a node without edges stays there, which scales its PageRank: undone here.
-            spread = 1.0 if result.walk.degrees[node] > 0 else 1.0 - result.damping
-            alone[node] = ranks * spread * result.reset[node] / whole
+            spread = 1.0 if result.walk.graph.degrees[node] > 0 else 1.0 - result.walk.damping
+            alone[node] = ranks * spread * result.walk.reset[node] / whole
         for explanation in explain(context, ranking, rows):
             row = explanation.row if explanation.near_duplicate_of is None else explanation.near_duplicate_of
             node, factor = snapshot.n_phrases + row, explanation.hub_factor
             brought = {each: factor * float(_score(snapshot, result, ranks, row)) for each, ranks in alone.items()}
             if node in brought and factor < 1.0:
-                isolated = sum(result.reset[result.walk.degrees == 0]) / whole
-                own = (1.0 - result.damping) * result.reset[node] / whole / (1.0 - result.damping * isolated)
+                isolated = sum(result.walk.reset[result.walk.graph.degrees == 0]) / whole
+                own = (
+                    (1.0 - result.walk.damping)
+                    * result.walk.reset[node]
+                    / whole
+                    / (1.0 - result.walk.damping * isolated)
+                )
                 brought[node] += (1.0 - factor) * own
             total = sum(brought.values())
             assert explanation.own_share is not None and explanation.other_share is not None
@@ -78,7 +83,7 @@ def test_the_shares_of_a_score_are_what_each_seed_alone_brings(memory: Store, mo
 
 
 def _score(snapshot, result, ranks, row):
-    if not result.through_phrases:
+    if not result.walk.through_phrases:
         return ranks[snapshot.n_phrases + row]
     _, triples, _ = snapshot.incidence.entries(np.array([row]))
     return sum(ranks[end] for triple in triples for end in {int(end) for end in snapshot.triple_ends[triple]})
@@ -93,11 +98,11 @@ def test_the_path_is_the_strongest_of_all(memory: Store, mode: str) -> None:
     result = ranking.pagerank
     assert result is not None
     first = snapshot.n_phrases
-    weights = result.walk.merged().toarray()
-    degrees = np.where(result.walk.degrees > 0, result.walk.degrees, 1.0)
-    best = np.where(np.arange(len(degrees)) < first, result.reset, 0.0)
+    weights = result.walk.graph.merged().toarray()
+    degrees = np.where(result.walk.graph.degrees > 0, result.walk.graph.degrees, 1.0)
+    best = np.where(np.arange(len(degrees)) < first, result.walk.reset, 0.0)
     for _ in range(12):
-        best = np.maximum(best, (result.damping * weights / degrees * best).max(axis=1))
+        best = np.maximum(best, (result.walk.damping * weights / degrees * best).max(axis=1))
     paths = 0
     for explanation in explain(
         context, ranking, [hit.row for hit in retrieve(snapshot, ENCODER, QUERIES[2], mode, 6, context.settings).hits]
@@ -113,12 +118,12 @@ def test_the_path_is_the_strongest_of_all(memory: Store, mode: str) -> None:
         leader = explanation.near_duplicate_of
         assert nodes[-1] == first + (explanation.row if leader is None else leader)
         assert not path[0].is_passage
-        if result.through_phrases:
+        if result.walk.through_phrases:
             nodes.pop()
-        strength = result.reset[nodes[0]]
+        strength = result.walk.reset[nodes[0]]
         for a, b in pairwise(nodes):
-            strength *= result.damping * weights[b, a] / degrees[a]
-        if not result.through_phrases:
+            strength *= result.walk.damping * weights[b, a] / degrees[a]
+        if not result.walk.through_phrases:
             assert strength == pytest.approx(best[nodes[-1]])
         assert 0 < explanation.path.share <= 1
     assert paths >= 4

@@ -9,13 +9,12 @@ import memory.explain.strongest_path
 from memory.encoder import make_encoder
 from memory.explain.explain import explain, passage_target
 from memory.explain.neighbourhood import (
-    EDGE_KINDS,
-    EDGES_PER_NODE,
     MIN_PATH_SHARE,
     Neighbourhood,
     node_neighbourhood,
     query_neighbourhood,
 )
+from memory.explain.neighbourhood_edges import EDGE_KINDS, EDGES_PER_NODE
 from memory.explain.strongest_path import StrongestPathSearch
 from memory.retrieval.modes import MODES
 from memory.retrieval.query_context import QueryContext
@@ -108,7 +107,7 @@ def test_no_more_than_was_asked_for_the_passages_found_first_then_the_heaviest(
     assert found.mass == pytest.approx(ranks[found.nodes])
     assert found.reset.sum() <= 1.0 + 1e-9
     named = {node for path in found.paths for node in path.nodes} | set(
-        np.flatnonzero(ranking.pagerank.reset[:first]).tolist()
+        np.flatnonzero(ranking.pagerank.walk.reset[:first]).tolist()
     )
     named |= {first + hit.row for hit in found.hits}
     others = [node for node in found.nodes.tolist() if node not in named]

@@ -139,7 +139,7 @@ def test_trouble_halves_the_calls_at_once_and_success_brings_them_back():
                 limiter.succeeded()
         for _ in range(4):
             async with limiter.slot() as call:
-                limiter.troubled(call)
+                limiter.failed(call)
         async with limiter.slot() as call:
             holding = [limiter.slot() for _ in range(16)]
             second = asyncio.ensure_future(holding[0].__aenter__())
@@ -201,7 +201,7 @@ def test_a_server_that_refuses_the_first_call_and_fails_the_second_is_used_in_fu
                         elif outcome == "429":
                             limiter.refused(call, 1.0)
                         else:
-                            limiter.troubled(call)
+                            limiter.failed(call)
                     await asyncio.sleep(0 if answered else 1.0)
 
         first = asyncio.ensure_future(worker())

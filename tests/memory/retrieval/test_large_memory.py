@@ -5,7 +5,7 @@ import random
 import pytest
 
 import memory.retrieval.linking.compared_rows
-import memory.retrieval.pagerank.scoring
+import memory.retrieval.pagerank.walk
 import memory.retrieval.row_scores
 import store.checkpoint.writer
 from memory.encoder import make_encoder
@@ -21,8 +21,8 @@ QUERIES = ("Who built the amber gauge of the river?", "river", "Casimir Dorn and
 
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
-    monkeypatch.setattr(memory.retrieval.pagerank.scoring, "PUSH_MIN_NODES", 0)
-    monkeypatch.setattr(memory.retrieval.pagerank.scoring, "PUSH_MOST_WORK", 1e9)
+    monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MIN_NODES", 0)
+    monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MAX_WORK", 1e9)
     monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
     monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
     monkeypatch.setattr(store.checkpoint.writer, "GROUPED_MIN_ROWS", 0)

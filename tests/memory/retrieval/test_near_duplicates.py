@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.retrieval.distinct_candidates import GROUP_MIN
+from memory.retrieval.distinct_candidates import MIN_GROUP_PASSAGES
 from memory.retrieval.modes import MODES
 from memory.retrieval.modes.fused import OCCURRENCE_WEIGHTS
 from memory.retrieval.near_duplicates import near_duplicates
@@ -60,22 +60,32 @@ def titles(memory: Store, query: str = QUERY, mode: str = "fused", k: int = 5) -
     return [hit.title for hit in retrieve(memory.snapshot(), ENCODER, query, mode, k, RetrievalSettings()).hits]
 
 
+def test_a_query_is_encoded_once_however_many_passages_are_left_out(tmp_path: Path) -> None:
+    with Store(tmp_path / "store", ENCODER.identity) as memory:
+        commit(memory, others())
+        context = QueryContext(memory.snapshot(), ENCODER, QUERY, RetrievalSettings())
+        vector, before = context.vector, context.passage_mask
+        fewer = context.leaving_out([0])
+        assert fewer.vector is vector
+        assert (before.sum() - fewer.passage_mask.sum(), fewer.passage_mask[0]) == (1, False)
+
+
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("count", [GROUP_MIN, 40, 400])
+@pytest.mark.parametrize("count", [MIN_GROUP_PASSAGES, 40, 400])
 def test_a_passage_scores_as_if_only_the_leader_were_there(
     tmp_path: Path, count: int, exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the memory is large enough for pushes."""
     if not exact:
-        monkeypatch.setattr("memory.retrieval.pagerank.scoring.PUSH_MIN_NODES", 0)
+        monkeypatch.setattr("memory.retrieval.pagerank.walk.PUSH_MIN_NODES", 0)
     with Store(tmp_path / "all", ENCODER.identity) as everything:
         commit(everything, others())
         commit(everything, copies(count))
         whole = answers(everything, exact=exact)
         context = QueryContext(everything.snapshot(), ENCODER, QUERY, RetrievalSettings(exact=exact))
         result = MODES["fused"].rank(context).pagerank
-        assert result is not None and result.score_damping is not None
-        leaders = result.score_damping.leaders
+        assert result is not None and result.walk.correction is not None
+        leaders = result.walk.correction.leaders
         assert len(leaders) == count - 1
         [leader] = set(leaders.values())
         text = everything.snapshot().passage(leader)
@@ -99,13 +109,13 @@ def test_true_passages_keep_their_places_beside_a_flood(tmp_path: Path) -> None:
 
 def test_two_versions_of_a_passage_are_both_answers(tmp_path: Path) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as memory:
-        commit(memory, others() | copies(GROUP_MIN - 1))
+        commit(memory, others() | copies(MIN_GROUP_PASSAGES - 1))
         snapshot = memory.snapshot()
         assert near_duplicates(snapshot, range(snapshot.n_passages))
         context = QueryContext(snapshot, ENCODER, QUERY, RetrievalSettings())
         result = MODES["fused"].rank(context).pagerank
-        assert result is not None and result.score_damping is not None
-        assert not result.score_damping.leaders
+        assert result is not None and result.walk.correction is not None
+        assert not result.walk.correction.leaders
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,11 +12,12 @@ from memory.llm.client import ChatMessage, ModelClient
 from memory.llm.errors import ModelError
 from memory.llm.json_answers import replace_surrogates
 from memory.llm.response_format import JsonSchema
-from memory.llm.token_estimates import failed_call_tokens, prompt_tokens, reply_tokens
+from memory.llm.token_estimates import prompt_tokens, reply_tokens
 
 DEEP_CALL_RETRIES = 1
 """Number of repetitions after a failure or an unusable answer in a deep question."""
-CALL_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048, "answer": 4096}
+STEP_MAX_TOKENS = {"judge": 1024, "subquery": 256, "evolve": 4096, "merge": 2048}
+"""Completion tokens of a step's calls, by purpose. Those of the answer depend on its form."""
 
 T = TypeVar("T")
 
@@ -49,14 +50,15 @@ async def call_model(
     spending: Spending,
     purpose: Purpose,
     messages: tuple[ChatMessage, ...],
-    shape: JsonSchema,
+    schema: JsonSchema,
     read: Callable[[object], T],
+    max_tokens: int | None = None,
     retries: int = DEEP_CALL_RETRIES,
     final: bool = False,
 ) -> CallResult[T]:
-    """Ask the model with a time limit. Does not raise for failures of the model or a reached budget.
+    """Asks the model with a time limit. Does not raise for failures of the model or a reached budget.
 
-    `final`: the call may use the budget that is reserved for the answer.
+    `max_tokens` is by default that of the purpose. `final`: the call may use the budget that is reserved for the answer.
     """
     began, asked_before = time.monotonic(), spending.calls
 
@@ -78,10 +80,10 @@ async def call_model(
             value, reply = await client.ask(
                 purpose,
                 messages,
-                shape,
+                schema,
                 read,
                 retries=retries,
-                max_tokens=CALL_MAX_TOKENS[purpose],
+                max_tokens=max_tokens or STEP_MAX_TOKENS[purpose],
                 before_try=lambda: spending.take_request(final),
             )
     # Unusable answers were charged, but the client does not report how much: every try counts, except one that hangs.
@@ -92,9 +94,7 @@ async def call_model(
         time_over, spent = spending.out_of_time(), prompt_tokens(messages) * max(spending.calls - asked_before - 1, 0)
         return CallResult(record(None, str(time_over), spent), failure=CallFailure(time_over.limit, str(time_over)))
     except ModelError as error:
-        failed_tokens = failed_call_tokens(
-            error, prompt_tokens(messages) * (spending.calls - asked_before), CALL_MAX_TOKENS[purpose]
-        )
-        return CallResult(record(None, str(error), *failed_tokens), failure=failure_of(error))
+        failed = record(None, str(error), error.prompt_tokens, error.completion_tokens)
+        return CallResult(failed, failure=failure_of(error))
     tokens = reply_tokens(messages, reply)
     return CallResult(record(replace_surrogates(reply.text), None, *tokens, reply.cut), value)

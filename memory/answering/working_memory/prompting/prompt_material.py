@@ -25,7 +25,7 @@ class Material:
 
 
 def material_of(inquiries: Sequence[Inquiry]) -> Material:
-    """Return the material of the inquiries that the model is shown, without withheld passages."""
+    """Returns the material of the inquiries that the model is shown, without withheld passages."""
     entities: dict[str, None] = {}
     triples: dict[tuple[str, str, str], None] = {}
     passages: dict[str, FoundPassage] = {}
@@ -49,7 +49,7 @@ def material_of(inquiries: Sequence[Inquiry]) -> Material:
 
 
 def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
-    """Withhold the worse half of each inquiry's shown passages; returns None if that changes nothing."""
+    """Withholds the worse half of each inquiry's shown passages; returns None if that changes nothing."""
     out = []
     for inquiry in inquiries:
         shown = [passage.id for passage in inquiry.passages if passage.id not in inquiry.withheld]
@@ -59,7 +59,7 @@ def shortened(inquiries: Sequence[Inquiry]) -> tuple[Inquiry, ...] | None:
 
 
 def at_most(inquiries: Sequence[Inquiry], passages: int) -> tuple[Inquiry, ...]:
-    """Shorten the inquiries until at most `passages` passages are shown in total, or each inquiry shows one."""
+    """Shortens the inquiries until at most `passages` passages are shown in total, or each inquiry shows one."""
     while len(material_of(inquiries).passages) > passages and (shorter := shortened(inquiries)) is not None:
         inquiries = shorter
     return tuple(inquiries)

@@ -77,7 +77,7 @@ def _sufficiency(settings: DeepSettings) -> str:
 def judge_prompt(
     question: str, memory: WorkingMemory, asked: Sequence[str], settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Return the judge's prompt of a quick step: does the memory suffice, what is missing, and what to search for?
+    """Returns the judge's prompt of a quick step: does the memory suffice, what is missing, and what to search for?
 
     `asked` are the earlier subqueries.
     """
@@ -104,7 +104,7 @@ def judge_prompt(
 
 
 def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings) -> tuple[ChatMessage, ...]:
-    """Return the judge's prompt: does the memory suffice? If not, is more needed about some points, or about something new?"""
+    """Returns the judge's prompt: does the memory suffice? If not, is more needed about some points, or about something new?"""
     if settings.only == "local":
         which = 'Each concern is about one of the points: "about" is "points", and "point" is that point\'s number.'
     elif settings.only == "global":
@@ -127,7 +127,7 @@ def concerns_prompt(question: str, memory: WorkingMemory, settings: DeepSettings
 def subquery_prompt(
     question: str, memory: WorkingMemory, concern: Concern, asked: Sequence[str]
 ) -> tuple[ChatMessage, ...]:
-    """Return the prompt for a subquery that addresses this concern. `asked` are the earlier subqueries."""
+    """Returns the prompt for a subquery that addresses this concern. `asked` are the earlier subqueries."""
     task = prompt_text(
         "subquery",
         f"{_ROLE}The points are not enough yet, for the concern that is given last. Write one short question to search the "
@@ -148,7 +148,7 @@ def subquery_prompt(
 def evolve_prompt(
     question: str, subqueries: Sequence[str], memory: WorkingMemory, material: Material, settings: DeepSettings
 ) -> tuple[ChatMessage, ...]:
-    """Return the prompt for changed and new points, given the retrieved material."""
+    """Returns the prompt for changed and new points, given the retrieved material."""
     update = (
         '"updates" rewrites the description of a point that the passages correct or add to: the whole new description, '
         "keeping what still holds, and the numbers of the passages it now rests on as well. "
@@ -186,7 +186,7 @@ def evolve_prompt(
 
 
 def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...]:
-    """Return the prompt for points that say more when merged."""
+    """Returns the prompt for points that say more when merged."""
     task = prompt_text(
         "merge",
         f"{_ROLE}Some points may say more together than each for itself: they tell of one thing from several sides, or a "
@@ -202,7 +202,7 @@ def merge_prompt(question: str, memory: WorkingMemory) -> tuple[ChatMessage, ...
 def deep_answer_prompt(
     question: str, memory: WorkingMemory, passages: Sequence[FoundPassage], form: AnswerForm = DEFAULT_FORM
 ) -> tuple[ChatMessage, ...]:
-    """Return the prompt of `memory.answering.qa_reader`, with the points as notes before the passages that support them."""
+    """Returns the prompt of `memory.answering.qa_reader`, with the points as notes before the passages that support them."""
     asked = qa_reader.reader_prompt(question, [(passage.title, passage.text) for passage in passages], form)
     system, user = asked[0]["content"], asked[-1]["content"]
     if not memory.points:
@@ -220,7 +220,7 @@ def deep_answer_prompt(
 
 
 def numbered_points(memory: WorkingMemory) -> str:
-    """Return the points in their order, numbered from 1."""
+    """Returns the points in their order, numbered from 1."""
     numbered = []
     for at, point in enumerate(memory.points, 1):
         numbered.append(quoted("point", f"Entities: {', '.join(point.entities)}\n{point.description}", at))
@@ -228,7 +228,7 @@ def numbered_points(memory: WorkingMemory) -> str:
 
 
 def _told(description: str | None) -> str:
-    """Return a description on a new line, or "" without one."""
+    """Returns a description on a new line, or "" without one."""
     return f"\n   {' '.join(description.split())}" if description else ""
 
 
@@ -237,7 +237,7 @@ def _searched_before(subqueries: Sequence[str]) -> str:
 
 
 def _quoted_lines(heading: str, name: str, lines: Sequence[str]) -> str:
-    """Return the lines as quoted material below an unquoted heading."""
+    """Returns the lines as quoted material below an unquoted heading."""
     return f"{heading}:\n{quoted(name, chr(10).join(lines)) if lines else 'none'}"
 
 

@@ -36,7 +36,7 @@ class WorkingMemory:
         return tuple(sorted({entity for point in self.points for entity in point.entities}))
 
     def neighbours(self, entities: Iterable[str]) -> frozenset[str]:
-        """Return the vertices that share a point with one of `entities`, which may include others of `entities`."""
+        """Returns the vertices that share a point with one of `entities`, which may include others of `entities`."""
         wanted = set(entities)
         found: set[str] = set()
         for point in self.points:

@@ -24,19 +24,19 @@ class BadWorkingMemory(ValueError):
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """Return the trace as a JSON object with its `version`."""
+    """Returns the trace as a JSON object with its `version`."""
     value: dict[str, Any] = _TRACE.dump_python(trace, mode="json")
     return value
 
 
 def memory_to_json(memory: WorkingMemory) -> dict[str, Any]:
-    """Return the working memory as a JSON object with a `version`, as sessions store it."""
+    """Returns the working memory as a JSON object with a `version`, as sessions store it."""
     value: dict[str, Any] = _MEMORY.dump_python(memory, mode="json")
     return {"version": MEMORY_VERSION, **value}
 
 
 def memory_from_json(value: object) -> WorkingMemory:
-    """Return the working memory of a JSON object. Raises BadWorkingMemory."""
+    """Returns the working memory of a JSON object. Raises BadWorkingMemory."""
     if not isinstance(value, dict) or "version" not in value:
         raise BadWorkingMemory("this is no JSON of a working memory: it has no version")
     if value["version"] != MEMORY_VERSION:
@@ -52,6 +52,6 @@ def memory_from_json(value: object) -> WorkingMemory:
 
 
 def event_to_json(event: DeepEvent) -> dict[str, Any]:
-    """Return an event as a JSON object with its `kind`."""
+    """Returns an event as a JSON object with its `kind`."""
     value: dict[str, Any] = _EVENT.dump_python(event, mode="json")
     return value

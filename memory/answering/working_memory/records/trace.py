@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from memory.answering.budget import Budget
+from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.records.inquiries import Concern, FoundPassage, Inquiry, InvestigationKind
 from memory.answering.working_memory.records.points import MemoryPoint, WorkingMemory
 from memory.llm.client import ChatMessage
@@ -49,15 +50,15 @@ class DeepSettings:
     budget: Budget = field(default_factory=lambda: Budget(calls=DEEP_CALLS_PER_STEP * 4, tokens=DEEP_TOKENS))
     concerns: int = 3
     """Maximum number of concerns per step."""
-    entities: int = 20
+    entities: int = DEEP_SETTINGS["n_v"].default
     """Maximum number of entities retrieved for a concern: the paper's n_v."""
-    triples: int = 5
+    triples: int = DEEP_SETTINGS["n_e"].default
     """Maximum number of triples of each of these entities: the paper's n_e."""
-    passages: int = 10
+    passages: int = DEEP_SETTINGS["n_d"].default
     """Maximum number of passages of these entities: the paper's n_d."""
-    answer_passages: int = 50
+    answer_passages: int = DEEP_SETTINGS["answer_passages"].default
     """Maximum number of passages from which the answer is written."""
-    temperature: float | None = None
+    temperature: float | None = DEEP_SETTINGS["model_temperature"].default
     """Temperature of the model's calls, None for that of `[llm]`; the paper's is 0.8."""
 
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from memory.answering.answer_form import AnswerForm
 from memory.answering.budget import Budget
 from memory.answering.working_memory.deep_answer import DeepAnswer
 from memory.answering.working_memory.records.trace import DeepSettings, ModelCall
+from memory.llm.max_tokens import DEFAULT_MAX_TOKENS
 from memory.llm.token_estimates import prompt_tokens
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.replay import every_call, replay_step
@@ -113,6 +115,15 @@ def test_an_answer_keeps_its_whole_sentences(ask, streamed: bool) -> None:
     answer = ask(QUESTION, at("answer", lambda _call: said.pop(0)), ONE_STEP)
     assert answer.text == "It is so. [1]"
     assert answer.trace.answered[-1].cut
+
+
+def test_an_answer_that_is_asked_for_again_may_be_as_long_as_the_first_time(ask, model: ModelServer) -> None:
+    form = AnswerForm(length=3_000)
+    first = [Status(500)]
+    ask(QUESTION, at("answer", lambda _call: first.pop() if first else None), ONE_STEP, form=form)
+    allowed = [call.body["max_tokens"] for call in model.calls if call.purpose == "answer"]
+    assert allowed == [form.max_tokens] * 2
+    assert form.max_tokens > DEFAULT_MAX_TOKENS
 
 
 def judged(answer: DeepAnswer) -> ModelCall:

@@ -1,10 +1,12 @@
-"""Damps the rank that a hub receives from other nodes, and gives near-duplicates a share of their leader's score.
+"""Corrects the scores of hubs and of near-duplicates after a walk.
 
 A passage that names many things is linked to many phrases, so a walk reaches it whatever the query is: in an undirected graph a
 long walk ends at a node with a probability proportional to the node's degree. Andersen, Chung and Lang ("Local Graph
 Partitioning using PageRank Vectors", 2006) therefore rank nodes by PageRank divided by degree, which changes every score. Here,
-only passages with a degree far above the mean are damped, and only in the rank that they receive from other nodes: a table of
-many things keeps its place if its own words or its own vector match the query.
+only passages with a degree far above the mean lose rank, and only rank that they receive from other nodes: a table of many
+things keeps its place if its own words or its own vector match the query.
+
+A near-duplicate that is left out of the walk (`memory.retrieval.distinct_candidates`) gets a share of its leader's score.
 """
 
 from collections import Counter
@@ -25,37 +27,35 @@ HUB_POWER = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreDamping:
-    """The damping of passages' scores in one walk."""
+class ScoreCorrection:
+    """The correction of passages' scores in one walk."""
 
     hub_degree: float
-    """Largest degree that is not damped."""
+    """Largest degree of a passage that is not a hub."""
     own: PassageWeights
     """Rank that passages have as starts, before any step of the walk."""
     leaders: Mapping[int, int]
     """Leader of each near-duplicate that does not take part in the walk, by row."""
 
-    def scores(self, rows: NDArray[Any], ranks: Floats, degrees: Floats) -> Floats:
-        """Return the scores of the passages `rows` from their ranks and weighted degrees, all of one shape.
+    def scores(self, rows: NDArray[Any], ranks: Floats, degrees: Floats) -> tuple[Floats, PassageWeights]:
+        """Returns the scores of the passages `rows`, and those of all near-duplicates.
 
-        No score exceeds its rank.
+        `ranks` and weighted `degrees` are those of `rows`, which include the leaders. No score exceeds its rank.
         """
         own = np.minimum(self.own.of(rows), ranks)
-        damped: Floats = own + self.hub_factors(degrees) * (ranks - own)
-        return damped
+        scores: Floats = own + self.hub_factors(degrees) * (ranks - own)
+        return scores, self._duplicates(rows, scores)
 
     def hub_factors(self, degrees: Floats) -> Floats:
-        """Return the share of the rank received from other nodes that passages with these degrees keep."""
+        """Returns the share of the rank received from other nodes that passages with these degrees keep."""
         above = degrees > self.hub_degree
         return np.power(np.divide(self.hub_degree, degrees, out=np.ones(len(degrees)), where=above), HUB_POWER)
 
     def group_size(self, leader: int) -> int:
-        """Return the number of passages in the leader's group, including the leader."""
+        """Returns the number of passages in the leader's group, including the leader."""
         return 1 + sum(each == leader for each in self.leaders.values())
 
-    def duplicates(self, rows: NDArray[Any], scores: Floats) -> PassageWeights:
-        """Return the scores of the near-duplicates from the scores of the passages `rows`, which include their leaders in any
-        order."""
+    def _duplicates(self, rows: NDArray[Any], scores: Floats) -> PassageWeights:
         if not self.leaders:
             return PassageWeights(np.empty(0, np.int64), np.empty(0))
         sizes = Counter(self.leaders.values())

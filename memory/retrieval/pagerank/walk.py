@@ -1,0 +1,159 @@
+"""One query's walk and its PageRank, which is computed only as precisely as the order of the requested passages needs.
+
+In a large graph, forward push from few starts replaces the walk over all nodes.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.pagerank.chebyshev import EARLY_STOP_ERROR, IsPreciseEnough, pagerank_reordered
+from memory.retrieval.pagerank.push import ForwardPush, PushEstimate
+from memory.retrieval.passage_weights import Floats
+from memory.retrieval.query_context import QueryContext
+from memory.retrieval.score_correction import ScoreCorrection
+from memory.retrieval.top_k import is_top_k_certain, is_top_k_certain_from_below
+from store.index.graph.adjacency import Adjacency
+from store.snapshot import Snapshot
+
+PUSH_MIN_NODES = 131_072
+"""Number of living phrases and passages from which forward push is used. A whole walk over fewer takes about ten milliseconds.
+"""
+PUSH_MAX_STARTS = 4_096
+"""Maximum number of starts for forward push; a whole walk costs less for more starts."""
+PUSH_EPSILONS = (1e-6, 2.5e-7, 6e-8)
+"""Residuals at which pushes stop, as shares of a node's degree. The finer ones are used until the ranking is certain."""
+PUSH_MAX_WORK = 0.5
+"""Maximum work of pushes, as a multiple of the sum of all degrees. Beyond it, a whole walk is used."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A random walk. Node numbers are those of the phrases, then those of the passages."""
+
+    graph: Adjacency
+    starts: NDArray[np.int64]
+    weights: Floats
+    """Reset weights of `starts`, of the same shape, not normalised. All other nodes have weight 0."""
+    damping: float
+    through_phrases: bool
+    """True if a passage's score is the sum of its phrases' ranks, false if it is the rank of the passage's node."""
+    correction: ScoreCorrection | None = None
+    """Converts passages' ranks to scores; None if the ranks are the scores."""
+
+    @cached_property
+    def reset(self) -> Floats:
+        """Reset weights of all nodes, shape (nodes,), not normalised."""
+        reset: Floats = np.zeros(self.graph.nodes)
+        reset[self.starts] = self.weights
+        return reset
+
+
+@dataclass(frozen=True)
+class PageRankResult:
+    """A walk, and the PageRank of its nodes."""
+
+    walk: Walk
+    found: Floats | PushEstimate
+    """The ranks of all nodes, shape (nodes,), or the estimates of a push for the nodes that it reached."""
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """PageRank of all nodes, or its estimate, shape (nodes,)."""
+        if not isinstance(self.found, PushEstimate):
+            return self.found
+        ranks: Floats = np.zeros(self.walk.graph.nodes)
+        ranks[self.found.nodes] = self.found.ranks
+        return ranks
+
+    @property
+    def was_pushed(self) -> bool:
+        """Whether the ranks are estimates of `memory.retrieval.pagerank.push`."""
+        return isinstance(self.found, PushEstimate)
+
+    @cached_property
+    def rank_bounds(self) -> Floats:
+        """Upper bound of every node's PageRank, shape (nodes,)."""
+        if not isinstance(self.found, PushEstimate):
+            # If the walk stopped early, its ranks have at most this error.
+            return self.found + EARLY_STOP_ERROR
+        bounds: Floats = self.ranks + self.found.ratio * self.walk.graph.degrees
+        return bounds
+
+
+def compute_pagerank(context: QueryContext, walk: Walk) -> PageRankResult:
+    """Returns the PageRank of all nodes, or in a large graph with few starts its estimate by forward push."""
+    snapshot, graph = context.snapshot, walk.graph
+    large = snapshot.living_phrases + snapshot.living_passages >= PUSH_MIN_NODES
+    if large and len(walk.starts) <= PUSH_MAX_STARTS and not context.settings.exact:
+        inside = graph.inside
+        with ForwardPush(inside, inside.inner(walk.starts), walk.weights, walk.damping) as push:
+            pushed = _pushed(context, walk, push)
+        if pushed is not None:
+            return PageRankResult(walk, pushed)
+    stop_early = None if walk.through_phrases else _until_top_passages_are_certain(context, walk)
+    return PageRankResult(walk, pagerank_reordered(graph.inside, walk.reset, walk.damping, stop_early))
+
+
+def _pushed(context: QueryContext, walk: Walk, push: ForwardPush) -> PushEstimate | None:
+    """Returns an estimate precise enough that the best `context.ordered` passages and their order are certain.
+
+    Returns None if that costs more than a whole walk, or if the pushes reach fewer passages.
+    """
+    inside, first = walk.graph.inside, context.snapshot.n_phrases
+    estimate, largest = None, inside.largest_passage_degree
+    for epsilon in PUSH_EPSILONS[-1:] if walk.through_phrases else PUSH_EPSILONS:
+        estimate = push.refine(epsilon, PUSH_MAX_WORK * inside.total_degree)
+        if estimate is None:
+            return None
+        numbers = estimate.nodes
+        estimate = replace(estimate, nodes=inside.outer(numbers))
+        if walk.through_phrases:
+            return estimate
+        passages = estimate.nodes >= first
+        rows, scores = estimate.nodes[passages] - first, estimate.ranks[passages]
+        living = context.taking_part[rows] & (scores > 0)
+        rows, scores, numbers = rows[living], scores[living], numbers[passages][living]
+        if len(rows) < min(context.ordered, context.snapshot.living_passages):
+            continue
+        degrees = inside.degrees_of(numbers)
+        bounds = estimate.ratio * degrees
+        if walk.correction is not None:
+            # The error of a corrected score is at most the error of the rank.
+            scores, copies = walk.correction.scores(rows, scores, degrees)
+            scores = np.concatenate([scores, copies.weights])
+            bounds = np.concatenate([bounds, np.full(len(copies.rows), bounds.max(initial=0.0))])
+        if is_top_k_certain_from_below(scores, bounds, context.ordered, estimate.ratio * largest):
+            return estimate
+    return estimate if len(rows) >= min(context.ordered, context.snapshot.living_passages) else None
+
+
+def _until_top_passages_are_certain(context: QueryContext, walk: Walk) -> IsPreciseEnough:
+    """Returns a test whether the walk may stop: the best `ordered` passages and their order are certain, given the ranks' L1
+    error."""
+    alive = np.flatnonzero(context.snapshot.passage_alive)
+
+    def is_certain(ranks: Floats, error: float) -> bool:
+        return is_top_k_certain(passage_scores(context.snapshot, walk, ranks)[alive], context.ordered, error)
+
+    return is_certain
+
+
+def passage_scores(snapshot: Snapshot, walk: Walk, found: Floats | PushEstimate) -> Floats:
+    """Returns the scores of all passages from the ranks of their own nodes, shape (n_passages,)."""
+    first, inside = snapshot.n_phrases, walk.graph.inside
+    scores: Floats = np.zeros(snapshot.n_passages)
+    if isinstance(found, PushEstimate):
+        passages = found.nodes >= first
+        nodes, ranks = found.nodes[passages], found.ranks[passages]
+    else:
+        nodes, ranks = np.arange(first, walk.graph.nodes), found[first:]
+    if walk.correction is None:
+        scores[nodes - first] = ranks
+        return scores
+    degrees = inside.degrees_of(inside.inner(nodes)) if isinstance(found, PushEstimate) else walk.graph.degrees[first:]
+    scores[nodes - first], copies = walk.correction.scores(nodes - first, ranks, degrees)
+    scores[copies.rows] = copies.weights
+    return scores
