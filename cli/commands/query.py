@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from daemon.contract.query import QueryResponse
 
 ASK_TIMEOUT_S = 900.0
-"""Seconds that an answer by a model may take."""
+"""Seconds that an answer by a model may take. A query may call the model too: [retrieval] filter_timeout_s."""
 ANSWER_MARGIN_S = 120.0
 """Seconds by which the client's timeout exceeds the question's own time limit."""
 
@@ -118,7 +118,8 @@ def query(
     chosen: dict[str, Any] = {"mode": mode, "filter": filter_, "as_of": as_of, "settings": settings or None}
     chosen |= {"explain": explain or None, "scope": scope, "after": after or None, "after_timeout_s": after_timeout}
     body = {"query": text, "k": k} | {key: value for key, value in chosen.items() if value is not None}
-    answer = invocation.call("POST", Route.QUERY, body)
+    with invocation.client() as client:
+        answer = client.call("POST", Route.QUERY, body, timeout_s=ASK_TIMEOUT_S)
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 
