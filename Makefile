@@ -72,7 +72,7 @@ COMPLETE := $(BIN)/python -m pytest --no-skips
 # The tests of sentence-transformers with the extra `torch`.
 test-torch: install-test
 	@$(MAKE) --no-print-directory install EXTRAS=torch
-	$(COMPLETE) -m torch tests/memory/encoder
+	$(COMPLETE) -m torch tests/memory/encoder tests/bench/test_gpu.py
 
 test: install-test lint
 # Four processes on two cores: much of the suite waits for daemons.

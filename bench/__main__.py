@@ -41,6 +41,7 @@ SECTIONS = {
     "weak_matches": "quality",
     "poison": "quality",
     "models": "cost",
+    "fewer_calls": "quality",
     "gpu": "cost",
     "api": "faults",
     "fuzz": "faults",

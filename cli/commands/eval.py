@@ -79,7 +79,8 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[
     "--save",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     metavar="FILE",
-    help="Write the scores of each question to FILE, for a later --compare FILE.",
+    help="Write the scores of each question to FILE, for a later --compare FILE. If the evaluation is interrupted, the same "
+    "command continues it: answers are kept in FILE.part until FILE is written.",
 )
 @settings_option
 @scope_options
@@ -133,6 +134,7 @@ def evaluate(
     wanted = _segment(segment, count)
     if save is not None and not save.absolute().parent.is_dir():
         raise click.UsageError(f"--save {save}: there is not a directory {save.absolute().parent}.")
+    from cli.evaluation.answer_journal import AnswerJournal, journal_of
     from cli.evaluation.books import BookScopes
     from cli.evaluation.comparison import read_saved
     from cli.evaluation.questions import GoldLocator, read_questions
@@ -143,10 +145,16 @@ def evaluate(
 
     loaded = {path: read_questions(path, judge) for path in files}
     earlier = {path: [row for each in saved for row in read_saved(each, str(path))] for path in files}
+    journal = AnswerJournal(journal_of(save)) if save is not None else None
+    if journal is not None and journal.kept:
+        print_note(
+            f"continuing with {number(journal.kept, 'answer')} that an interrupted evaluation kept in {journal.file}; "
+            "delete it to ask every question again."
+        )
     with invocation.client() as client, progress("evaluating") as shown:
 
         def requests(as_of: str | None = None) -> EvalRequests:
-            return EvalRequests(client, max(ks), answer_timeout_s(steps), scope, as_of, shown.advance)
+            return EvalRequests(client, max(ks), answer_timeout_s(steps), scope, as_of, shown.advance, journal)
 
         def evaluation(as_of: str | None = None) -> Evaluation:
             asked = requests(as_of)
@@ -238,10 +246,14 @@ def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 
 
 def _save(path: Path | None, content: dict[str, Any]) -> None:
+    """Write the result, then delete the journal."""
     if path is None:
         return
+    from cli.evaluation.answer_journal import journal_of
+
     try:
         path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        journal_of(path).unlink(missing_ok=True)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
 

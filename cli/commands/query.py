@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from daemon.contract.query import QueryResponse
 
 ASK_TIMEOUT_S = 900.0
-"""Seconds that an answer by a model may take."""
+"""Seconds that an answer by a model may take. A query may call the model too: [retrieval] filter_timeout_s."""
 ANSWER_MARGIN_S = 120.0
 """Seconds by which the client's timeout exceeds the question's own time limit."""
 
@@ -103,7 +103,8 @@ def question_options(command: Command) -> Command:
 def query(invocation: Invocation, /, **chosen: Any) -> None:
     """Find the passages that answer TEXT, and show the triples that led to them."""
     refuse_unread(chosen["mode"], chosen["settings"])
-    answer = invocation.call("POST", Route.QUERY, request_fields(chosen, text="query"))
+    with invocation.client() as client:
+        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"), timeout_s=ASK_TIMEOUT_S)
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 

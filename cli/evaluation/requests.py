@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.client.http import Client
-from cli.client.typed_answers import parse_answer
+from cli.client.typed_answers import Answer, parse_answer
+from cli.evaluation.answer_journal import AnswerJournal
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.rows import Row
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.answering.judge import ANSWER_CHARS_MAX, REFERENCES_MAX, Criterion, JudgeResponse
 from daemon.contract.choices import NO_RETRIEVAL, Answerer
-from daemon.contract.http.client import ANSWER_TIMEOUT_S
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import QUERY_CHARS_MAX
 from daemon.contract.query import QueryResponse, RankedPassage
@@ -25,25 +25,30 @@ READ = 5
 @dataclass(frozen=True, slots=True)
 class EvalRequests:
     """`depth`: how many passages a query finds. `scope` and `as_of` apply to every question; a question's own scope is added.
-    `on_answer` is called after each request.
+    `on_answer` is called after each request. Requests that the `journal` has answers for are not sent.
     """
 
     client: Client
     depth: int
     timeout_s: float
-    """Timeout of an answer, and of a query about an earlier commit, whose index is built first."""
+    """Time limit of every request. A query may wait for the model ([retrieval] filter_timeout_s), or for the index of an
+    earlier commit."""
     scope: dict[str, Any] | None = None
     as_of: str | None = None
     on_answer: Callable[[], None] = lambda: None
+    journal: AnswerJournal | None = None
 
     def query(self, question: EvalQuestion, row: Row) -> QueryResponse:
         body = {"query": question.text, "k": self.depth, **_named(row.mode), **row.retrieval, **self._within(question)}
-        return self._ask_query(body)
+        return self._answered(QueryResponse, Route.QUERY, body)
 
     def word_matches(self, question: EvalQuestion, text: str) -> list[RankedPassage]:
         """Returns the passages that match a text best by its words. Calls no model."""
         body = {"query": text[:QUERY_CHARS_MAX], "k": LOOKED_AT, "mode": "bm25", "filter": "none"}
-        return self._ask_query(body | self._within(question)).passages
+        asked = body | self._within(question)
+        found = self.client.call("POST", Route.QUERY, asked, timeout_s=self.timeout_s)
+        self.on_answer()
+        return parse_answer(QueryResponse, found).passages
 
     def answer(self, question: EvalQuestion, row: Row) -> AskResponse:
         """Returns the answer, with the passages that its steps retrieved if it has steps and the question's gold is known."""
@@ -58,9 +63,7 @@ class EvalRequests:
             body["passages"] = True
         if question.holds is not None:
             body["consistent" if question.is_prequel else "verify"] = True
-        answer = parse_answer(AskResponse, self.client.call("POST", Route.ASK, body, timeout_s=self.timeout_s))
-        self.on_answer()
-        return answer
+        return self._answered(AskResponse, Route.ASK, body)
 
     def judge(
         self, question: EvalQuestion, criterion: Criterion, answer: str, other: str | None = None
@@ -76,15 +79,17 @@ class EvalRequests:
             body["passages"] = _at_most(question.sources)
         if other is not None:
             body["other"] = other[:ANSWER_CHARS_MAX]
-        said = parse_answer(JudgeResponse, self.client.call("POST", Route.JUDGE, body, timeout_s=self.timeout_s))
-        self.on_answer()
-        return said
+        return self._answered(JudgeResponse, Route.JUDGE, body)
 
-    def _ask_query(self, body: dict[str, Any]) -> QueryResponse:
-        limit_s = self.timeout_s if "as_of" in body else ANSWER_TIMEOUT_S
-        answer = parse_answer(QueryResponse, self.client.call("POST", Route.QUERY, body, timeout_s=limit_s))
+    def _answered(self, model: type[Answer], route: Route, body: dict[str, Any]) -> Answer:
+        """Returns the kept answer, else the daemon's answer, which is then kept."""
+        kept = self.journal.take(route, body) if self.journal is not None else None
+        answer = kept if kept is not None else self.client.call("POST", route, body, timeout_s=self.timeout_s)
+        parsed = parse_answer(model, answer)
+        if self.journal is not None and kept is None:
+            self.journal.keep(route, body, answer)
         self.on_answer()
-        return answer
+        return parsed
 
     def _within(self, question: EvalQuestion) -> dict[str, Any]:
         scope = {**(self.scope or {}), **(question.scope or {})}

@@ -9,6 +9,7 @@ from memory.answering import qa_reader
 from memory.answering.answer_form import DEFAULT_FORM, AnswerForm, answer_schema
 from memory.llm.client import ChatMessage, ModelClient, Reply
 from memory.llm.errors import BadAnswer, ModelError
+from memory.llm.repetition import without_repetition
 from memory.llm.token_estimates import reply_tokens
 
 SHOWN_CHARS = 24
@@ -54,7 +55,8 @@ async def stream_answer(
                 if len(text) > len(shown):
                     shown = text
                     on_text(shown)
-        answer = qa_reader.read_answer(reply.text, passages, reply.cut, form)
+        written = without_repetition(reply.text) if reply.cut else reply.text
+        answer = qa_reader.read_answer(written, passages, reply.cut, form)
         if answer.text != shown:
             on_text(answer.text)
     except BadAnswer as error:

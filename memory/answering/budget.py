@@ -125,3 +125,8 @@ def fit_passages(
     while fitting and prompt_tokens(prompt_of(fitting)) > limit:
         fitting = fitting[:-1]
     return fitting
+
+
+def halved(passages: Sequence[PassageT]) -> tuple[PassageT, ...]:
+    """Return the better half of the passages, for a model that refuses the prompt as too long."""
+    return tuple(passages[: (len(passages) + 1) // 2])

@@ -86,11 +86,12 @@ class Chat:
         """Returns the answer. Raises TransientError or ModelRefused.
 
         The whole answer must come within the time limit. If it does not, later answers of this server are streamed, so that the
-        limit applies to the time without progress.
+        limit applies to the time without progress. Later answers are also streamed after one that repeated itself up to its
+        length limit, so that the next one can be ended.
         """
         import openai
 
-        if self._capabilities.is_slow:
+        if self._capabilities.needs_streams:
             reply = Reply("")
             async with aclosing(self.stream(messages, schema, json_mode, max_tokens)) as replies:
                 async for reply in replies:  # noqa: B007 - only the last reply is used
@@ -101,9 +102,11 @@ class Chat:
             try:
                 async with asyncio.timeout(self._settings.timeout_s):
                     raw: Any = await self._openai.chat.completions.with_raw_response.create(**options)
-                return _reply(raw.parse(), rate_limit_of(raw.headers))
+                reply = _reply(raw.parse(), rate_limit_of(raw.headers))
+                self._capabilities.needs_streams |= reply.cut and ends_in_repetition(reply.text)
+                return reply
             except (openai.OpenAIError, TimeoutError, *PROTOCOL_ERRORS) as error:
-                self._capabilities.is_slow |= isinstance(error, openai.APITimeoutError | TimeoutError)
+                self._capabilities.needs_streams |= isinstance(error, openai.APITimeoutError | TimeoutError)
                 reduce = partial(self._answer_lengths.reduce, _chars(messages), max_tokens, answer_tokens)
                 self._failures.raise_unless_repeatable(error, reduce)
 

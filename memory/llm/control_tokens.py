@@ -158,8 +158,28 @@ CONTROL_TOKENS: Mapping[str, TemplateTokens] = {
             "</think>",
         ),
     ),
+    "StarCoder 2 and SmolLM2": TemplateTokens(
+        "tokenizer_config.json of bigcode/starcoder2-3b and HuggingFaceTB/SmolLM2-135M-Instruct",
+        (
+            "<file_sep>",
+            "<gh_stars>",
+            "<issue_start>",
+            "<issue_comment>",
+            "<issue_closed>",
+            "<jupyter_start>",
+            "<jupyter_text>",
+            "<jupyter_code>",
+            "<jupyter_output>",
+            "<jupyter_script>",
+            "<empty_output>",
+        ),
+    ),
 }
-"""Control tokens by template family. Role names ("User:", "### Instruction:") are plain text and not tokens."""
+"""Control tokens by template family. Role names ("User:", "### Instruction:") are plain text and not tokens.
+
+Not listed are `<filename>`, `<repo_name>` and `<reponame>` of StarCoder 2 and SmolLM2. They are common placeholders in manuals;
+they mark files of the training text and cannot end a message.
+"""
 
 _BARRED = r"<\|[^\s<>|]{1,64}\|?>|<[^\s<>|]{1,64}\|>"
 """The general form, `<|…|>`, `<|…>` or `<…|>`, which models outside the table use too."""

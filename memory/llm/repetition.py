@@ -8,9 +8,24 @@ _PROBE_CHARS = 40
 
 def ends_in_repetition(text: str) -> bool:
     """Whether the text ends with one piece of at most `MAX_PERIOD_CHARS`, over and over."""
+    return _period(text) > 0
+
+
+def without_repetition(text: str) -> str:
+    """Return the text with a repetition at its end reduced to its first piece."""
+    if (period := _period(text)) == 0:
+        return text
+    end = len(text) - REPETITION_CHARS
+    while end > 0 and text[end - 1] == text[end - 1 + period]:
+        end -= 1
+    return text[: end + period]
+
+
+def _period(text: str) -> int:
+    """Return the length of the piece that the text's end repeats, or 0 if it ends without a repetition."""
     tail = text[-REPETITION_CHARS:]
     if len(tail) < REPETITION_CHARS:
-        return False
+        return 0
     at = tail.rfind(tail[-_PROBE_CHARS:], 0, -1)
     period = len(tail) - _PROBE_CHARS - at
-    return at >= 0 and period <= MAX_PERIOD_CHARS and tail[period:] == tail[:-period]
+    return period if at >= 0 and period <= MAX_PERIOD_CHARS and tail[period:] == tail[:-period] else 0

@@ -65,9 +65,9 @@ class ServerCapabilities:
     json_mode: str = BY_SCHEMA
     proven: bool = False
     dropped: set[str] = field(default_factory=set)
-    is_slow: bool = False
-    """Whether an answer took longer than the time limit. Only then are answers streamed: reading hundreds of streams of a fast
-    server would take much of the processor."""
+    needs_streams: bool = False
+    """Whether an answer took longer than the time limit, or repeated itself up to its length limit. Only then are answers
+    streamed: reading hundreds of streams of a fast server would take much of the processor."""
     doubted: str | None = None
     """The format that was dropped because the server failed."""
     _recheck_after: int = FIRST_RECHECK_ANSWERS

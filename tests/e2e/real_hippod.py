@@ -245,10 +245,10 @@ class Daemon:
     def command(self, *arguments: str | Path) -> list[str]:
         return [sys.executable, "-m", "cli.main", "--socket", str(self.socket), *map(str, arguments)]
 
-    def ctl(self, *arguments: str | Path, stdin: str = "") -> Ran:
+    def ctl(self, *arguments: str | Path, stdin: str = "", timeout_s: float = PATIENCE_S + 30) -> Ran:
         """Runs the real hippoctl."""
         given = ["--socket", str(self.socket), *map(str, arguments)]
-        return _run(HIPPOCTL, self.home, given, clean_environment(self.home), stdin, PATIENCE_S + 30)
+        return _run(HIPPOCTL, self.home, given, clean_environment(self.home), stdin, timeout_s)
 
     def ctl_json(self, *arguments: str | Path, stdin: str = "") -> Json:
         """Returns hippoctl's output with --json; fails if it fails."""

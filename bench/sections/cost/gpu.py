@@ -2,7 +2,8 @@
 
 hippod's own backend computes them (`memory.encoder.sentence_transformer`, `device = "cuda"`). The machine with the GPU needs
 sentence-transformers and the folder that `python -m bench.support.gpu_bundle` writes, in build/gpu or $HIPPOD_BENCH_BUNDLE. The
-bundle's weights are float16; the reference vectors are from the original weights.
+bundle's weights are float16; the reference vectors are from the original weights. HIPPOD_BENCH_DEVICE=cpu rehearses the section
+on a machine without a GPU.
 """
 
 import json
@@ -18,6 +19,7 @@ import numpy as np
 from memory.encoder.sentence_transformer import SentenceTransformerEncoder
 
 BUNDLE = Path(os.environ.get("HIPPOD_BENCH_BUNDLE", "build/gpu"))
+DEVICE = os.environ.get("HIPPOD_BENCH_DEVICE", "cuda")
 BATCHES = (1, 16, 64, 256)
 COMPARED_MAX = 1e-3
 """Maximum difference of a component from the CPU's vector."""
@@ -34,14 +36,16 @@ def run(results: dict[str, Any]) -> str:
         import torch
     except ModuleNotFoundError:
         return "Not measured: torch is not installed (`make install EXTRAS=torch`)."
-    if not torch.cuda.is_available():
+    on_gpu = DEVICE.startswith("cuda")
+    if on_gpu and not torch.cuda.is_available():
         return "Not measured: torch sees no CUDA device on this machine."
     texts: list[str] = json.loads((BUNDLE / "passages.json").read_text("utf-8"))
     reference = np.load(BUNDLE / "reference.npy")
-    found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "passages": len(texts)}
+    name = torch.cuda.get_device_name(DEVICE) if on_gpu else DEVICE
+    found: dict[str, Any] = {"device": name, "torch": torch.__version__, "passages": len(texts)}
     lines = ["| texts in a batch | passages a second | largest difference from the CPU |", "| ---: | ---: | ---: |"]
     for size in BATCHES:
-        encoder = _encoder(size, "cuda")
+        encoder = _encoder(size, DEVICE)
         encoder.encode(texts[: len(reference)])  # loads the kernels
         measured = texts[: len(texts) if size > 1 else len(reference)]
         began = time.perf_counter()

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.support.scripted_model_process import model_process
-from memory.llm.client import ChatMessage, ModelClient, ModelSettings
+from memory.llm.client import ModelClient, ModelSettings
 from memory.llm.errors import ModelError
 from memory.llm.limiter import Limiter
 from memory.openie.llm.extractor import LLMExtractor
-from memory.openie.llm.prompts import entity_messages, triple_messages
 from store.types import PassageText
 from tests.e2e.real_hippod import Daemon
 from tests.memory.llm import simulated_servers
@@ -56,8 +55,6 @@ def run(results: dict[str, Any]) -> str:
             f"ungrounded triples: {replay['equal']}; "
             f"{replay['seconds']:.0f} s, {replay['calls']} calls; characters / 4 of prompts and answers, a passage: "
             f"{replay['tokens_a_passage']}",
-            "",
-            *_prompts_of_fewer_calls(results),
         ]
     return "\n".join(lines)
 
@@ -89,30 +86,6 @@ def _simulations(results: dict[str, Any]) -> list[str]:
             "of what simulated servers give, less than 90 % (median) or 70 % (worst)"
         )
     return lines
-
-
-def _prompts_of_fewer_calls(results: dict[str, Any]) -> list[str]:
-    """Compares the prompts of the recorded passages with those of fewer calls. The answers are equally long in all of them."""
-    docs = json.loads((SHARED / "openie.json").read_text())["docs"]
-    empty = PassageText("", "", "")
-    entities, triples = _characters(entity_messages(empty)), _characters(triple_messages(empty, ()))
-    passage = statistics.mean(len(doc["passage"]) for doc in docs)
-    names = statistics.mean(len(json.dumps(doc["extracted_entities"])) for doc in docs)
-    found = {
-        "two calls": entities + triples + 2 * passage + names,
-        "one call for entities and triples": triples + passage,
-        "two calls for four passages": (entities + triples) / 4 + 2 * passage + names,
-    }
-    results["prompts"] = {name: round(characters / 4) for name, characters in found.items()}
-    constant = (entities + triples) / found["two calls"]
-    results["constant_share"] = round(constant, 2)
-    lines = ["| calls | prompt tokens a passage (characters / 4) |", "| --- | --- |"]
-    lines += [f"| {name} | {tokens} |" for name, tokens in results["prompts"].items()]
-    return [*lines, "", f"Share of the two prompts that is equal for all passages and comes first: {constant:.0%}"]
-
-
-def _characters(messages: list[ChatMessage]) -> int:
-    return sum(len(message["content"]) for message in messages)
 
 
 def _rate(kind: str, latency_s: float, passages: int) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm
 from memory.answering.answer_stream import stream_answer
-from memory.answering.budget import Spending, fit_passages
+from memory.answering.budget import Spending, fit_passages, halved
 from memory.answering.iterative.fallback_answer import answer_from_thoughts, end_note, passage_titles
 from memory.answering.iterative.loop import answer_prompt, iterate
 from memory.answering.iterative.steps import IterativeResult, IterativeStep, RetrievalResult, merge_hits
 from memory.answering.qa_reader import NO_ANSWER_WRITTEN
 from memory.llm.client import ModelClient
-from memory.llm.errors import BadAnswer, ModelDown, ModelError
+from memory.llm.errors import BadAnswer, ModelDown, ModelError, ModelRefused
 from memory.types import Hit
 from store.document_snapshot import DocumentSnapshot
 from store.store import Store
@@ -101,17 +101,22 @@ class IterativeAnswers:
         spending: Spending,
         tell: Callable[[str], None],
     ) -> ReaderAnswer:
-        """Returns the answer from `passages`; `tell` receives its text as it grows. Falls back to the thoughts if the model
-        fails."""
-        allowed = f"no more than {spending.budget.tokens:,} tokens were allowed"
+        """Returns the answer from `passages`, or from fewer if the model refuses the prompt as too long. Falls back to the
+        thoughts if the model fails. `tell` receives the answer's text as it grows."""
+        reason = f"no more than {spending.budget.tokens:,} tokens were allowed"
         if len(passages) < len(iterated.passages) and not passages:
-            return _unwritten(iterated, f"the answer could not be written: {allowed}")
-        messages, limit_s = answer_prompt(question, passages, form), spending.seconds_left(final=True)
-        streamed = await stream_answer(self._client, messages, len(passages), limit_s, tell, form)
-        spending.charge(1, streamed.prompt_tokens, streamed.completion_tokens)
+            return _unwritten(iterated, f"the answer could not be written: {reason}")
+        while True:
+            messages, limit_s = answer_prompt(question, passages, form), spending.seconds_left(final=True)
+            streamed = await stream_answer(self._client, messages, len(passages), limit_s, tell, form)
+            spending.charge(1, streamed.prompt_tokens, streamed.completion_tokens)
+            is_too_long = isinstance(streamed.error, ModelRefused) and streamed.error.too_long
+            if not is_too_long or len(passages) < 2:
+                break
+            passages, reason = halved(passages), "the model refused a longer prompt"
         if streamed.answer is not None:
             left_out = len(iterated.passages) - len(passages)
-            note = f"{left_out} of {len(iterated.passages)} passages were left out of the answer: {allowed}"
+            note = f"{left_out} of {len(iterated.passages)} passages were left out of the answer: {reason}"
             return ReaderAnswer(streamed.answer, tuple(passages), note if left_out else None)
         failure = failure_of(streamed.error, spending.budget.seconds)
         if not iterated.thoughts:

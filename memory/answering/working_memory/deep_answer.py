@@ -134,7 +134,3 @@ def answer_from_passages(passages: Sequence[FoundPassage]) -> tuple[str, tuple[C
     titles = "; ".join(f"{passage.title or passage.id} [{at}]" for at, passage in enumerate(passages, 1))
     cites = tuple(_cited(at, passage, WorkingMemory()) for at, passage in enumerate(passages, 1))
     return (f"{qa_reader.NO_ANSWER_WRITTEN} Found: {titles}." if titles else qa_reader.NO_ANSWER_WRITTEN), cites
-
-
-def halved(passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:
-    return passages[: (len(passages) + 1) // 2]

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from memory.answering import qa_reader
 from memory.answering.answer_form import answer_schema
 from memory.answering.answer_stream import stream_answer
-from memory.answering.budget import BudgetReached, fit_passages
+from memory.answering.budget import BudgetReached, fit_passages, halved
 from memory.answering.working_memory.deep_answer import (
     CitedPassage,
     answer_from_passages,
     answer_from_points,
     answer_passages,
     cited,
-    halved,
 )
 from memory.answering.working_memory.deep_context import DeepContext
 from memory.answering.working_memory.prompting import prompts

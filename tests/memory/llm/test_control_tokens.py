@@ -82,6 +82,7 @@ def test_ordinary_text_stays() -> None:
         "xs |> List.map f <| g",
         "<table><tr><td>1</td></tr></table>",
         "a <b>bold</b> move",
+        "git clone <repo_name>; edit <filename>",
         "Größe < 3 | 4 > 2",
     ):
         assert neutralise_control_tokens(text) == text

@@ -107,7 +107,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_the_docs_and_the_configuration_list_every_prompt() -> None:
     page = (ROOT / "docs" / "how-to" / "models.md").read_text()
     for name, meaning in PROMPTS.items():
-        assert f"| `{name}.txt` | {meaning} |" in page
+        assert f"- `{name}.txt`: {meaning}\n" in page
         assert f"{name}.txt" in (ROOT / "config.toml").read_text()
 
 

