@@ -12,14 +12,14 @@ from memory.openie.rules.languages.paragraph_language import is_english, paragra
 from memory.openie.rules.line_classifier import line_blocks
 from memory.openie.rules.names_and_keywords import read_names
 from memory.openie.rules.table_records import read_record
-from memory.openie.rules.technical_text import addresses_reader, is_technical
+from memory.openie.rules.technical_text import is_documentation, is_technical
 from memory.openie.rules.titles import is_contents
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 9
+VERSION = 10
 MAX_CHARS = 40_000
 """Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
 MAX_TRIPLES = 400
@@ -44,7 +44,7 @@ class RulesExtractor:
         technical = is_technical(title, text)
         language = detect_language(f"{title}\n{text}")
         coref = Coreference(title, text, strict=technical or not names_topic(title, text))
-        found = TripleCollector(coref, technical, direct_only=addresses_reader(text))
+        found = TripleCollector(coref, technical, direct_only=is_documentation(text))
         for place, block in enumerate(() if is_contents(title) else line_blocks(text)):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"

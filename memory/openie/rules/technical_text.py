@@ -7,7 +7,11 @@ _TECHNICAL = re.compile(
     r"\w\(\)|\w\(\d\w?\)|\w_\w|(?<!\w)--?[a-z]|::|<(?![^<>\s]*@)(?!https?:)|[{}\\=]|(?<!\w)[~.]?/\w+/|>>>|\b0x[0-9a-f]|\w\.\w+\(|[a-z_-]\.[a-z]{1,4}\b(?=[\s,;)])|"
     r"¶|\b[A-Z]+_[A-Z]|[\w]\.[a-z_]+\.[a-z]"
 )
-_READER = re.compile(r"\byou(?:r|rs)?\b")
+_SPEAKS = re.compile(
+    r"\b(?:[Yy]ou(?:rs?)?|[Ww]e|[Oo]ur|us|[Pp]lease|[Tt]his (?:document|page|section|guide|file|list|release|package|article))"
+    r"(?=['’]|,?\s+[a-z])|\byou\b"
+)
+_QUOTED = re.compile(r'["“][^"“”\n]{1,400}["”]')
 _SHARE = 25
 """A passage is technical if at least one in this many words has a mark of code."""
 _MANUAL_TITLE = re.compile(
@@ -24,6 +28,7 @@ def is_technical(title: str, text: str) -> bool:
     return len(_TECHNICAL.findall(text)) * _SHARE > text.count(" ") + text.count("\n") + 1
 
 
-def addresses_reader(text: str) -> bool:
-    """Returns whether a text speaks to its reader ("you"), as instructions do and encyclopaedias do not."""
-    return _READER.search(text) is not None
+def is_documentation(text: str) -> bool:
+    """Returns whether a text speaks to its reader ("you", "we", "this page") or has a mark of code, as documentation has and
+    encyclopaedias have not."""
+    return _TECHNICAL.search(text) is not None or _SPEAKS.search(_QUOTED.sub("", text)) is not None

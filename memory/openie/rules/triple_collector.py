@@ -9,6 +9,7 @@ from memory.openie.rules.triple_filter import (
     is_short_for,
     is_tautology,
     is_vague,
+    may_be_noun,
     states_outright,
 )
 from memory.phrase_normalisation import normalise_phrase
@@ -130,6 +131,10 @@ class TripleCollector:
             return is_short_for(object_, subject) or is_short_for(subject, object_)
         if not near or not is_relation(predicate) or not states_outright(subject, predicate):
             return False
+        if may_be_noun(predicate) and not (subject in self.names and " " in subject):
+            return False
+        if object_[0].isdigit() and predicate.endswith("ed"):
+            return False  # "is made · 6 weeks"
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:
