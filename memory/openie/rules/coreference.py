@@ -43,6 +43,8 @@ def _last_named(title: str, text: str) -> str:
     while len(parts) > 1 and not _is_name(parts[-1], opening):
         parts.pop()
     last = parts[-1] if parts else ""
+    if normalise_phrase(last) in _GENERIC_HEADINGS:
+        return ""
     while last[:5].lower().startswith(_REPLIES) and last.partition(":")[2].strip():
         last = last.partition(":")[2].strip()
     return last
@@ -138,8 +140,11 @@ class Coreference:
             self.name = base
         self.full_title = normalise_phrase(full)
         self.title = normalise_phrase(self.name)
+        self.is_generic = bool(title.strip()) and not self.title
+        """Whether the title is a heading without a name, such as "Example"."""
         document, kind = plain_title(title.split(_JOIN)[0])
         self.document_title = normalise_phrase(document) if _JOIN in title else ""
+        self.document_name = "" if self.document_title in _GENERIC_HEADINGS else self.document_title
         self.kind = (normalise_phrase(document), normalise_phrase(kind))
         """The document's name and its kind as its title states them; "" if unknown."""
         words = [token.lower() for token in tokenize(self.name)]

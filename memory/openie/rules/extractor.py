@@ -51,7 +51,7 @@ class RulesExtractor:
                 read_record(block.fields, found, of_first, is_row, about_document=place == 0)
             elif block.kind == "prose":
                 found.coref.begin_paragraph()
-                _read_prose(block.text, language, found)
+                _read_prose(block.text, language, found, f"{title}\n{text}")
         found.link_names_to_title()
         return Extraction(
             passage=passage.id,
@@ -62,8 +62,8 @@ class RulesExtractor:
         )
 
 
-def _read_prose(text: str, language: str, found: TripleCollector) -> None:
-    """Reads prose. `language` is that of the passage; a paragraph may be in English."""
+def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> None:
+    """Reads prose of a passage. `language` is the passage's; a paragraph may be in English."""
     language = paragraph_language(text, language)
     if language in ("", "en"):
         sentences = split_sentences(text)
@@ -72,7 +72,7 @@ def _read_prose(text: str, language: str, found: TripleCollector) -> None:
         if is_english([word for words in sentences for word in words if word.lower() not in title]):
             parse_sentences(sentences, found)
             return
-    read = read_names(text, language)
+    read = read_names(text, language, passage)
     for name in read.names:
         found.add_name(normalise_phrase(name))
     if not found.technical:

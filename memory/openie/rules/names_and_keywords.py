@@ -22,7 +22,16 @@ MAX_NAMES = 24
 MAX_KEY_PHRASES = 6
 """Maximum number of key phrases of a paragraph without names."""
 KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
-"""Minimum numbers of occurrences in a Chinese or Japanese paragraph for a noun, and for a compound of nouns, as key phrase."""
+"""Minimum numbers of occurrences of a word, and of two words that follow each other, as key phrase: of nouns in a Chinese or
+Japanese paragraph, of any words in another passage."""
+_NO_TERMS = word_set(
+    "можете можно можем хотите нужно следует позволяет позволяют является который которая которое которые которого которой "
+    "которую которых которым это этот эта эти чтобы если также например выберите нажмите откройте введите используйте "
+    "يمكنك يمكن تريد كنت الذي التي إذا عند هذا هذه ذلك تلك حيث أيضا أيضًا انقر اختر افتح قم يتم "
+    "수 있는 있습니다 합니다 됩니다 하는 하거나 또는 그리고 때 것 이 그 및 다음 경우 위해 통해 대한 있도록 "
+    "puede puedes quieres debe debes desea haz elige pouvez voulez devez permet cliquez kann können möchten"
+)
+"""Function words and orders that yake's lists lack."""
 _JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
@@ -43,8 +52,11 @@ class ProseNames(NamedTuple):
     pairs: list[tuple[str, str]]
 
 
-def read_names(text: str, language: str) -> ProseNames:
-    """Returns at most `MAX_NAMES` names in prose of a language (the detector's code); its key phrases if it has no name."""
+def read_names(text: str, language: str, passage: str = "") -> ProseNames:
+    """Returns at most `MAX_NAMES` names in prose of a language (the detector's code); its key phrases if it has no name.
+
+    `passage`: the title and text around the prose, which repeat its key phrases.
+    """
     if read := _UNSPACED.get(language):
         return _read_unspaced(text, read)
     sentences = split_sentences(_ELIDED.sub(" ", text) if language in _ELIDING else text)
@@ -58,7 +70,7 @@ def read_names(text: str, language: str) -> ProseNames:
         by_sentence = _capitalised(sentences)
     counts = Counter(name for names in by_sentence for name in names)
     if not counts and by_sentence:
-        return ProseNames(_key_phrases(text, language), [])
+        return ProseNames(_key_phrases(text, language, passage or text), [])
     # Names that an English text only lists together have no mention edge.
     return _most_frequent(counts, [] if language in ("", "en") else by_sentence)
 
@@ -84,15 +96,26 @@ def _most_frequent(counts: "Counter[str]", by_sentence: Iterable[Sequence[str]])
     return ProseNames([name for name, _ in counts.most_common(MAX_NAMES)], list(pairs)[:MAX_NAMES])
 
 
-def _key_phrases(text: str, language: str) -> list[str]:
-    """Returns the paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
+def _key_phrases(text: str, language: str, passage: str) -> list[str]:
+    """Returns the paragraph's key phrases, best first: what the passage repeats, and no word that opens a sentence.
+
+    A phrase that occurs once is as likely a verb with its object as a term, and a sentence often opens with an order. In a
+    script without capitals, where nothing else shows names, two words need not be repeated.
+    """
+    sentences = split_sentences(passage.casefold())
+    within = {word for words in sentences for word in words[1:]}
+    orders = {words[0] for words in sentences} - within
+    counts = Counter(word for words in sentences for word in words)
+    counts.update(f"{first} {second}" for words in sentences for first, second in pairwise(words))
+    once = sum(char.isalpha() and char.lower() == char.upper() for char in text) * 2 > len(text.replace(" ", ""))
     ranking = _key_phrase_ranking(language if language in _STOPWORDS else "")
-    ranked = ranking.get_n_best(text.translate(_MARKS), n=4 * MAX_KEY_PHRASES)
     found: list[str] = []
     taken: set[str] = set()
-    for phrase, _ in ranked:
+    for phrase, _ in ranking.get_n_best(text.translate(_MARKS), n=8 * MAX_KEY_PHRASES):
         words = phrase.casefold().split()
-        if len(words) == 2 and len(phrase) <= 2 * _WORD_CHARS and not taken.issuperset(words):
+        times = KEYWORD_TIMES if len(words) == 1 else 1 if once else COMPOUND_TIMES
+        specific = counts[" ".join(words)] >= times and orders.isdisjoint(words) and _NO_TERMS.isdisjoint(words)
+        if specific and 2 < len(phrase) <= 2 * _WORD_CHARS and not taken.issuperset(words):
             found.append(phrase)
             taken.update(words)
     return found[:MAX_KEY_PHRASES]
@@ -117,6 +140,8 @@ def _capitalised(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     for found in runs:
         names = []
         for at, run in found:
+            while run and run[0].casefold() in _NO_TERMS:
+                run = run[1:]  # "Откройте Настройки"
             opens = not at and (len(run) == 1 or join_tokens(run[1:]) in within)
             if name := join_tokens(run[opens:]):
                 names.append(name)

@@ -78,20 +78,20 @@ class TripleCollector:
     def link_names_to_title(self) -> None:
         """Connects each name that no triple connects with the title, which joins passages about the same thing."""
         coref = self.coref
-        title = coref.title or next(iter(self.names), "")
+        title = coref.title or ("" if coref.is_generic else next(iter(self.names), ""))
         if coref.kind[0] == title and coref.kind[1]:
             self.add_triple(title, "is", coref.kind[1])
         if self.technical:
             # Names of code occur in every passage, so they would connect all passages.
             if not self.triples:
-                self.add_mention(title, coref.document_title)
+                self.add_mention(title, coref.document_name)
             return
         if not coref.strict:
             if coref.qualifier:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
             # Other passages may be about another Midway; the full title belongs to this one.
             self.add_triple(title, "also known as", coref.full_title)
-        self.add_mention(title, coref.document_title)
+        self.add_mention(title, coref.document_name)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
         for name in self.names:
             if name not in tied:
