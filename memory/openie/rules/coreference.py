@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from memory.openie.rules.grammar.chunk import Chunk
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import tokenize, word_set
+from memory.openie.rules.languages.non_terms import NON_TERMS
 from memory.openie.rules.titles import LISTS, plain_title
 from memory.phrase_normalisation import normalise_phrase
 
 _PRONOUNS = word_set("he she it they him her them his hers its their theirs this these that")
 _DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", "his", "her", "our", "my"})
-_GENERIC_HEADINGS = word_set(
+_GENERIC_HEADINGS = NON_TERMS | word_set(
     "introduction overview summary notes note background contents content details description abstract conclusion "
     "conclusions references history general about information info misc other links appendix discussion results "
     "untitled document readme index main page sheet sheet1 section todo agenda attendees minutes example examples usage "

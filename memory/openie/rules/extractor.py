@@ -74,7 +74,7 @@ def _read_prose(text: str, language: str, found: TripleCollector, passage: str) 
             return
     read = read_names(text, language, passage)
     for name in read.names:
-        found.add_name(normalise_phrase(name))
+        found.add_name(normalise_phrase(name), may_be_title=not read.only_key_phrases)
     if not found.technical:
         for name, other in read.pairs:
             found.add_mention(normalise_phrase(name), normalise_phrase(other))
