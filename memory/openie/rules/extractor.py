@@ -1,7 +1,8 @@
 """OpenIE without a model: triples of English sentences and of tables; in other languages a title and the names it mentions."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from unicodedata import normalize
 
 from memory.llm.json_answers import replace_surrogates
@@ -9,9 +10,9 @@ from memory.openie.rules.coreference import Coreference, names_topic
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences
 from memory.openie.rules.languages.paragraph_language import is_english, paragraph_language
-from memory.openie.rules.line_classifier import line_blocks
+from memory.openie.rules.line_classifier import Block, line_blocks
 from memory.openie.rules.names_and_keywords import read_names
-from memory.openie.rules.table_records import read_record
+from memory.openie.rules.table_records import key_first, read_record
 from memory.openie.rules.technical_text import is_documentation, is_technical
 from memory.openie.rules.titles import is_contents
 from memory.openie.rules.triple_collector import TripleCollector
@@ -45,7 +46,7 @@ class RulesExtractor:
         language = detect_language(f"{title}\n{text}")
         coref = Coreference(title, text, strict=technical or not names_topic(title, text))
         found = TripleCollector(coref, technical, direct_only=is_documentation(text))
-        for place, block in enumerate(() if is_contents(title) else line_blocks(text)):
+        for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
                 read_record(block.fields, found, of_first, is_row, about_document=place == 0)
@@ -60,6 +61,16 @@ class RulesExtractor:
             triples=tuple(found.triples)[:MAX_TRIPLES],
             took_ms=(time.perf_counter() - started) * 1000,
         )
+
+
+def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yields the blocks; of rows of one table, each with the column first that names its subject."""
+    for (kind, _), group in groupby(blocks, key=lambda block: (block.kind, tuple(key for key, _ in block.fields))):
+        rows = list(group)
+        if kind in ("row", "table row"):
+            yield from (Block(kind, fields=fields) for fields in key_first([row.fields for row in rows]))
+        else:
+            yield from rows
 
 
 def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> None:

@@ -39,6 +39,7 @@ _EMPTY = word_set(
     "cause amount purpose aim advantage disadvantage drawback"
 )
 """Nouns that name nothing even with another word."""
+_ADVERB_ENDINGS = ("ously", "ally", "ively", "ably", "edly", "ently")
 _MALFORMED_END = frozenset(
     {"IN", "DT", "PRP", "PRP$", "WDT", "WP", "WP$", "WRB", "CC", "TO", "MD", "RB", "EX", "RBR", "VBZ", "VBD", "JJR"}
 )
@@ -79,7 +80,7 @@ def is_vague(phrase: str) -> bool:
     if words[0] in _INDEFINITE or len(words) > LONGEST:
         return True
     lexicon = tagger().lexicon
-    if is_malformed(phrase) or lexicon.get(words[0], "RB" if words[0].endswith("ally") else "") == "RB":
+    if is_malformed(phrase) or lexicon.get(words[0], "RB" if words[0].endswith(_ADVERB_ENDINGS) else "") == "RB":
         return True
     if words[-1] in _EMPTY or words[0] in _EMPTY:
         return True
@@ -133,6 +134,8 @@ def is_relation(predicate: str, of_names: bool = False) -> bool:
     words = predicate.split()
     if words[0] in _ORDERS or words[0] in ("to", "using") or words[0] in _PREPOSITIONS:
         return False
+    if words[0] in _BE and words[1:2] == ["to"]:
+        return False  # "It is up to them to choose"
     return of_names or not any(word in _JOINS for word in words[1:])
 
 

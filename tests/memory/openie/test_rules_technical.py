@@ -128,6 +128,10 @@ def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
         "Updates by the walk handler.",
         "Doing so requires the inode table.",
         "An inode table is created 6 weeks before.",
+        "The walk handler is the tool (old) editor.",
+        "The walk handler is a popular machine learning format.",
+        "Asynchronously reads the inode table.",
+        "It is up to the walk handler to choose an inode table.",
     ],
 )
 def test_what_is_left_open_is_not_read(text: str) -> None:
@@ -137,6 +141,21 @@ def test_what_is_left_open_is_not_read(text: str) -> None:
 def test_rows_are_about_their_first_column() -> None:
     found = _triples("2.1. Tools › List of tools", "package: dpkg-dev; size: 20; description: tools to build packages")
     assert found == {("dpkg dev", "description", "tools to build packages")}
+
+
+def test_rows_are_about_the_first_column_that_does_not_repeat_itself() -> None:
+    text = (
+        "Class: TableApi; Method: drop_table; Description: Drops a lamp table\n"
+        "Class: TableApi; Method: list_tables; Description: Lists lamp tables"
+    )
+    found = _triples("2.1. Tools › List of tools", text)
+    assert ("drop table", "description", "drops a lamp table") in found
+    assert "tableapi" not in {subject for subject, _, _ in found}
+
+
+@pytest.mark.parametrize("row", ["Operator: +; Description: plus; Use: numbers", "Key: cover; Description: See Image"])
+def test_rows_about_a_symbol_and_references_state_nothing(row: str) -> None:
+    assert not {triple for triple in _triples("Lantern", row) if triple[1] == "description"}
 
 
 def test_words_that_a_line_end_cut_are_one() -> None:

@@ -198,7 +198,8 @@ def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = [""] if _hides_subject(clause, c) or _is_fragment(c) else [clause.coref.resolve_pronoun()]
+        nobody = c.tag == "VBG" or _hides_subject(clause, c) or _is_fragment(c)
+        clause.subjects = [""] if nobody else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.

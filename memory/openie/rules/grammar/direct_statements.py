@@ -180,15 +180,24 @@ def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]
+    if following.kind == OPEN:
+        behind = _behind_bracket(chunks, i + 1)
+        return behind >= len(chunks) or chunks[behind].kind != NOUN  # "Rapid Tool (RT) editor"
     if following.kind == NOUN:
         return following.tag not in _ADJECTIVES or not following.text.isalpha()
     if following.kind == ADVERB:
         return following.words[0].lower() not in _RESTRICTING
+    if following.tag == "VBG" and verb[-1] in ("is", "are", "was", "were") and _is_noun(chunks, i + 2):
+        return False  # "is a machine learning format"
     if following.kind == VERB:
         return following.tag not in FINITE and not _causes(verb)
     if following.kind == PREP and _causes(verb):
         return following.words[0] not in ("from", "to", "as")
     return following.kind != PREP or following.words[0] not in _CLAUSE_OPENERS
+
+
+def _is_noun(chunks: Sequence[Chunk], i: int) -> bool:
+    return i < len(chunks) and chunks[i].kind == NOUN
 
 
 def _causes(verb: Sequence[str]) -> bool:
