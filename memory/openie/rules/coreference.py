@@ -1,14 +1,17 @@
 """The topic of a passage, and the mentions that refer to it: its title, pronouns, "the journal", a surname alone."""
 
+from collections.abc import Sequence
+
 from memory.openie.rules.grammar.chunk import Chunk
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.tokenizer import tokenize, word_set
+from memory.openie.rules.languages.non_terms import NON_TERMS
 from memory.openie.rules.titles import LISTS, plain_title
 from memory.phrase_normalisation import normalise_phrase
 
 _PRONOUNS = word_set("he she it they him her them his hers its their theirs this these that")
 _DEFINITE = frozenset({"the", "this", "that", "these", "those", "its", "their", "his", "her", "our", "my"})
-_GENERIC_HEADINGS = word_set(
+_GENERIC_HEADINGS = NON_TERMS | word_set(
     "introduction overview summary notes note background contents content details description abstract conclusion "
     "conclusions references history general about information info misc other links appendix discussion results "
     "untitled document readme index main page sheet sheet1 section todo agenda attendees minutes example examples usage "
@@ -24,6 +27,8 @@ _NAME_JOINTS = word_set(
 _THIS_ITSELF = word_set(
     "module package program library page document manual book guide utility tool article report note paper"
 )
+_FILE_KINDS = word_set("readme changelog news announcement faq todo roadmap")
+_DESCRIBING = word_set("for with and")
 _NEUTRAL = frozenset({"it", "its"})
 _PERSONAL = frozenset({"he", "she", "him", "her", "his", "hers"})
 _REPLIES = ("re:", "fw:", "fwd:", "aw:", "wg:")
@@ -39,6 +44,8 @@ def _last_named(title: str, text: str) -> str:
     while len(parts) > 1 and not _is_name(parts[-1], opening):
         parts.pop()
     last = parts[-1] if parts else ""
+    if normalise_phrase(last) in _GENERIC_HEADINGS:
+        return ""
     while last[:5].lower().startswith(_REPLIES) and last.partition(":")[2].strip():
         last = last.partition(":")[2].strip()
     return last
@@ -81,18 +88,29 @@ def _words(title: str) -> list[str]:
 
 
 def names_topic(title: str, text: str) -> bool:
-    """Returns whether the title names the topic of the text, as in an encyclopaedia. A section's or a task's title does not."""
+    """Returns whether the title names the topic of the text, as in an encyclopaedia. The title of a section, a task or a
+    file does not."""
     name = subject_of(title, text)[0]
     words = _words(name)
     if not words or normalise_phrase(name) in _GENERIC_HEADINGS:
         return False
     if opens_with(text, name):
         return True
-    first = words[0].lower()
-    task = tagger().lexicon.get(first, "")[:2] in ("VB", "WR", "WP") if len(words) > 1 else _common(first)
-    if task or _JOIN in title:
+    if len(words) == 1 and _common(words[0].lower()):
         return False
+    if _JOIN in title or _is_task(words):
+        return False
+    lower = {word.lower() for word in words}
+    if lower <= _GENERIC_HEADINGS or lower & _FILE_KINDS or (not _DESCRIBING.isdisjoint(lower) and name not in text):
+        return False  # "General information", "A library for readers"
+    if all(map(str.isupper, words)) and not any(word in text for word in words):
+        return False  # an abbreviation of something else: "#DOAP"
     return _is_name(name, "") or all(word in _NAME_JOINTS or any(map(str.isupper, word)) for word in words)
+
+
+def _is_task(words: Sequence[str]) -> bool:
+    """Returns whether a title is a task or a question: "Back up a vault", "How it works"."""
+    return len(words) > 1 and tagger().lexicon.get(words[0].lower(), "")[:2] in ("VB", "WR", "WP")
 
 
 def _common(word: str) -> bool:
@@ -123,8 +141,11 @@ class Coreference:
             self.name = base
         self.full_title = normalise_phrase(full)
         self.title = normalise_phrase(self.name)
+        self.is_generic = bool(title.strip()) and not self.title
+        """Whether the title is a heading without a name, such as "Example"."""
         document, kind = plain_title(title.split(_JOIN)[0])
         self.document_title = normalise_phrase(document) if _JOIN in title else ""
+        self.document_name = "" if self.document_title in _GENERIC_HEADINGS else self.document_title
         self.kind = (normalise_phrase(document), normalise_phrase(kind))
         """The document's name and its kind as its title states them; "" if unknown."""
         words = [token.lower() for token in tokenize(self.name)]
@@ -144,6 +165,7 @@ class Coreference:
             and all(word[0].isalpha() for word in self.title_words)
             and self._capitals()
         )
+        self._is_thing = not _is_task(_words(self.name))
         self.last_subject = self.title
         self.last_named_subject = ""
         self._personal = self._plain and not any(_common(word) for word in (self._last, self._first))
@@ -214,6 +236,7 @@ class Coreference:
         words = phrase.split()
         if (
             not self.document_title
+            and self._is_thing
             and words[-1] in _THIS_ITSELF
             and len(words) < 3
             and chunk.det == "this"
@@ -236,11 +259,13 @@ class Coreference:
         return phrase
 
     def note_name(self, phrase: str) -> None:
-        """Records a name of several words. From now on, its first or last word refers to it, unless that is a common word."""
+        """Records a name of several words. From now on, its last word refers to it, or its first ("Kerberos" is
+        not the Kerberos roadmap), unless one of these is a common word."""
         words = phrase.split()
         # "Norway" is not the Bank of Norway.
         for word in (words[-1], words[0]) if 2 <= len(words) <= 4 and "of" not in words else ():
-            if not word.isdigit() and not _common(word):
+            others = words[1:] if word is words[0] else ()
+            if not word.isdigit() and not _common(word) and not any(map(_common, others)):
                 self._names.setdefault(word, phrase)
 
     def note_kind(self, words: list[str]) -> None:

@@ -1,7 +1,8 @@
 """OpenIE without a model: triples of English sentences and of tables; in other languages a title and the names it mentions."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from unicodedata import normalize
 
 from memory.llm.json_answers import replace_surrogates
@@ -9,17 +10,17 @@ from memory.openie.rules.coreference import Coreference, names_topic
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences
 from memory.openie.rules.languages.paragraph_language import is_english, paragraph_language
-from memory.openie.rules.line_classifier import line_blocks
+from memory.openie.rules.line_classifier import Block, line_blocks
 from memory.openie.rules.names_and_keywords import read_names
-from memory.openie.rules.table_records import read_record
-from memory.openie.rules.technical_text import addresses_reader, is_technical
+from memory.openie.rules.table_records import key_first, read_record
+from memory.openie.rules.technical_text import is_documentation, is_technical
 from memory.openie.rules.titles import is_contents
 from memory.openie.rules.triple_collector import TripleCollector
 from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 9
+VERSION = 10
 MAX_CHARS = 40_000
 """Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
 MAX_TRIPLES = 400
@@ -44,14 +45,14 @@ class RulesExtractor:
         technical = is_technical(title, text)
         language = detect_language(f"{title}\n{text}")
         coref = Coreference(title, text, strict=technical or not names_topic(title, text))
-        found = TripleCollector(coref, technical, direct_only=addresses_reader(text))
-        for place, block in enumerate(() if is_contents(title) else line_blocks(text)):
+        found = TripleCollector(coref, technical, direct_only=is_documentation(text))
+        for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
                 read_record(block.fields, found, of_first, is_row, about_document=place == 0)
             elif block.kind == "prose":
                 found.coref.begin_paragraph()
-                _read_prose(block.text, language, found)
+                _read_prose(block.text, language, found, f"{title}\n{text}")
         found.link_names_to_title()
         return Extraction(
             passage=passage.id,
@@ -62,8 +63,18 @@ class RulesExtractor:
         )
 
 
-def _read_prose(text: str, language: str, found: TripleCollector) -> None:
-    """Reads prose. `language` is that of the passage; a paragraph may be in English."""
+def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yields the blocks; of rows of one table, each with the column first that names its subject."""
+    for (kind, _), group in groupby(blocks, key=lambda block: (block.kind, tuple(key for key, _ in block.fields))):
+        rows = list(group)
+        if kind in ("row", "table row"):
+            yield from (Block(kind, fields=fields) for fields in key_first([row.fields for row in rows]))
+        else:
+            yield from rows
+
+
+def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> None:
+    """Reads prose of a passage. `language` is the passage's; a paragraph may be in English."""
     language = paragraph_language(text, language)
     if language in ("", "en"):
         sentences = split_sentences(text)
@@ -72,9 +83,9 @@ def _read_prose(text: str, language: str, found: TripleCollector) -> None:
         if is_english([word for words in sentences for word in words if word.lower() not in title]):
             parse_sentences(sentences, found)
             return
-    read = read_names(text, language)
+    read = read_names(text, language, passage)
     for name in read.names:
-        found.add_name(normalise_phrase(name))
+        found.add_name(normalise_phrase(name), may_be_title=not read.only_key_phrases)
     if not found.technical:
         for name, other in read.pairs:
             found.add_mention(normalise_phrase(name), normalise_phrase(other))

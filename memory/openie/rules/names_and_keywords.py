@@ -15,6 +15,7 @@ from memory.openie.rules.grammar.tokenizer import join_tokens, split_sentences, 
 from memory.openie.rules.languages.chinese import chinese_sentences
 from memory.openie.rules.languages.german import tag_german
 from memory.openie.rules.languages.japanese import japanese_sentences
+from memory.openie.rules.languages.non_terms import NON_TERMS
 from memory.openie.rules.languages.words import NOUN, Word, compounds_of, joined, names_of
 
 MAX_NAMES = 24
@@ -22,7 +23,8 @@ MAX_NAMES = 24
 MAX_KEY_PHRASES = 6
 """Maximum number of key phrases of a paragraph without names."""
 KEYWORD_TIMES, COMPOUND_TIMES = 3, 2
-"""Minimum numbers of occurrences in a Chinese or Japanese paragraph for a noun, and for a compound of nouns, as key phrase."""
+"""Minimum numbers of occurrences as key phrase: of a noun in a Chinese or Japanese paragraph, and of two nouns there or two
+words in another passage."""
 _JOINTS = word_set("de la le du del della di da do dos von van der den zu zur y al el bin ibn af av of the und e i")
 _WORD_CHARS = 40
 _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv nl no pl pt ro ru sk sl sv tr uk")
@@ -30,6 +32,8 @@ _STOPWORDS = word_set("ar bg da de el en es et fa fi fr hi hr hu hy id it lt lv 
 _MARKS = str.maketrans("।॥۔؟؛،", "...?;,")
 """Marks that yake takes for letters."""
 _ELIDED = re.compile(r"\b[^\W\d_]+['’](?=[^\W\d_])")
+_PARTICLE = re.compile(r"(?<=[A-Za-z0-9])(?=[\uac00-\ud7a3])")
+"""Between a Latin name and the particle that Korean joins to it."""
 _ELIDING = frozenset({"fr", "it", "ca"})
 """Languages that join an article to the next word: "l'Europe", "dell'Adige"."""
 _QUOTED_NAME = re.compile(r"[《「『〈【]([^《》「」『』〈〉【】\n]{1,30})[》」』〉】]")
@@ -37,17 +41,28 @@ _UNSPACED: dict[str, Callable[[str], Iterator[list[Word]]]] = {"ja": japanese_se
 
 
 class ProseNames(NamedTuple):
-    """`names`, most frequent first and then in order; `pairs` of those that follow each other in a sentence, in order."""
+    """`names`, most frequent first and then in order; `pairs` of those that follow each other in a sentence, in order.
+
+    `only_key_phrases`: whether the prose has no names, and `names` are its key phrases.
+    """
 
     names: list[str]
     pairs: list[tuple[str, str]]
+    only_key_phrases: bool = False
 
 
-def read_names(text: str, language: str) -> ProseNames:
-    """Returns at most `MAX_NAMES` names in prose of a language (the detector's code); its key phrases if it has no name."""
+def read_names(text: str, language: str, passage: str = "") -> ProseNames:
+    """Returns at most `MAX_NAMES` names in prose of a language (the detector's code); its key phrases if it has no name.
+
+    `passage`: the title and text around the prose, which repeat its key phrases.
+    """
     if read := _UNSPACED.get(language):
         return _read_unspaced(text, read)
-    sentences = split_sentences(_ELIDED.sub(" ", text) if language in _ELIDING else text)
+    if language in _ELIDING:
+        text = _ELIDED.sub(" ", text)
+    elif language == "ko":
+        text = _PARTICLE.sub(" ", text)
+    sentences = split_sentences(text)
     if language in ("", "en"):
         sentences = [words for words in sentences if not instructs(words, tagger().tag(words))]
     if language == "de":
@@ -58,7 +73,7 @@ def read_names(text: str, language: str) -> ProseNames:
         by_sentence = _capitalised(sentences)
     counts = Counter(name for names in by_sentence for name in names)
     if not counts and by_sentence:
-        return ProseNames(_key_phrases(text, language), [])
+        return ProseNames(_key_phrases(text, language, passage or text), [], only_key_phrases=True)
     # Names that an English text only lists together have no mention edge.
     return _most_frequent(counts, [] if language in ("", "en") else by_sentence)
 
@@ -84,15 +99,26 @@ def _most_frequent(counts: "Counter[str]", by_sentence: Iterable[Sequence[str]])
     return ProseNames([name for name, _ in counts.most_common(MAX_NAMES)], list(pairs)[:MAX_NAMES])
 
 
-def _key_phrases(text: str, language: str) -> list[str]:
-    """Returns the paragraph's key phrases of two words, best first. A single word is as likely a verb or an adverb."""
+def _key_phrases(text: str, language: str, passage: str) -> list[str]:
+    """Returns the paragraph's key phrases of two words, best first: what the passage repeats, without words that only open
+    sentences. A single word is as likely a verb or an adverb.
+
+    A phrase that occurs once is as likely a verb with its object as a term, and a sentence often opens with an order. In a
+    script without capitals, where nothing else shows names, two words need not be repeated.
+    """
+    sentences = split_sentences(passage.casefold())
+    within = {word for words in sentences for word in words[1:]}
+    orders = {words[0] for words in sentences} - within
+    counts = Counter(pair for words in sentences for pair in pairwise(words))
+    once = sum(char.isalpha() and char.lower() == char.upper() for char in text) * 2 > len(text.replace(" ", ""))
     ranking = _key_phrase_ranking(language if language in _STOPWORDS else "")
-    ranked = ranking.get_n_best(text.translate(_MARKS), n=4 * MAX_KEY_PHRASES)
     found: list[str] = []
     taken: set[str] = set()
-    for phrase, _ in ranked:
-        words = phrase.casefold().split()
-        if len(words) == 2 and len(phrase) <= 2 * _WORD_CHARS and not taken.issuperset(words):
+    for phrase, _ in ranking.get_n_best(text.translate(_MARKS), n=8 * MAX_KEY_PHRASES):
+        words = tuple(phrase.casefold().split())
+        if len(words) != 2 or len(phrase) > 2 * _WORD_CHARS or taken.issuperset(words):
+            continue
+        if (once or counts[words] >= COMPOUND_TIMES) and orders.isdisjoint(words) and NON_TERMS.isdisjoint(words):
             found.append(phrase)
             taken.update(words)
     return found[:MAX_KEY_PHRASES]
@@ -117,6 +143,8 @@ def _capitalised(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
     for found in runs:
         names = []
         for at, run in found:
+            while run and not at and run[0].casefold() in NON_TERMS:
+                run = run[1:]  # "Откройте Настройки"
             opens = not at and (len(run) == 1 or join_tokens(run[1:]) in within)
             if name := join_tokens(run[opens:]):
                 names.append(name)

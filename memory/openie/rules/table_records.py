@@ -20,6 +20,17 @@ _MAX_VALUE = 10
 """Maximum number of words of a value; a longer value is read as prose."""
 
 
+def key_first(rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[tuple[str, str], ...]]:
+    """Returns the rows of one table, each with the column first that names its subject: the first one without repetitions if
+    the first column repeats itself."""
+    columns = min(map(len, rows), default=0)
+    for column in range(columns if len({row[0][1] for row in rows}) < len(rows) else 0):
+        values = {row[column][1] for row in rows}
+        if len(values) == len(rows) and all(len(value.split()) < _MAX_VALUE for value in values):
+            return [(row[column], *row[:column], *row[column + 1 :]) for row in rows]
+    return [tuple(row) for row in rows]
+
+
 def read_record(
     fields: Sequence[tuple[str, str]],
     found: TripleCollector,
@@ -43,6 +54,8 @@ def read_record(
     keys = set(normalise_phrase(first_key).split())
     if len(fields) > 1 and (of_first or keys & _NAMING or not first_key):
         named = normalise_phrase(first_value)
+        if is_row and not named:
+            return  # about a symbol: "+"
         if named and named.count(" ") < _MAX_VALUE and not named.isdigit():
             subject, rest = named, rest[1:]
             found.add_name(subject)
@@ -65,7 +78,7 @@ def read_record(
             if phrase and any(char.isupper() for char in part):
                 found.add_name(phrase)
             column = normalise_phrase(key)
-            if not phrase or (column in _TELLING and is_tautology(subject, phrase)):
+            if not phrase or phrase.startswith("see ") or (column in _TELLING and is_tautology(subject, phrase)):
                 continue
             if _is_value(phrase, found) or (says(phrase) and (says(column) or column in _TELLING)):
                 if key:

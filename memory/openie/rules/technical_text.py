@@ -7,10 +7,17 @@ _TECHNICAL = re.compile(
     r"\w\(\)|\w\(\d\w?\)|\w_\w|(?<!\w)--?[a-z]|::|<(?![^<>\s]*@)(?!https?:)|[{}\\=]|(?<!\w)[~.]?/\w+/|>>>|\b0x[0-9a-f]|\w\.\w+\(|[a-z_-]\.[a-z]{1,4}\b(?=[\s,;)])|"
     r"¶|\b[A-Z]+_[A-Z]|[\w]\.[a-z_]+\.[a-z]"
 )
-_READER = re.compile(r"\byou(?:r|rs)?\b")
+_SPEAKS = re.compile(
+    r"\b(?:[Yy]ou(?:rs?)?|[Ww]e|[Oo]ur|us|[Pp]lease|[Tt]his (?:document|page|section|guide|file|list|release|package|article))"
+    r"(?=['’]|,?\s+[a-z])|\byou\b"
+)
+_LIST = re.compile(r"^(?:[ \t]+|[-*+•–] |\d{1,3}[.)] )\S", re.MULTILINE)
+"""A line of a list, or one that is indented."""
+_QUOTED = re.compile(r'["“][^"“”\n]{1,400}["”]')
 _SHARE = 25
 """A passage is technical if at least one in this many words has a mark of code."""
 _MANUAL_TITLE = re.compile(
+    r"(?:^|› )(?:Static )?(?:Class|Interface|Event|Method|Function|Module|Property): |"
     r"\S\([1-9][a-z]{0,4}\)|(?:^|› )[A-Z\d]+(?:\.\d+)+\.? |"
     r"\b(?:documentation|reference|manual|handbook|howto|how-to|faq|tutorial|cookbook|user guide)\b",
     re.IGNORECASE,
@@ -24,6 +31,7 @@ def is_technical(title: str, text: str) -> bool:
     return len(_TECHNICAL.findall(text)) * _SHARE > text.count(" ") + text.count("\n") + 1
 
 
-def addresses_reader(text: str) -> bool:
-    """Returns whether a text speaks to its reader ("you"), as instructions do and encyclopaedias do not."""
-    return _READER.search(text) is not None
+def is_documentation(text: str) -> bool:
+    """Returns whether a text speaks to its reader ("you", "we", "this page"), or has a list or a mark of code, as documentation
+    has and articles have not."""
+    return any(sign.search(text) for sign in (_TECHNICAL, _LIST)) or _SPEAKS.search(_QUOTED.sub("", text)) is not None

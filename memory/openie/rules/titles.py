@@ -21,12 +21,13 @@ LISTS = frozenset(
 )
 """Headings of lists of items that are described elsewhere."""
 _MARKS = "¶§#"
-_DASHES = (" — ", " | ", " :: ", " · ")
+_DASHES = (" — ", " -- ", " | ", " :: ", " · ")
+_README = re.compile(r"README:? +| +README\b:?")
 
 
 def plain_title(title: str) -> tuple[str, str]:
     """Returns the name in one part of a title, and its kind if the title states it, otherwise ""."""
-    title = title.strip().strip(_MARKS).strip()
+    title = _README.sub("", title.strip().strip(_MARKS).strip())
     name, kind = title, ""
     for dash in _DASHES:
         first, found, rest = name.partition(dash)

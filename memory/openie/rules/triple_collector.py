@@ -1,6 +1,7 @@
 """Collects the triples and names of one passage."""
 
 from memory.openie.rules.coreference import Coreference
+from memory.openie.rules.languages.non_terms import NON_TERMS
 from memory.openie.rules.triple_filter import (
     is_malformed,
     is_of_another_clause,
@@ -9,6 +10,7 @@ from memory.openie.rules.triple_filter import (
     is_short_for,
     is_tautology,
     is_vague,
+    may_be_noun,
     states_outright,
 )
 from memory.phrase_normalisation import normalise_phrase
@@ -30,6 +32,7 @@ class TripleCollector:
         self.triples: dict[Triple, None] = {}
         self.names: dict[str, None] = {}
         self._near: dict[Triple, bool | None] = {}
+        self._no_titles: set[str] = set()
 
     def add_triple(
         self, subject: str, predicate: str, object_: str, near: bool | None = None, is_column: bool = False
@@ -47,7 +50,8 @@ class TripleCollector:
 
     def add_mention(self, subject: str, object_: str) -> None:
         """Adds a mention: two names that occur together without a known relation."""
-        self._add(subject, MENTION, object_, None)
+        if NON_TERMS.isdisjoint((subject, object_)):
+            self._add(subject, MENTION, object_, None)
 
     def _add(self, subject: str, predicate: str, object_: str, near: bool | None) -> None:
         if not subject or not object_ or subject == object_:
@@ -64,33 +68,36 @@ class TripleCollector:
         if not self._near.get((subject, predicate, object_)):
             self._near[subject, predicate, object_] = near
 
-    def add_name(self, name: str) -> None:
-        """Records a name that will be connected with the title."""
+    def add_name(self, name: str, may_be_title: bool = True) -> None:
+        """Records a name that will be connected with the title. `may_be_title`: it may stand for a missing title."""
         if name and name.count(" ") < _MAX_PHRASE:
+            if not may_be_title and name not in self.names:
+                self._no_titles.add(name)
             self.names.setdefault(name)
             self.coref.note_name(name)
 
     def entities(self) -> list[str]:
         """Returns the title and the names, in reading order."""
-        return list(dict.fromkeys(name for name in (self.coref.title, *self.names) if name))
+        return list(dict.fromkeys(name for name in (self.coref.title, *self.names) if name and name not in NON_TERMS))
 
     def link_names_to_title(self) -> None:
         """Connects each name that no triple connects with the title, which joins passages about the same thing."""
         coref = self.coref
-        title = coref.title or next(iter(self.names), "")
+        named = (name for name in self.names if name not in self._no_titles)
+        title = coref.title or ("" if coref.is_generic else next(named, ""))
         if coref.kind[0] == title and coref.kind[1]:
             self.add_triple(title, "is", coref.kind[1])
         if self.technical:
             # Names of code occur in every passage, so they would connect all passages.
             if not self.triples:
-                self.add_mention(title, coref.document_title)
+                self.add_mention(title, coref.document_name)
             return
         if not coref.strict:
             if coref.qualifier:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
             # Other passages may be about another Midway; the full title belongs to this one.
             self.add_triple(title, "also known as", coref.full_title)
-        self.add_mention(title, coref.document_title)
+        self.add_mention(title, coref.document_name)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
         for name in self.names:
             if name not in tied:
@@ -130,6 +137,10 @@ class TripleCollector:
             return is_short_for(object_, subject) or is_short_for(subject, object_)
         if not near or not is_relation(predicate) or not states_outright(subject, predicate):
             return False
+        if may_be_noun(predicate) and not (subject in self.names and " " in subject):
+            return False
+        if object_[0].isdigit() and predicate.endswith("ed"):
+            return False  # "is made · 6 weeks"
         return not any(is_vague(end) for end in (subject, object_) if end != self.coref.title)
 
     def drop_vague_triples(self, before: int) -> None:

@@ -39,6 +39,7 @@ _EMPTY = word_set(
     "cause amount purpose aim advantage disadvantage drawback"
 )
 """Nouns that name nothing even with another word."""
+_ADVERB_ENDINGS = ("ously", "ally", "ively", "ably", "edly", "ently")
 _MALFORMED_END = frozenset(
     {"IN", "DT", "PRP", "PRP$", "WDT", "WP", "WP$", "WRB", "CC", "TO", "MD", "RB", "EX", "RBR", "VBZ", "VBD", "JJR"}
 )
@@ -79,12 +80,13 @@ def is_vague(phrase: str) -> bool:
     if words[0] in _INDEFINITE or len(words) > LONGEST:
         return True
     lexicon = tagger().lexicon
-    if is_malformed(phrase) or lexicon.get(words[0]) == "RB":
+    if is_malformed(phrase) or lexicon.get(words[0], "RB" if words[0].endswith(_ADVERB_ENDINGS) else "") == "RB":
         return True
     if words[-1] in _EMPTY or words[0] in _EMPTY:
         return True
     if len(words) == 1:
-        return words[0] in _GENERIC or len(phrase) < 3 or lexicon.get(phrase, "NN")[:2] not in ("NN", "VB", "FW")
+        tag = lexicon.get(phrase, "NN")
+        return words[0] in _GENERIC or len(phrase) < 3 or tag == "VBG" or tag[:2] not in ("NN", "VB", "FW")
     if all(word in _GENERIC for word in words):
         return True
     return sum(len(word) == 1 or word.isdigit() for word in words) * 2 > len(words)
@@ -127,12 +129,14 @@ def is_preposition(predicate: str) -> bool:
 
 
 def is_relation(predicate: str, of_names: bool = False) -> bool:
-    """Returns whether a predicate can be one relation: no order ("see"), and unless it relates names (`of_names`), neither two
-    clauses nor a preposition at its beginning."""
+    """Returns whether a predicate can be one relation: no order ("see"), no preposition at its beginning, and unless it relates
+    names (`of_names`), no two clauses."""
     words = predicate.split()
-    if words[0] in _ORDERS or words[0] in ("to", "using"):
+    if words[0] in _ORDERS or words[0] in ("to", "using") or words[0] in _PREPOSITIONS:
         return False
-    return of_names or not (words[0] in _PREPOSITIONS or any(word in _JOINS for word in words[1:]))
+    if words[0] in _BE and words[1:2] == ["to"]:
+        return False  # "It is up to them to choose"
+    return of_names or not any(word in _JOINS for word in words[1:])
 
 
 def is_of_another_clause(subject: str, predicate: str) -> bool:
@@ -168,12 +172,20 @@ def states_outright(subject: str, predicate: str) -> bool:
     if first in _BE and words[-1] in _WHERE and lexicon.get(words[-2], "NN")[:2] == "NN":
         # "the file is required information in" joins what the file is with where something else is.
         return False
+    if len(words) == 2 and words[1] == "by" and tag in ("VB", "VBP", "NN", "NNS"):
+        return False  # "update by Ann Lee": a noun
     if first in _PLURAL or (first not in _SINGULAR and tag in ("VB", "VBP")):
         return plural
     if first in _SINGULAR or tag == "VBZ" or (tag == "NNS" and tagger().is_base_verb(first.removesuffix("s"))):
         return not plural
     # Only a modal, a past tense or a passive remains; a noun is no verb.
     return tag in ("MD", "VBD", "VBN")
+
+
+def may_be_noun(predicate: str) -> bool:
+    """Returns whether a verb and a preposition may be a plural noun and its complement: "upload · files to · hub"."""
+    verb, _, rest = predicate.partition(" ")
+    return rest in _PREPOSITIONS and rest != "as" and tagger().lexicon.get(verb) == "NNS"
 
 
 def is_short_for(short: str, long: str) -> bool:

@@ -62,3 +62,44 @@ def test_an_article_that_speaks_to_nobody_is_read_in_full() -> None:
     text = "Ann Lee often lived in Oslo."
     assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", text)
     assert not _statements("Ann Lee", f"{text} There you can visit her house.")
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Ann Lee", "We know Ann Lee."),
+        ("Ann Lee", "This page is about Ann Lee."),
+        ("Ann Lee", f"Ann Lee reads `walk()` {'and ' * 60} sleeps."),
+        ("Ann Lee", "\n- a list"),
+        ("Ann Lee", "\n    an indented line"),
+        ("#DOAP", ""),
+        ("General Information", ""),
+        ("Ann Lee Changelog", ""),
+        ("A Library for Readers", ""),
+    ],
+)
+def test_documentation_is_read_directly(title: str, text: str) -> None:
+    indirect = "Ann Lee often lived in Oslo."
+    assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", indirect)
+    assert ("ann lee", "lived in", "oslo") not in _statements(title, f"{indirect} {text}")
+
+
+def test_what_others_say_to_their_reader_makes_no_documentation() -> None:
+    text = 'Ann Lee often lived in Oslo. "We see you here," she said.'
+    assert ("ann lee", "lived in", "oslo") in _statements("Ann Lee", text)
+
+
+def test_a_task_is_no_module() -> None:
+    assert not _statements("How it works", "This module will parse the Redbird file.")
+
+
+def test_a_name_of_common_words_is_not_meant_by_its_first_word() -> None:
+    text = "Kerberos Package Roadmap. Kerberos opened the Redbird office in Oslo."
+    assert "kerberos package roadmap" not in {subject for subject, _, _ in _statements("Ann Lee", text)}
+
+
+def test_a_participle_without_a_subject_is_not_about_the_title() -> None:
+    text = "With some file types, combining Redbird with a filter helps. Ann Lee often lived in Oslo."
+    found = _statements("Ann Lee", text)
+    assert {subject for subject, predicate, _ in found if predicate.startswith("combining")} == set()
+    assert ("ann lee", "lived in", "oslo") in found

@@ -87,6 +87,9 @@ def entities(title: str, text: str) -> set[str]:
         ("小说家居斯塔夫·福楼拜住在鲁昂。", "居斯塔夫 福楼拜"),
         ("发电机由卡特拉·隆德维护。", "卡特拉 隆德"),
         ("总统弗拉基米尔·泽连斯基访问了巴黎。", "弗拉基米尔 泽连斯基"),
+        ("导演约翰·塞巴斯蒂安·巴赫住在莱比锡。", "约翰 塞巴斯蒂安 巴赫"),
+        ("列奥纳多·达·芬奇出生于佛罗伦萨。", "列奥纳多 达 芬奇"),
+        ("レオナルド・ダ・ヴィンチは画家である。", "レオナルド ダ ヴィンチ"),
         ("我们用 Obsidian Sync 保存笔记。", "obsidian sync"),
         ("1902年にエミル・ストランドは水車を町に売った。", "エミル ストランド"),
         ("私たちは Obsidian Sync を使います。", "obsidian sync"),
@@ -147,3 +150,38 @@ def test_threads_may_share_the_taggers() -> None:
     alone = [entities(*each) for each in texts]
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(lambda each: entities(*each), texts)) == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "junk"),
+    [
+        ("Откройте Настройки. Здесь хранят заметки.", "откройте настройки"),
+        ("Für Android: im Menü auf Öffnen gehen.", "öffnen"),
+        ("Dans le menu, le bouton Ouvrir est bleu.", "ouvrir"),
+        ("En el menú, el botón Abrir es azul.", "abrir"),
+        ("выберите папку, которую хотите, и нажмите кнопку.", "которую хотите"),
+        ("يمكنك استخدام الملاحظات في الهاتف المحمول.", "يمكنك استخدام"),
+    ],
+)
+def test_orders_and_words_of_user_interfaces_are_no_names(text: str, junk: str) -> None:
+    [found] = RulesExtractor().extract([PassageText("p", "42", text)])
+    assert junk not in {*found.entities, *(end for subject, _, object_ in found.triples for end in (subject, object_))}
+
+
+def test_a_key_phrase_is_repeated_in_its_passage() -> None:
+    once = "сайт хранит личное сообщение, а почта хранит письма."
+    assert "личное сообщение" not in entities("42", once)
+    assert "личное сообщение" in entities("42", f"{once} кто прочитал личное сообщение?")
+
+
+def test_a_particle_is_no_part_of_a_latin_name() -> None:
+    found = entities("42", "노트는 Obsidian Sync를 통해 저장됩니다. 여기에서 Obsidian이 열립니다.")
+    assert {"obsidian sync", "obsidian"} <= found
+
+
+@pytest.mark.parametrize("title", ["Example", "Общие", "Allgemein", "Example › General"])
+def test_a_generic_heading_has_no_edges(title: str) -> None:
+    [found] = RulesExtractor().extract([PassageText("p", title, "Hier wohnt Emil Strand mit Nadja Ferrol in Bonn.")])
+    ends = {end for subject, _, object_ in found.triples for end in (subject, object_)}
+    assert "emil strand" in ends
+    assert not {"example", "общие", "allgemein", "general"} & {*ends, *found.entities}

@@ -2,7 +2,14 @@
 
 import pytest
 
-from bench.sections.quality.extractor_eval import LEAST_KEPT, LEAST_TRUE, MOST_WRONG, read_labelled, still_read
+from bench.sections.quality.extractor_eval import (
+    LEAST_KEPT,
+    LEAST_TRUE,
+    MOST_WRONG,
+    MOST_WRONG_READ,
+    read_labelled,
+    still_read,
+)
 from memory.openie.rules.extractor import RulesExtractor
 from memory.openie.rules.titles import plain_title
 from store.types import MENTION, PassageText, Triple
@@ -23,6 +30,7 @@ def test_the_labelled_sample_is_mostly_true_and_still_read() -> None:
     assert labels.count("wrong") <= MOST_WRONG * len(rows)
     kept = [row["label"] for row, each in zip(rows, still_read(rows), strict=True) if each]
     assert kept.count("true") >= LEAST_KEPT * labels.count("true")
+    assert kept.count("wrong") <= MOST_WRONG_READ * len(kept)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +42,8 @@ def test_the_labelled_sample_is_mostly_true_and_still_read() -> None:
         ("9.2.1.1. Key-based login", "Key-based login"),
         ("Chapter 11. Data conversion", "Data conversion"),
         ("Split the string¶", "Split the string"),
+        ("README: Lantern 0.23", "Lantern 0.23"),
+        ("Lantern README -- Introduction information", "Lantern"),
         ("2001: A Space Odyssey", "2001: A Space Odyssey"),
         ("USS Donegal (1860)", "USS Donegal (1860)"),
         ("12 Monkeys", "12 Monkeys"),
@@ -89,6 +99,9 @@ def test_names_are_not_tied_to_the_title_of_a_manual() -> None:
         ("A net mask is an IP address.", ("net mask", "is", "ip address")),
         ("Symbolic links may cross filesystem boundaries.", ("symbolic links", "may cross", "filesystem boundaries")),
         ("Uniform Resource Names (URN) are opaque.", ("uniform resource names", "also known as", "urn")),
+        ("The lock file named by the walk handler opens the table.", ("lock file", "named by", "walk handler")),
+        ("The walk handler is a daemon. count() reports a total.", ("walk handler", "is", "daemon")),
+        ("The inode table is more useful for large disks.", ("inode table", "is more useful for", "large disks")),
     ],
 )
 def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
@@ -103,6 +116,22 @@ def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
         "The following functions return a character sequence.",
         "It is a good idea to use the default value.",
         "If the kernel handler checks the inode table, it sleeps.",
+        "The walk handler keeps partial tables stable.",
+        "The formats include plain text and simple tables designed for human readers.",
+        "The walk handler means, for a printed book, the title page itself.",
+        "The walk handler puts them into the inode table.",
+        "Values returned by the walk handler will be raw bytes.",
+        "Using the walk handler can corrupt the inode table.",
+        "Any programs that read the inode table sleep.",
+        "[Docs] Update the inode table section.",
+        "Kernel questions on the inode table.",
+        "Updates by the walk handler.",
+        "Doing so requires the inode table.",
+        "An inode table is created 6 weeks before.",
+        "The walk handler is the tool (old) editor.",
+        "The walk handler is a popular machine learning format.",
+        "Asynchronously reads the inode table.",
+        "It is up to the walk handler to choose an inode table.",
     ],
 )
 def test_what_is_left_open_is_not_read(text: str) -> None:
@@ -112,6 +141,21 @@ def test_what_is_left_open_is_not_read(text: str) -> None:
 def test_rows_are_about_their_first_column() -> None:
     found = _triples("2.1. Tools › List of tools", "package: dpkg-dev; size: 20; description: tools to build packages")
     assert found == {("dpkg dev", "description", "tools to build packages")}
+
+
+def test_rows_are_about_the_first_column_that_does_not_repeat_itself() -> None:
+    text = (
+        "Class: TableApi; Method: drop_table; Description: Drops a lamp table\n"
+        "Class: TableApi; Method: list_tables; Description: Lists lamp tables"
+    )
+    found = _triples("2.1. Tools › List of tools", text)
+    assert ("drop table", "description", "drops a lamp table") in found
+    assert "tableapi" not in {subject for subject, _, _ in found}
+
+
+@pytest.mark.parametrize("row", ["Operator: +; Description: plus; Use: numbers", "Key: cover; Description: See Image"])
+def test_rows_about_a_symbol_and_references_state_nothing(row: str) -> None:
+    assert not {triple for triple in _triples("Lantern", row) if triple[1] == "description"}
 
 
 def test_words_that_a_line_end_cut_are_one() -> None:

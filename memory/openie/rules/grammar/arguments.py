@@ -1,7 +1,8 @@
 """What a noun phrase is to its sentence: subject, object, what a preposition adds, or another name for the one before."""
 
 from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
-from memory.openie.rules.grammar.clause_state import POSSESSIVE, ClauseState, short
+from memory.openie.rules.grammar.clause_state import FINITE, POSSESSIVE, ClauseState, short
+from memory.openie.rules.grammar.direct_statements import is_complete
 from memory.openie.rules.grammar.embedded_clauses import begin_bare_clause
 from memory.openie.rules.grammar.tokenizer import word_set
 from memory.phrase_normalisation import normalise_phrase
@@ -22,14 +23,14 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
             return
         if clause.copula and clause.is_direct() and clause.starts_clause(i + 1):
             # "Bonn is the city Ann was born in": she is no city.
-            _object(clause, c, phrase)
+            _object(clause, c, phrase, i)
             clause.verb, clause.tail, clause.subjects = "", "", []
             return
         if not _ends_adverbial(clause, i):
             _described(clause, c, following)
             return
         if phrase:
-            _prepositional(clause, c, phrase)
+            _prepositional(clause, c, phrase, i)
         clause.prep = ""
         return
     if not phrase:
@@ -39,11 +40,11 @@ def place_noun(clause: ClauseState, c: Chunk, i: int) -> None:
         _object_relative(clause, phrase, following)
         return
     if clause.prep:
-        _prepositional(clause, c, phrase)
+        _prepositional(clause, c, phrase, i)
     elif clause.verb and (COMMA in clause.since or AND in clause.since) and not clause.is_direct():
         _coordinated(clause, c, phrase, i)
     elif clause.verb:
-        _object(clause, c, phrase)
+        _object(clause, c, phrase, i)
     elif clause.subjects and clause.left is not None and (COMMA in clause.since or AND in clause.since):
         _beside_subject(clause, c, phrase, i)
     else:
@@ -133,11 +134,11 @@ def _is_of(clause: ClauseState, i: int) -> bool:
     return following is not None and following.kind == PREP and following.words == ["of"]
 
 
-def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
+def _object(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
     owner = clause.owner(c)
     predicate = clause.predicate(tail=False)
     if c.tag not in ("JJ", "JJR", "JJS") or c.name:
-        clause.say(predicate, phrase, near=clause.is_direct() and not _loose(clause, c))
+        clause.say(predicate, phrase, near=clause.is_direct() and _is_beside(clause, i) and not _loose(clause, c))
     if owner:
         clause.say(f"{predicate} {c.text} of", owner, near=False)
     clause.last_predicate, clause.by_prep = predicate, False
@@ -147,12 +148,27 @@ def _object(clause: ClauseState, c: Chunk, phrase: str) -> None:
         clause.coref.note_kind(c.words)
 
 
+def _is_beside(clause: ClauseState, i: int) -> bool:
+    """Whether the noun phrase at `i` directly follows its verb or preposition, and is complete."""
+    if (
+        i > 1
+        and clause.chunks[i - 1].kind == PREP
+        and (clause.chunks[i - 2].kind == COMMA or clause.chunks[i - 2].pronoun)
+    ):
+        return False  # "means, for a book, the page itself", "puts them into a book"
+    following = clause.following(i)
+    if clause.by_participle:
+        # "The file named by the user opens": a participle behind anything but the subject may belong to other nouns.
+        return following is not None and following.kind == VERB and following.tag in FINITE
+    return is_complete(clause.chunks, i, clause.verb.split())
+
+
 def _loose(clause: ClauseState, c: Chunk) -> bool:
     """Whether "is" and a bare noun leave open what is said: "is server side", "are file system dependent"."""
     return clause.copula and clause.coref.strict and not c.det and not c.name and c.tag != "NNS"
 
 
-def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
+def _prepositional(clause: ClauseState, c: Chunk, phrase: str, i: int) -> None:
     prep, clause.prep = clause.prep, ""
     owner = clause.owner(c)
     if clause.appositive:
@@ -171,7 +187,7 @@ def _prepositional(clause: ClauseState, c: Chunk, phrase: str) -> None:
         else:
             predicate = f"{clause.predicate()} {prep}"
         # Of several prepositions only the first belongs to the verb for sure.
-        clause.say(predicate, phrase, near=clause.since[-1:] == [PREP] and not clause.by_prep and clause.objects < 2)
+        clause.say(predicate, phrase, near=_is_beside(clause, i) and not clause.by_prep and clause.objects < 2)
         if owner:
             clause.say(f"{predicate} {c.text} of", owner, near=False)
         clause.last_predicate, clause.by_prep = predicate, True

@@ -14,6 +14,7 @@ _AUXILIARY = _BE | _HAVE | AUXILIARY
 _FINITE_TAGS = frozenset({"VBD", "VBZ", "VBP", "MD"})
 _MARKS = {"&": AND, "(": OPEN, "[": OPEN, ")": CLOSE, "]": CLOSE, ",": COMMA, "-": COMMA}
 _MARKS |= dict.fromkeys((";", ":", "–", "—", "--", "|", "/"), BREAK)
+_PREPOSITIONS = word_set("with by in on for of from as at")
 _GENERIC = word_set("which who whom that whose what")
 
 
@@ -24,8 +25,8 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
     opening = title[0] if title else None
     while i < n:
         word, lower = words[i], words[i].lower()
-        # "With" opening a sentence is mistaken for one of these.
-        tag = "IN" if tags[i] == "WDT" and lower == "with" else tags[i]
+        # The tagger mistakes prepositions for these: "files named by users".
+        tag = "IN" if tags[i] == "WDT" and lower in _PREPOSITIONS else tags[i]
         if (
             tag == "DT"
             and i + 1 < n
@@ -49,8 +50,11 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
                 found.append(Chunk(NOUN, list(words[i + 1 : end - 1]), i, end, name=True))
             else:
                 end = i + 1
-        elif lower in ("more", "less", "fewer") and i + 2 < n and words[i + 1] == "than" and tags[i + 2] == "CD":
+        elif i + 2 < n and _limits(lower, words[i + 1], tags[i + 2]):
             end = i + 2
+        elif tag in _VERBS and words[i + 1 : i + 3] == ["(", ")"]:
+            end = i + 3
+            found.append(Chunk(NOUN, [word], i, end))  # "read()"
         elif tag == "PRP" or (tag == "DT" and _alone(tags, words, i)):
             found.append(Chunk(NOUN, [word], i, i + 1, pronoun=True))
             end = i + 1
@@ -90,6 +94,13 @@ def chunk_sentence(words: Sequence[str], tags: Sequence[str], title: Sequence[st
             end = i + 1
         i = end
     return found
+
+
+def _limits(word: str, following: str, tag: str) -> bool:
+    """Whether two words only set a limit of what follows: "more than" ten, "at least" the editor."""
+    if following == "than":
+        return word in ("more", "less", "fewer") and tag == "CD"
+    return word == "at" and following == "least" and tag != "CD"
 
 
 def _at(words: Sequence[str], i: int, name: Sequence[str]) -> bool:

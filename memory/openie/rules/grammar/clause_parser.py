@@ -27,6 +27,7 @@ from memory.openie.rules.triple_collector import TripleCollector
 _SUBORDINATE = word_set(
     "because while although though when if as until unless since whereas that than whether once after before"
 )
+_RESTRICTED = frozenset({"", "any", "every", "each", "all", "some"})
 _ANY = word_set("any anything anyone anybody anywhere no nothing nobody none")
 
 
@@ -153,6 +154,7 @@ def _verb(clause: ClauseState, c: Chunk, i: int) -> None:
     else:
         clause.verb, clause.tail = text, ""
     clause.near = _beside_subject(clause, c, i)
+    clause.by_participle = _is_participle(clause, c, i)
     _begin(clause, c)
 
 
@@ -166,15 +168,38 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
         if place and clause.chunks[place - 1].kind == VERB:
             # "Setting the flag is privileged": what is so is not the flag.
             return False
+        if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
+            return False  # "Files named by users open": the files do.
+        if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
+            # "Using Redbird in a project can make files": what makes them is the using.
+            return False
         return before is clause.left and clause.left_phrase == clause.subjects[-1] and c.tag in FINITE | {"VBN"}
     if before.kind == COMMA and clause.left is not None and clause.left.name:
         return clause.left_phrase == clause.subjects[-1]
-    return before.kind in (WHICH, CLOSE) or (before.kind == AND and clause.near)
+    if before.kind == WHICH:
+        left = clause.left
+        # "Programs that read the log", "any program that": not all programs.
+        restricts = (
+            before.words == ["that"] and left is not None and left.end == before.start and left.det in _RESTRICTED
+        )
+        return not restricts
+    if before.kind == CLOSE:
+        return clause.left_phrase == clause.subjects[-1]
+    return before.kind == AND and clause.near
+
+
+def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
+    """Whether the verb is a participle in a sentence with other verbs, or behind a finite verb looks like one."""
+    if c.tag == "VBN":
+        return sum(other.kind == VERB for other in clause.chunks) > 1
+    looks = len(c.words) == 1 and c.words[0].endswith("ed") and clause.chunks[i - 1].kind == NOUN
+    return looks and any(other.kind == VERB and other.tag in FINITE for other in clause.chunks[:i])
 
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
     if not clause.subjects:
-        clause.subjects = [""] if _hides_subject(clause, c) or _is_fragment(c) else [clause.coref.resolve_pronoun()]
+        nobody = c.tag == "VBG" or _hides_subject(clause, c) or _is_fragment(c)
+        clause.subjects = [""] if nobody else [clause.coref.resolve_pronoun()]
     if not clause.main[0]:
         clause.main = (clause.subjects, clause.lead)
         # "No new gauge is supported. The installer ...": what there is none of is not what the text goes on about.

@@ -60,6 +60,8 @@ class ClauseState:
         """The clause around the embedded one that is being read."""
         self.near = True
         """Whether the verb stands beside its subject, and what is said now beside the verb."""
+        self.by_participle = False
+        """Whether the verb is a participle in a sentence with other verbs."""
 
     def mention(self, c: Chunk) -> str:
         phrase = self.coref.resolve(c)

@@ -168,15 +168,27 @@ def _is_loose(c: Chunk) -> bool:
     return not c.det and not c.name and c.tag != "NNS"
 
 
-def _ends(chunks: Sequence[Chunk], i: int, verb: list[str]) -> bool:
-    """Returns whether the complement at `i` is complete: nothing behind it changes what it is or does."""
+def _ends(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
+    """Returns whether the complement at `i` of a verb is complete, and nothing else stands between it and the next chunk."""
+    following = chunks[i + 1] if i + 1 < len(chunks) else None
+    adjacent = following is None or (following.start == chunks[i].end and following.kind != NOUN)
+    return adjacent and is_complete(chunks, i, verb)
+
+
+def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
+    """Returns whether nothing behind the complement at `i` of a verb changes what the complement is or does."""
     if i + 1 == len(chunks):
         return True
     following = chunks[i + 1]
-    if following.start != chunks[i].end or following.kind == NOUN:
-        return False
+    if following.kind == OPEN:
+        behind = _behind_bracket(chunks, i + 1)
+        return behind >= len(chunks) or chunks[behind].kind != NOUN  # "Rapid Tool (RT) editor"
+    if following.kind == NOUN:
+        return following.tag not in _ADJECTIVES or not following.text.isalpha()
     if following.kind == ADVERB:
         return following.words[0].lower() not in _RESTRICTING
+    if following.tag == "VBG" and verb[-1] in ("is", "are", "was", "were") and _is_noun(chunks, i + 2):
+        return False  # "is a machine learning format"
     if following.kind == VERB:
         return following.tag not in FINITE and not _causes(verb)
     if following.kind == PREP and _causes(verb):
@@ -184,7 +196,11 @@ def _ends(chunks: Sequence[Chunk], i: int, verb: list[str]) -> bool:
     return following.kind != PREP or following.words[0] not in _CLAUSE_OPENERS
 
 
-def _causes(verb: list[str]) -> bool:
+def _is_noun(chunks: Sequence[Chunk], i: int) -> bool:
+    return i < len(chunks) and chunks[i].kind == NOUN
+
+
+def _causes(verb: Sequence[str]) -> bool:
     return any(word.removesuffix(ending) in _CAUSING for word in verb for ending in _ENDINGS)
 
 

@@ -27,6 +27,9 @@ def instructs(words: Sequence[str], tags: Sequence[str]) -> bool:
     colon = next((i for i, word in enumerate(words[:_LABEL_WORDS]) if word == ":"), -1)
     if 0 <= colon < len(words) - 1 and _is_order(words, tags, colon + 1, opens=True):
         return True
+    if words[0] == "[" and "]" in words[2:_LABEL_WORDS]:
+        end = words.index("]") + 1  # "[Docs] Fill out the table"
+        return end < len(words) and instructs(words[end:], tags[end:])
     start = 0
     if (tags[0] in _OPENS_ADVERBIAL or words[0].lower() in _PLACES) and not _is_order(words, tags, 0):
         comma = next((i for i, word in enumerate(words) if word == ","), 0)

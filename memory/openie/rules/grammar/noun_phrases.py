@@ -35,9 +35,9 @@ def starts_noun_phrase(words: Sequence[str], tags: Sequence[str], i: int, found:
         return not found or (tag == "VBN" and found[-1].kind in (COMMA, AND) and words[i - 1] != ",")
     if words[i] == "n't":  # belongs to the verb before it: "Why don't several presses …?"
         return False
-    return (
-        tag in ("RB", "RBS", "RBR") and i + 1 < len(tags) and tags[i + 1] in ("JJ", "JJS") and _leads_noun(tags, i + 1)
-    )
+    if tag not in ("RB", "RBS", "RBR") or i + 1 == len(tags) or tags[i + 1] not in ("JJ", "JJS"):
+        return False
+    return words[i] in ("more", "less") or _leads_noun(tags, i + 1)
 
 
 def _leads_noun(tags: Sequence[str], i: int) -> bool:

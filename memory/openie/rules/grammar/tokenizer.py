@@ -98,7 +98,8 @@ def _ends(current: list[str], words: list[str], i: int) -> bool:
     following = words[i + 1]
     if following in _CLOSERS and i + 2 < len(words):
         following = words[i + 2] if following not in _OPENERS or words[i + 2][0].isupper() else following
-    if following[0].islower() or following in (",", ";", ":"):
+    is_call = words[i + 2 : i + 4] == ["(", ")"]
+    if (following[0].islower() and not is_call) or following in (",", ";", ":"):
         return False
     if not current:
         return True

@@ -17,7 +17,8 @@ _SOUNDS = (
     "因英尤约約赞泽澤扎詹张張章哲珍芝朱卓兹茲祖佐连冯馮"
 )
 """Characters that foreign names are written in by their sound."""
-_FOREIGN = re.compile(f"[{_SOUNDS}]{{1,8}}(?:[·•‧・][{_SOUNDS}]{{1,8}}){{1,4}}")
+_FOREIGN = re.compile("[\u3400-\u9fff]{1,8}(?:[·•‧・][\u3400-\u9fff]{1,8}){1,4}")
+_DOTS = "·•‧・"
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 _WITHIN = frozenset("-._/+")
 MAX_CHARS = 400
@@ -34,23 +35,31 @@ def chinese_sentences(text: str) -> Iterator[list[Word]]:
             part = sentence[start : start + MAX_CHARS]
             words: list[Word] = []
             at = 0
-            for name in _FOREIGN.finditer(part):
-                end = _end_of_name(part, name)
-                words += [*_tagged(rjieba.tag(part[at : name.start()])), Word(part[name.start() : end], NAME)]
+            for found in _FOREIGN.finditer(part):
+                begin, end = _bounds_of_name(part, found)
+                words += [*_tagged(rjieba.tag(part[at:begin])), Word(part[begin:end], NAME)]
                 at = end
             yield [*words, *_tagged(rjieba.tag(part[at:]))]
 
 
-def _end_of_name(text: str, name: re.Match[str]) -> int:
-    """Returns where a name in `text` ends: at the last end of a word within its last part.
+def _bounds_of_name(text: str, found: re.Match[str]) -> tuple[int, int]:
+    """Returns where a foreign name in `text` begins and ends. `found` are its parts, the first and last of which may be longer.
 
-    The next word may begin with a character of names: in "卡特拉·隆德维护", "维护" is a word, and the name ends before it.
+    The first part is at least the word before the first dot, the last part at least the word behind the last one. Both go on
+    while characters of foreign names follow, but no word is cut: in "卡特拉·隆德维护", "维护" is a word.
     """
     import rjieba
 
-    last = name.start() + max(name.group().rfind(dot) for dot in "·•‧・") + 1
-    ends = accumulate(map(len, rjieba.cut(text[last : name.end() + 3])), initial=last)
-    return max((end for end in ends if last < end <= name.end()), default=name.end())
+    dots = [found.start() + i for i, char in enumerate(found.group()) if char in _DOTS]
+    begin = dots[0] - len(rjieba.cut(text[found.start() : dots[0]])[-1])
+    while begin > found.start() and text[begin - 1] in _SOUNDS:
+        begin -= 1
+    last = dots[-1] + 1
+    sounds = last
+    while sounds < found.end() and text[sounds] in _SOUNDS:
+        sounds += 1
+    ends = list(accumulate(map(len, rjieba.cut(text[last : sounds + 3])), initial=last))[1:]
+    return begin, max((end for end in ends if end <= sounds), default=min(ends[0], found.end()))
 
 
 def _tagged(pairs: list[tuple[str, str]]) -> list[Word]:

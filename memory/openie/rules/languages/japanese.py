@@ -10,8 +10,8 @@ from memory.openie.rules.languages.words import NAME, NOUN, NUMBER, OTHER, Word,
 
 _STOP = re.compile("[。！？!?\n]+")
 _SPACE = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff、。])\s+(?=[\u3040-\u30ff\u3400-\u9fff])")
-_FOREIGN = re.compile(r"[ァ-ヺー]{2,12}(?:[・=＝][ァ-ヺー]{2,12}){1,4}")
-"""Foreign names in several parts: "イアン・マードック"."""
+_FOREIGN = re.compile(r"[ァ-ヺー]{2,12}(?:[・=＝][ァ-ヺー]{1,12}){0,3}[・=＝][ァ-ヺー]{2,12}")
+"""Foreign names in several parts: "イアン・マードック", "レオナルド・ダ・ヴィンチ"."""
 MAX_CHARS = 400
 """Of a sentence; a longer one is cut."""
 
