@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.columns.hashed_rows import SortedHashes, TextRows
-from store.index.columns.row_lists import ListArrays, Rows
-from store.index.columns.texts import Texts
+from store.index.columns.hashed_rows import SortedHashes, TextRows, map_hashes, save_hashes
+from store.index.columns.row_lists import ListArrays, RowNumbers
+from store.index.columns.texts import Texts, map_texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
+from store.index.part import PartFiles, PartWriter
 from store.text.terms import language_of, passage_terms, query_terms
 
 K1 = 1.2
@@ -95,18 +96,41 @@ class Postings:
 
     def __init__(self, saved: PostingsArrays | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
         """`storage`: allocates the arrays."""
-        self._saved = saved
-        self._places = TextRows(saved.terms if saved else [], storage)
-        if saved:
-            self._places.load(saved.places, ())
-        self._languages = set(saved.languages) if saved else set()
+        self._storage = storage
+        self._saved: PostingsArrays | None = None
+        self._places = TextRows([], storage)
+        self._languages: set[str] = set()
         """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
         so they change no score."""
         self._later: dict[str, array[int]] = {}
         """By term: row, frequency, next row, next frequency, and so on."""
         self._lengths = GrowableArray(np.int32)
         if saved:
-            self._lengths.extend(saved.lengths)
+            self._fill(saved)
+
+    def _fill(self, saved: PostingsArrays) -> None:
+        self._saved, self._places = saved, TextRows(saved.terms, self._storage)
+        self._places.load(saved.places)
+        self._languages = set(saved.languages)
+        self._lengths.extend(saved.lengths)
+
+    def save(self, files: PartWriter, name: str, n: int, purged: NDArray[np.bool_]) -> None:
+        """Writes the postings of the first `n` passages, without the words that only `purged` passages (mask) contain."""
+        found = self.to_arrays(n, purged)
+        for part in ("starts", "rows", "counts", "lengths"):
+            files.array(f"{name}-{part}", getattr(found, part))
+        found.terms.save(files, f"{name}-terms", found.unused)
+        save_hashes(files, name, found.places)
+        files.values[f"{name}-languages"] = sorted(found.languages)
+
+    def load(self, files: PartFiles, name: str) -> None:
+        """Fills the empty postings."""
+        terms, places = Texts(map_texts(files, f"{name}-terms")), map_hashes(files, name)
+        starts, rows, counts, lengths = (
+            files.array(f"{name}-{part}") for part in ("starts", "rows", "counts", "lengths")
+        )
+        languages = frozenset(map(str, files.values[f"{name}-languages"]))
+        self._fill(PostingsArrays(terms, places, starts, rows, counts, lengths, languages))
 
     def extend(self, row: int, text: str) -> int:
         """Indexes the next passage, which has number `row`; returns its length in terms."""
@@ -128,8 +152,8 @@ class Postings:
         """
         saved = self._saved
         terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
-        rows_by_place: dict[int, Rows] = {}
-        counts_by_place: dict[int, Rows] = {}
+        rows_by_place: dict[int, RowNumbers] = {}
+        counts_by_place: dict[int, RowNumbers] = {}
         added: dict[str, int] = {}
         for term in self._later.copy():
             rows, counts = self._of(term)
@@ -142,14 +166,19 @@ class Postings:
         total = known.n + len(added)
         listed = known.replaced(rows_by_place, total)
         counted = (replace(known, rows=saved.counts) if saved else known).replaced(counts_by_place, total)
-        terms = terms.frozen()
+        terms = terms.copy()
         terms.extend(added)
         unused = _only_in(purged, listed) if purged is not None else np.zeros(total, np.bool_)
-        arrays, gone, _ = self._places.begin_fold()
-        used = {term: place for term, place in added.items() if not unused[place]}
-        places = self._places.folded(arrays, gone | set(np.flatnonzero(unused).tolist()), used)
+        places = self._places.copy()
+        places.remove_rows(unused)
+        for term, place in added.items():
+            if not unused[place]:
+                places[term] = place
+        places.fold()
         lengths, languages = self._lengths.view()[:n], frozenset(self._languages)
-        return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages, unused)
+        return PostingsArrays(
+            terms, places.arrays, listed.starts, listed.rows, counted.rows, lengths, languages, unused
+        )
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """Returns a 64-bit fingerprint of each of the first `n` passages' terms and frequencies, shape (n,).
