@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.bm25 import ComparedWords
 from store.index.delta_csr import MatrixView
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.index.live_index import LiveIndex
+from store.index.words.postings import ComparedWords
 from store.types import PassageText, Triple
 
 
@@ -239,7 +239,7 @@ class Snapshot:
         return self._postings.scores_of(query, texts, self.passage_alive)
 
     def term_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """Returns `store.index.bm25.Postings.fingerprints` of every passage, shape (n_passages,)."""
+        """Returns `store.index.words.postings.Postings.fingerprints` of every passage, shape (n_passages,)."""
         return self._postings.fingerprints(self.n_passages, of)
 
     def adjacency(self, weights: EdgeWeights) -> Adjacency:

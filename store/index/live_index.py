@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray
-from store.index.bm25 import Postings
 from store.index.columns.extraction_states import ExtractionStates
 from store.index.columns.hashed_rows import HashedRows, TextRows
 from store.index.columns.holders import HeldDocuments, Holders
@@ -30,9 +29,10 @@ from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, linkable
 from store.index.synonyms.sketch_index import SketchIndex
-from store.index.taken_postings import TakenPostings
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
+from store.index.words.postings import Postings
+from store.index.words.taken_postings import TakenPostings
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
 
 KINDS = ("passages", "phrases", "triples")
@@ -171,10 +171,7 @@ class LiveIndex:
         return [*self.matrices.values(), *self.hashed_rows.values(), self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Returns the mask of the phrases that have synonyms unless they are crowded, shape (phrases,).
-
-        They are alive, long enough and not numbers, and their vector is not zero.
-        """
+        """Returns the mask of the phrases that have synonyms unless they are crowded: alive, no numbers, with a vector."""
         alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
@@ -344,10 +341,7 @@ class LiveIndex:
             self.matrices["synonym"].add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Removes purged passages, phrases or triples (`contents`) from the maps, and the passages' extractions.
-
-        If the same text is added again, it gets a new row.
-        """
+        """Removes purged passages, phrases or triples (`contents`) from the maps. A text added again gets a new row."""
         for row in rows if contents == "passages" else ():
             self.extracted[row] = None
             self.extraction_states.pop(row, None)
@@ -362,10 +356,8 @@ class LiveIndex:
         self.next_id = {name: max(number, old.next_id[name]) for name, number in self.next_id.items()}
 
     def share_rows(self, whole: "LiveIndex") -> None:
-        """Shares the present texts, vectors, sketches and words of `whole`; rows that are new here are not alive.
-
-        The caller prevents commits to `whole`. Later commits do not change this index.
-        """
+        """Shares the present texts, vectors, sketches and words of `whole`; rows that are new here are not alive. The caller
+        prevents commits to `whole`. Later commits do not change this index."""
         self.shares_rows = True
         self.passages = whole.passages.take(range(len(whole.passages)))
         self.phrases = TakenTexts(whole.phrases, range(len(whole.phrases)))

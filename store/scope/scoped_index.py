@@ -19,7 +19,7 @@ from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.live_index import LiveIndex
 from store.index.statement_change import statement_change
 from store.index.synonyms.pairs import Rows
-from store.index.taken_postings import TakenPostings
+from store.index.words.taken_postings import TakenPostings
 from store.scope.scoped_names import take_names
 from store.scope.scoped_rows import ScopedRows, ScopedTripleRows
 from store.scope.scoped_sketches import ScopedSketches

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.live_index import LiveIndex
-from store.index.taken_postings import TakenPostings
+from store.index.words.taken_postings import TakenPostings
 from store.links.names import names_text
 from store.types import Document
 

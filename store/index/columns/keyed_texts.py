@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from store.index.bm25 import Postings
 from store.index.columns.hashed_rows import HashedRows, map_hashes, save_hashes
 from store.index.columns.texts import Texts, map_texts
 from store.index.part import Part, PartFiles, PartWriter
+from store.index.words.postings import Postings
 
 
 class KeyedTexts(Part):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from store.index.bm25 import Postings
-from store.index.taken_postings import TakenPostings
+from store.index.words.postings import Postings
+from store.index.words.taken_postings import TakenPostings
 
 GERMAN = "Die Häuser der Stadt wurden im letzten Jahrhundert von den Bürgern gebaut und gehören heute der Gemeinde."
 ENGLISH = "The houses of the town were built by its citizens in the last century and belong to the community today."

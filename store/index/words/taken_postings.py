@@ -5,7 +5,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.bm25 import Entries, Postings
+from store.index.words.bm25 import Entries
+from store.index.words.postings import Postings
 
 KEPT_TERMS = 4_096
 """Number of terms whose postings are cached: queries share words, and common words take longest."""
