@@ -3,17 +3,16 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from store.change.load import Pause, fill_index, no_pause
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreError
 from store.index.live_index import LiveIndex
-from store.index.load import Pause, load_past_index, no_pause
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
-from store.scope.frozen_index import FrozenIndex, freeze
-from store.scope.scopes import DocumentFilter, past_memory, select_documents
+from store.scope.scopes import DocumentFilter, Scopes
 from store.snapshot import Snapshot
 
 MAX_CACHED_COMMITS = 4
@@ -23,9 +22,6 @@ MAX_CACHED_BYTES = 512 << 20
 """Approximate memory limit in bytes for these commits and their scopes. A single larger commit stays until another is
 loaded."""
 
-MAX_CACHED_SCOPES = 8
-"""Maximum number of scopes kept for one earlier commit."""
-
 
 @dataclass(slots=True)
 class _Past:
@@ -33,10 +29,8 @@ class _Past:
 
     index: LiveIndex
     memory: DocumentSnapshot
-    frozen: FrozenIndex | None = None
-    """The source of scopes, set when the first one is requested."""
-    scopes: OrderedDict[frozenset[str], tuple[DocumentSnapshot, int]] = field(default_factory=OrderedDict)
-    """Scopes and their bytes, by the URIs of their documents: clients that see the same documents share a scope."""
+    scopes: Scopes | None = None
+    """Scopes by the URIs of their documents, so that clients that see the same documents share one. Made for the first one."""
     bytes: int = 0
 
 
@@ -87,20 +81,16 @@ class PastCommits:
             return None
         with self._loading:
             past = self._at(commit, pause)
-            if past.frozen is None:
+            if past.scopes is None:
                 past.index.count_crowds()
-                now = past.memory.snapshot
-                past.frozen = freeze(past.index, Snapshot(past.index, now.commit, now.time))
-            documents = select_documents(past.frozen, wanted)
+                past.scopes = Scopes(threading.Lock(), lambda: (past.index, past.memory.snapshot))
+                pause()
+            uris = frozenset(uri for uri, document in past.memory.documents.items() if wanted(document))
             pause()
-            key = frozenset(documents)
-            found = past.scopes.pop(key, None) or past_memory(past.frozen, documents, past.index.rule)
+            found = past.scopes.memory(uris, lambda document: document.uri in uris)
             pause()
-            past.scopes[key] = found
-            if len(past.scopes) > MAX_CACHED_SCOPES:
-                past.scopes.popitem(last=False)
             self._weigh(past)
-            return found[0]
+            return found
 
     def clear(self) -> None:
         """Frees the cached commits."""
@@ -127,11 +117,12 @@ class PastCommits:
         with self._write_lock.hold("look back"):
             self._require_kept(commit)
             index, time = self._current_index(), self._log.times[commit]
-            purged_rows, past = index.purged_rows, index.without_documents()
+            purged_rows, past = index.purged_rows, LiveIndex(index.dim, index.storage, index.rule)
+            past.share_rows(index)
         try:
             with self._tables.pruning_paused():
-                past = load_past_index(past, self._tables.view(), commit, pause)
-        except (KeyError, IndexError, ValueError):
+                fill_index(past, self._tables.view(), commit, pause)
+        except (LookupError, ValueError):
             # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the present
             # index, which has just removed some.
             if self._current_index() is index and index.purged_rows == purged_rows:
@@ -146,7 +137,7 @@ class PastCommits:
 
     def _weigh(self, past: _Past) -> None:
         """Computes the size of `past`, and frees the least recently used commits."""
-        past.bytes = _own_bytes(past.index) + sum(bytes for _, bytes in past.scopes.values())
+        past.bytes = _own_bytes(past.index) + (past.scopes.bytes if past.scopes is not None else 0)
         while len(self._cached) > 1 and (len(self._cached) > MAX_CACHED_COMMITS or self.bytes > MAX_CACHED_BYTES):
             self._cached.popitem(last=False)
 
@@ -159,6 +150,6 @@ class PastCommits:
 
 def _own_bytes(index: LiveIndex) -> int:
     """Estimates the bytes of an index that shares texts and vectors with another: edges, counts, documents."""
-    edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
+    edges = 16 * sum(matrix.base_entries + matrix.change_count for matrix in index.matrices.values())
     passages = sum(len(document.passages) for document in index.documents.values())
     return edges + 1000 * len(index.documents) + 500 * passages + 300 * len(index.passages) + 50 * len(index.phrases)

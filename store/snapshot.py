@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.bm25 import ComparedWords
 from store.index.delta_csr import MatrixView
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.index.live_index import LiveIndex
+from store.index.words.postings import ComparedWords
 from store.types import PassageText, Triple
 
 
@@ -53,26 +53,27 @@ class Snapshot:
         """Phrase rows of subject and object, shape (n_triples, 2)."""
         self.is_statement: NDArray[np.bool_] = index.statements.view()
         """Mask of the triples that are statements rather than mention edges, shape (n_triples,)."""
-        self._passage_counts = index.passage_counts.view()
-        self._phrase_counts = index.phrase_counts.view()
-        self._triple_counts = index.triple_counts.view()
-        self._crowded = index.crowding.rows.view()
+        self._passage_counts = index.counts["passages"].view()
+        self._phrase_counts = index.counts["phrases"].view()
+        self._triple_counts = index.counts["triples"].view()
+        self._crowded = index.crowding.flags
         self.crowded_phrases = index.crowding.n
         """Number of crowded phrases (`store.index.synonyms.crowding`); unknown for earlier commits."""
-        self.relation: MatrixView = index.relation.view(index.shape("relation"))
+        matrices = {name: matrix.view() for name, matrix in index.matrices.items()}
+        self.relation: MatrixView = matrices["relation"]
         """Phrase x phrase, symmetric: the number of (passage, statement) pairs that link the two."""
-        self.mention: MatrixView = index.mention.view(index.shape("mention"))
+        self.mention: MatrixView = matrices["mention"]
         """Phrase x phrase, symmetric: the number of (passage, mention edge) pairs that link the two."""
-        self.synonym: MatrixView = index.synonym.view(index.shape("synonym"))
+        self.synonym: MatrixView = matrices["synonym"]
         """Phrase x phrase, symmetric: cosines at or above the threshold."""
-        self.context: MatrixView = index.context.view(index.shape("context"))
+        self.context: MatrixView = matrices["context"]
         """Passage x phrase: 1 if the passage contains the phrase."""
-        self.incidence: MatrixView = index.incidence.view(index.shape("incidence"))
+        self.incidence: MatrixView = matrices["incidence"]
         """Passage x triple: 1 if the passage states the triple or has the mention edge."""
-        self.naming: MatrixView = index.naming.view(index.shape("naming"))
+        self.naming: MatrixView = matrices["naming"]
         """Names x passage: the number of documents with these names that contain the passage."""
         self._names = index.names
-        self._name_counts = index.name_counts.view()
+        self._name_counts = index.counts["names"].view()
         self._name_postings = index.name_postings
 
     def at(self, commit: int, time: float) -> "Snapshot":
@@ -95,7 +96,7 @@ class Snapshot:
     def phrase_crowded(self) -> NDArray[np.bool_]:
         """Mask of the phrases with so many neighbours that they get no synonym edges, shape (n_phrases,)."""
         out = np.zeros(self.n_phrases, np.bool_)
-        out[: self._crowded.n] = self._crowded.positive()
+        out[: len(self._crowded)] = self._crowded
         return out
 
     @cached_property
@@ -238,7 +239,7 @@ class Snapshot:
         return self._postings.scores_of(query, texts, self.passage_alive)
 
     def term_fingerprints(self, of: Callable[[str], int]) -> NDArray[np.uint64]:
-        """Returns `store.index.bm25.Postings.fingerprints` of every passage, shape (n_passages,)."""
+        """Returns `store.index.words.postings.Postings.fingerprints` of every passage, shape (n_passages,)."""
         return self._postings.fingerprints(self.n_passages, of)
 
     def adjacency(self, weights: EdgeWeights) -> Adjacency:
@@ -268,7 +269,7 @@ class Snapshot:
 
 
 def count_entries(view: MatrixView) -> int:
-    """Returns the number of non-zero entries: the base's, corrected by the log. O(log)."""
+    """Returns the number of non-zero entries: the base's, corrected by the changes. O(changes)."""
     delta = view.delta.tocoo()
     inside = (delta.row < view.base.shape[0]) & (delta.col < view.base.shape[1])
     before = np.zeros(delta.nnz)

@@ -13,16 +13,16 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
+from store.change.load import Pause, load_index, no_pause
 from store.change.plan import plan
-from store.change.settle_synonyms import settle_synonyms
-from store.change.write_rows import Rows, rows_of
+from store.change.synonym_change import settle_synonyms
+from store.change.write_rows import TableRows, table_rows
 from store.checkpoint.files import CheckpointUnusable, discard
 from store.checkpoint.restore_index import recover_index
 from store.document_snapshot import DocumentSnapshot
 from store.errors import RESTORE, StoreDamaged, StoreError, StoreRefused, describe_error, refusal
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.load import Pause, load_index, no_pause
 from store.lance.checksums import Checksums
 from store.lance.layout import table_folder
 from store.lance.schema import TABLES
@@ -175,7 +175,7 @@ class Store(StoreReader):
             synonym_threshold=self.rule.threshold,
             synonym_variants=self.rule.variants,
         )
-        delta = settle_synonyms(self._index, self.rule)
+        delta = settle_synonyms(self._index)
         with self._write_lock.hold("commit"):
             commit = self._log.append(SETTLE, self._rows(delta), {}, rule_facts(self.rule))
             self._lock.check_written()
@@ -201,7 +201,7 @@ class Store(StoreReader):
         the commit is durable, and nothing can be written until then.
         """
         with self._write_lock.hold("commit"):
-            delta = plan(self._index, batch, self.rule, time.time())
+            delta = plan(self._index, batch, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
             before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
@@ -219,8 +219,8 @@ class Store(StoreReader):
             self._compactor.flush_when_due()
             return CommitResult(commit.seq, commit.time, born, died, replaced)
 
-    def _rows(self, delta: IndexDelta) -> Rows:
-        return rows_of(self._index, delta, self._log.last.seq + 1)
+    def _rows(self, delta: IndexDelta) -> TableRows:
+        return table_rows(self._index, delta, self._log.last.seq + 1)
 
     def _with_rowless_costs(self, more: ExtractionCosts) -> ExtractionCosts | None:
         """Returns the log's sum with `more` added; None if that adds nothing."""
@@ -259,8 +259,8 @@ class Store(StoreReader):
             self.scopes.clear()
 
     def fold(self) -> None:
-        """Folds every matrix's log into its base, however short it is."""
-        self._delta_merger.fold(list(self._index.matrices))
+        """Folds the changes of every matrix into its base, however few they are."""
+        self._delta_merger.fold(lambda index: index.matrices.values())
 
     def _publish_folded(self, index: LiveIndex) -> None:
         if self._index is index:
@@ -399,8 +399,8 @@ class Store(StoreReader):
                     rewrite_tables(writer, old, new.vectors)
                     index = load_index(self._tables.after(writer), new.vectors.target.dim, new.rule)
                     index.keep_numbering_of(old)
-                    edges = settle_synonyms(index, new.rule)
-                    for name, columns in rows_of(index, edges, seq).items():
+                    edges = settle_synonyms(index)
+                    for name, columns in table_rows(index, edges, seq).items():
                         writer.add_columns(name, columns)
                     index.apply(edges)
                     self._checkpointing.discard()

@@ -216,7 +216,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class SynonymRule:
-    """The rule of `[graph]`: an edge for pairs with cosine >= `threshold`, limited to each phrase's nearest `cap`."""
+    """The rule of `[graph]`: an edge for pairs with cosine >= `threshold`, if their texts allow it."""
 
     threshold: float = 0.8
     variants: bool = True
@@ -224,8 +224,8 @@ class SynonymRule:
     decide, as in HippoRAG."""
 
     VERSION: ClassVar[int] = 6
-    """Goes up when other pairs become edges than before, by what is in `store.index.synonyms`: the edges of a store that says a
-    smaller number are made anew (`store.change.settle_synonyms`)."""
+    """Increases if other pairs become edges than before. The edges of a store with a smaller number are recomputed
+    (`store.change.synonym_change.settle_synonyms`)."""
 
 
 DEFAULT_SYNONYM_RULE = SynonymRule()

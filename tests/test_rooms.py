@@ -82,6 +82,7 @@ STORE_ROOMS = {
         "untrusted_names",
     },
     "verify": {
+        "change",
         "checkpoint",
         "document_snapshot",
         "durable_files",
@@ -117,7 +118,7 @@ STORE_ROOMS = {
     "upgrade_backup": {"backup_layout", "durable_files", "errors", "lance", "log", "sessions", "untrusted_names"},
     "backup_layout": {"durable_files", "untrusted_names"},
     "sessions": {"durable_files", "errors", "untrusted_names"},
-    "as_of": {"document_snapshot", "errors", "index", "lance", "log", "scope", "snapshot"},
+    "as_of": {"change", "document_snapshot", "errors", "index", "lance", "log", "scope", "snapshot"},
     "scope": {"change", "document_snapshot", "errors", "index", "links", "snapshot", "types"},
     "reader": {
         "change",
@@ -131,6 +132,7 @@ STORE_ROOMS = {
         "types",
     },
     "reencode": {
+        "change",
         "durable_files",
         "encoder_identity",
         "errors",
@@ -157,7 +159,7 @@ STORE_ROOMS = {
     "document_snapshot": {"snapshot", "types"},
     "document_time": {"types"},
     "snapshot": {"index", "types"},
-    "index": {"fixed_point", "lance", "links", "text", "types"},
+    "index": {"durable_files", "fixed_point", "lance", "links", "text", "types"},
     "log": {"durable_files", "errors", "fixed_point", "lance", "types"},
     "lance": {"durable_files", "errors", "fixed_point", "types"},
     "links": {"types"},

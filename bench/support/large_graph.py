@@ -12,12 +12,13 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from scipy import sparse
 
 from bench.support.hostile_vectors import in_letters
 from memory.openie.hipporag_file import read_hipporag_file
 from store.index.live_index import LiveIndex
+from store.index.statement_change import Entries
 from store.passage_id import passage_id
+from store.scope.scoped_index import derive_counts
 from store.snapshot import Snapshot
 from store.types import PassageText, Triple
 
@@ -31,33 +32,14 @@ def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
     image = LiveIndex(DIM)
     random = np.random.default_rng(seed)
     stated = _passages(image, recorded)
-    phrases, passages, triples = len(image.phrases), len(image.passages), len(image.predicates)
-    for vectors, count in (
-        (image.passage_vectors, passages),
-        (image.phrase_vectors, phrases),
-        (image.triple_vectors, triples),
-    ):
-        drawn = random.standard_normal((count, DIM), dtype=np.float32)
+    for name, vectors in image.vectors.items():
+        drawn = random.standard_normal((image.size(name), DIM), dtype=np.float32)
         vectors.extend(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
-    holders = np.repeat(np.arange(passages), [len(rows) for rows in stated])
-    rows = np.concatenate(stated)
-    subjects, objects = image.triple_ends.view()[rows].T
-    apart = subjects != objects
-    ends = np.concatenate([subjects[apart], objects[apart]]), np.concatenate([objects[apart], subjects[apart]])
-    relation = _csr(*ends, (phrases, phrases))
-    context = _csr(np.concatenate([holders, holders]), np.concatenate([subjects, objects]), (passages, phrases))
-    context.data[:] = 1.0
-    synonym = _synonyms(random, np.diff(relation.indptr), EDGES - relation.nnz // 2 - context.nnz)
-    image.relation.swap_in(relation, 0)
-    image.context.swap_in(context, 0)
-    image.synonym.swap_in(synonym, 0)
-    image.incidence.swap_in(_csr(holders, rows, (passages, triples)), 0)
-    image.passage_counts.load(np.ones(passages, np.int32))
-    image.phrase_counts.load(np.bincount(context.indices, minlength=phrases).astype(np.int32))
-    image.triple_counts.load(np.bincount(rows, minlength=triples).astype(np.int32))
-    image.living_passages, image.living_phrases = passages, phrases
-    image.living_triples = image.living_statements = triples
-    image.total_length = sum(image.postings.length(row) for row in range(passages))
+    for row, rows in enumerate(stated):
+        image.holders[row], image.effective[row] = {"recorded": None}, rows
+    derive_counts(image)
+    relation, context = (image.matrices[name].view().base for name in ("relation", "context"))
+    image.matrices["synonym"].set(*_synonyms(random, np.diff(relation.indptr), EDGES - relation.nnz // 2 - context.nnz))
     return Snapshot(image, 1, 0.0)
 
 
@@ -80,10 +62,10 @@ def _passages(image: LiveIndex, recorded: Path) -> list[np.ndarray]:
     image.add_phrases(sorted({end for triples in stated for s, _, o in triples for end in (s, o)}))
     keys = [[(image.phrase_rows[s], p, image.phrase_rows[o]) for s, p, o in sorted(triples)] for triples in stated]
     image.add_triples(sorted({key for each in keys for key in each}))
-    return [np.array([image.triple_rows[key] for key in each], np.int64) for each in keys]
+    return [np.array(sorted(image.triple_rows[key] for key in each), np.int32) for each in keys]
 
 
-def _synonyms(random: np.random.Generator, degrees: Any, count: int) -> Any:
+def _synonyms(random: np.random.Generator, degrees: Any, count: int) -> Entries:
     """Returns `count` edges between phrases, drawn with weights that grow with `degrees`."""
     weights = np.cumsum(degrees + 1.0)
     pairs = np.searchsorted(weights, random.random((int(count * 1.25), 2)) * weights[-1])
@@ -91,11 +73,4 @@ def _synonyms(random: np.random.Generator, degrees: Any, count: int) -> Any:
     pairs = random.permutation(pairs)[:count]
     scores = random.uniform(0.8, 1.0, len(pairs)).astype(np.float32).astype(np.float64)
     rows, cols = np.concatenate([pairs, pairs[:, ::-1]]).T
-    size = (len(degrees), len(degrees))
-    return sparse.csr_array((np.concatenate([scores, scores]), (rows, cols)), shape=size)
-
-
-def _csr(rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
-    matrix = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=shape)
-    matrix.sum_duplicates()
-    return matrix
+    return rows, cols, np.concatenate([scores, scores])

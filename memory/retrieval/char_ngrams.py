@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.bm25 import K1, B
+from store.index.words.bm25 import K1, B
 from store.text.query_words import content_words
 from store.text.scripts import is_unspaced
 from store.text.terms import folded

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.passage_weights import Floats, PassageWeights
-from store.index.bm25 import ComparedWords
+from store.index.words.postings import ComparedWords
 from store.snapshot import Snapshot
 
 NAMES_WEIGHT = 0.5

@@ -5,40 +5,35 @@ edge follows from the effective triples before and after. The end state therefor
 order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
-from store.change.synonym_change import plan_crowding, plan_synonyms
+from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
 from store.fixed_point import Fixed, fixed, no_vectors
-from store.index.columns.row_lists import NO_ROWS
+from store.index.columns.row_lists import NO_ROWS, list_arrays
 from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
+from store.index.statement_change import statement_change
 from store.links.names import names_text
-from store.types import Batch, Document, PassageText, State, SynonymRule, Vector, is_statement
+from store.types import Batch, Document, PassageText, State, Vector, is_statement
 
 
-def plan(index: LiveIndex, batch: Batch, rule: SynonymRule, now: float) -> IndexDelta:
+def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     """Returns the change that `batch` makes to `index`. Raises IncompleteBatch if the batch lacks a text or a vector."""
-    delta, numbers = plan_statements(index, batch, now)
-    plan_synonyms(index, delta, numbers, rule)
+    delta = plan_statements(index, batch, now)
+    plan_synonyms(index, delta)
     return delta
 
 
-def plan_without_synonyms(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
-    """Returns the change without its synonym edges, for a batch whose synonym edges are known."""
-    delta, _ = plan_statements(index, batch, now)
-    plan_crowding(index, delta)
-    return delta
-
-
-def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDelta, RowNumbers]:
-    """Returns the change without synonyms, and the rows of its phrases and triples; `plan_synonyms` completes it.
+def plan_statements(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
+    """Returns the change without synonyms; `plan_synonyms` completes it.
 
     Raises IncompleteBatch.
     """
@@ -47,8 +42,12 @@ def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDe
     texts = {passage.id: passage for passage in batch.passages}
     rows = _add_passages(index, delta, batch, after, texts)
     numbers = RowNumbers(index)
+
+    def row_of(passage: str) -> int | None:
+        return rows.get(passage, index.passage_rows.get(passage))
+
     for extraction in batch.extractions:
-        row = rows.get(extraction.passage, index.passage_rows.get(extraction.passage))
+        row = row_of(extraction.passage)
         if row is not None:
             delta.extractions.append(extraction)
             delta.extracted[row] = numbers.rows(extraction.triples)
@@ -57,14 +56,13 @@ def plan_statements(index: LiveIndex, batch: Batch, now: float) -> tuple[IndexDe
         known = index.passage_rows.get(extraction.passage)
         if extraction.passage not in after and known is not None:
             after[extraction.passage] = index.holders[known]
-    for passage, holders in after.items():
-        row = rows.get(passage, index.passage_rows.get(passage, -1))
-        if row >= 0:
-            _change_passage(index, delta, numbers, row, holders)
+    _statements(
+        index, delta, numbers, {row: holders for id, holders in after.items() if (row := row_of(id)) is not None}
+    )
     _documents(index, delta, batch, now)
-    _names(index, delta, rows)
+    _names(index, delta, row_of)
     _vectors(index, delta, batch, numbers)
-    return delta, numbers
+    return delta
 
 
 def _add_passages(
@@ -94,40 +92,29 @@ def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
     return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
 
-def _change_passage(
-    index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, row: int, holders: dict[str, UpstreamTriples]
+def _statements(
+    index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, holders: dict[int, dict[str, UpstreamTriples]]
 ) -> None:
-    known = row < len(index.passages)
-    before = index.effective[row] if known else NO_ROWS
-    holders_before = len(index.holders[row]) if known else 0
-    if (supplied := supplied_triples(holders)) is not None:
-        after = numbers.rows(supplied)
-    else:
-        found = delta.extracted.get(row)
-        if found is None and known:
-            found = index.extracted[row]
-        after = found if found is not None else NO_ROWS
-    delta.holders[row] = holders
-    if len(holders) != holders_before:
-        delta.passage_changes[row] = len(holders) - holders_before
-    if np.array_equal(before, after):
-        return
-    delta.effective[row] = after
-    old, new = set(before.tolist()), set(after.tolist())
-    for triples, sign in ((sorted(old - new), -1), (sorted(new - old), 1)):
-        for triple in triples:
-            delta.triple_changes[triple] = delta.triple_changes.get(triple, 0) + sign
-            delta.incidence.append((row, triple, float(sign)))
-            subject, object_ = numbers.ends(triple)
-            if subject != object_:
-                edges = delta.relation if numbers.is_statement(triple) else delta.mention
-                edges += [(subject, object_, float(sign)), (object_, subject, float(sign))]
-    phrases_before = {phrase for triple in old for phrase in numbers.ends(triple)}
-    phrases_after = {phrase for triple in new for phrase in numbers.ends(triple)}
-    for phrases, sign in ((phrases_before - phrases_after, -1), (phrases_after - phrases_before, 1)):
-        for phrase in sorted(phrases):
-            delta.phrase_changes[phrase] = delta.phrase_changes.get(phrase, 0) + sign
-            delta.context.append((row, phrase, float(sign)))
+    """Adds the change of passages, by row, whose documents become `holders`, and which may have a new extraction."""
+    known = len(index.passages)
+    delta.holders = holders
+    sizes = {row: len(after) - (len(index.holders[row]) if row < known else 0) for row, after in holders.items()}
+    moved = sorted(row for row, change in sizes.items() if change)
+    delta.passage_counts = np.array(moved, np.int64), np.array([sizes[row] for row in moved], np.int64)
+    before: dict[int, NDArray[np.int32]] = {}
+    for row in sorted(holders):
+        if (supplied := supplied_triples(holders[row])) is not None:
+            after = numbers.rows(supplied)
+        else:
+            found = delta.extracted.get(row)
+            if found is None and row < known:
+                found = index.extracted[row]
+            after = found if found is not None else NO_ROWS
+        now = index.effective[row] if row < known else NO_ROWS
+        if not np.array_equal(now, after):
+            before[row], delta.effective[row] = now, after
+    lists = list_arrays(list(before.values())), list_arrays(list(delta.effective.values()))
+    delta.statements = statement_change(np.array(list(before), np.int64), *lists, numbers.ends, numbers.are_statements)
 
 
 def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) -> None:
@@ -138,8 +125,8 @@ def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) ->
     delta.removed = [uri for uri in dict.fromkeys(batch.removed) if uri not in last and uri in index.documents]
 
 
-def _names(index: LiveIndex, delta: IndexDelta, new_rows: Mapping[str, int]) -> None:
-    """Adds new names to the delta, and the changed names of passages."""
+def _names(index: LiveIndex, delta: IndexDelta, row_of: Callable[[str], int | None]) -> None:
+    """Adds new names to the delta, and the changed names of passages. `row_of` returns the row of a passage."""
     added: dict[str, int] = {}
     entries: dict[tuple[int, int], float] = {}
 
@@ -150,10 +137,9 @@ def _names(index: LiveIndex, delta: IndexDelta, new_rows: Mapping[str, int]) -> 
         row = index.name_rows.get(text)
         if row is None:
             row = added.setdefault(text, len(index.names) + len(added))
-        for passage in {ref.passage for ref in document.passages}:
-            known = index.passage_rows.get(passage)
-            key = row, new_rows[passage] if known is None else known
-            entries[key] = entries.get(key, 0.0) + sign
+        for passage in {row_of(ref.passage) for ref in document.passages}:
+            if passage is not None:
+                entries[row, passage] = entries.get((row, passage), 0.0) + sign
 
     for document in delta.documents:
         count(index.documents.get(document.uri), -1.0)
@@ -161,7 +147,9 @@ def _names(index: LiveIndex, delta: IndexDelta, new_rows: Mapping[str, int]) -> 
     for uri in delta.removed:
         count(index.documents.get(uri), -1.0)
     delta.names = list(added)
-    delta.naming = [(row, passage, value) for (row, passage), value in entries.items() if value]
+    if changed := [(*key, value) for key, value in entries.items() if value]:
+        names, passages, values = np.array(changed).T
+        delta.naming = names.astype(np.int64), passages.astype(np.int64), values
 
 
 def _vectors(index: LiveIndex, delta: IndexDelta, batch: Batch, numbers: RowNumbers) -> None:

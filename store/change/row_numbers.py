@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ class RowNumbers:
     index: LiveIndex
     phrases: dict[str, int] = field(default_factory=dict)
     triples: dict[TripleKey, int] = field(default_factory=dict)
-    _new_keys: dict[int, TripleKey] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     """The row of every phrase so far: most triples of a passage share a phrase."""
 
@@ -36,21 +36,24 @@ class RowNumbers:
         row = self.index.triple_rows.get(key)
         if row is None:
             row = self.triples.setdefault(key, len(self.index.predicates) + len(self.triples))
-            self._new_keys[row] = key
         return row
 
-    def ends(self, triple: int) -> tuple[int, int]:
-        """Returns the subject's and the object's phrase row of a triple."""
-        if (key := self._new_keys.get(triple)) is not None:
-            return key[0], key[2]
-        subject, object_ = self.index.triple_ends.view()[triple]
-        return int(subject), int(object_)
+    def ends(self, triples: NDArray[Any]) -> NDArray[np.int64]:
+        """Returns the subject's and the object's phrase row of each of `triples` (rows), shape (len(triples), 2)."""
+        new = np.array([(key[0], key[2]) for key in self.triples], np.int64).reshape(-1, 2)
+        return self._look_up(self.index.triple_ends.view(), new, triples)
 
-    def is_statement(self, triple: int) -> bool:
-        """Whether the triple in a row is a statement rather than a mention edge."""
-        if (key := self._new_keys.get(triple)) is not None:
-            return key[1] != MENTION
-        return bool(self.index.statements.view()[triple])
+    def are_statements(self, triples: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns which of `triples` (rows) are statements rather than mention edges."""
+        new = np.array([key[1] != MENTION for key in self.triples], np.bool_)
+        return self._look_up(self.index.statements.view(), new, triples)
+
+    @staticmethod
+    def _look_up(known: NDArray[Any], new: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        out = np.empty((len(rows), *new.shape[1:]), new.dtype)
+        old = rows < len(known)
+        out[old], out[~old] = known[rows[old]], new[rows[~old] - len(known)]
+        return out
 
     def rows(self, triples: Iterable[Triple]) -> NDArray[np.int32]:
         return np.array(sorted({self.triple(triple) for triple in sorted(triples)}), np.int32)

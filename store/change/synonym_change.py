@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from store.change.row_numbers import RowNumbers
-from store.fixed_point import floats, not_zero
+from store.fixed_point import floats, no_vectors, not_zero
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.synonyms.changed_flags import ChangedFlags, Flags, OneWithoutOther, among, unchanged
-from store.index.synonyms.edge_maintenance import plan_edges
+from store.index.synonyms.edge_maintenance import SynonymChange, plan_edges
 from store.index.synonyms.lsh import sketch
 from store.index.synonyms.pairs import Rows, Scored
 from store.index.synonyms.phrase_variants import pair_rule
 from store.index.synonyms.search import linkable, similar
-from store.types import SynonymRule
 
 
 def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Rows]:
@@ -26,18 +24,12 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
     known = len(index.phrases)
     delta.phrase_sketches = sketch(floats(delta.phrase_vectors))
     linkable_new = not_zero(delta.phrase_vectors) & np.array([linkable(text) for text in delta.phrases], np.bool_)
-    came: list[int] = []
-    went: list[int] = []
-    linkable_known, with_vector = index.linkable.view(), index.phrase_vectors.view().known
-    for row, change in sorted(delta.phrase_changes.items()):
-        held = index.phrase_counts[row] if row < known else 0
-        if not change or not (linkable_known[row] and with_vector[row] if row < known else linkable_new[row - known]):
-            continue
-        if held == 0:
-            came.append(row)
-        elif held + change == 0:
-            went.append(row)
-    arriving, leaving = np.array(came, np.int64), np.array(went, np.int64)
+    rows, changes = delta.statements.phrases
+    old = rows[rows < known]
+    linkable_old = index.linkable.view()[old] & index.phrase_vectors.view().known[old]
+    can_have = np.concatenate([linkable_old, linkable_new[rows[len(old) :] - known]])
+    held = index.counts["phrases"].at(rows)
+    arriving, leaving = rows[can_have & (held == 0)], rows[can_have & (held > 0) & (held + changes == 0)]
     moved = np.union1d(arriving, leaving)
     present, crowded = index.present_phrases(), index.crowding.flags
     present_now = ChangedFlags(present, moved, among(moved, arriving))
@@ -56,37 +48,48 @@ def plan_crowding(index: LiveIndex, delta: IndexDelta) -> tuple[Flags, Rows, Row
     return can, concerned[before & ~after], concerned[after & ~before]
 
 
-def plan_synonyms(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, rule: SynonymRule) -> None:
+def plan_synonyms(index: LiveIndex, delta: IndexDelta) -> None:
     """Adds the changed synonym edges to `delta`: those of phrases that gain or lose the ability to have synonyms."""
     can, died, born = plan_crowding(index, delta)
-    if not len(died) and not len(born):
-        return
-    known, total = len(index.phrases), len(index.phrases) + len(delta.phrases)
-    new_text = {row: text for text, row in numbers.phrases.items()}
+    if len(died) or len(born):
+        delta.synonyms = edge_change(index, can, died, born, delta)
 
-    def text(row: int) -> str:
-        return index.phrases[row] if row < known else new_text[row]
 
-    by_texts = pair_rule(rule, text)
+def settle_synonyms(index: LiveIndex) -> IndexDelta:
+    """Returns the change that gives the edges of a fresh build, whatever rule made the present ones.
+
+    Searches for every phrase as if it were new.
+    """
+    able = index.synonym_candidates() & ~index.crowding.mask(len(index.phrases))
+    unable = np.unique(synonym_edges(index, np.flatnonzero(~able))[0])
+    return IndexDelta(synonyms=edge_change(index, able, unable, np.flatnonzero(able)))
+
+
+def edge_change(index: LiveIndex, can: Flags, died: Rows, born: Rows, delta: IndexDelta | None = None) -> SynonymChange:
+    """Returns the change of the synonym edges if `died` lose the ability to have them, and `born` gain it. Both are sorted.
+
+    `can`: which phrases can have synonyms afterwards, including the new phrases of `delta`.
+    """
+    new, known = delta or IndexDelta(phrase_vectors=no_vectors(index.dim)), len(index.phrases)
+    by_texts = pair_rule(index.rule, lambda row: index.phrases[row] if row < known else new.phrases[row - known])
 
     def search(rows: Rows) -> Iterator[Scored]:
         return similar(
             index.phrase_vectors.view(),
-            delta.phrase_vectors,
+            new.phrase_vectors,
             can,
             rows,
-            rule.threshold,
+            index.rule.threshold,
             index.sketches,
             through_bands=index.uses_bands,
             pair_rule=by_texts,
-            extra_sketches=delta.phrase_sketches,
+            extra_sketches=new.phrase_sketches,
         )
 
-    delta.synonyms = plan_edges(died, born, total, lambda rows: synonym_edges(index, rows), search)
+    return plan_edges(died, born, known + len(new.phrases), lambda rows: synonym_edges(index, rows), search)
 
 
 def synonym_edges(index: LiveIndex, rows: Rows) -> Scored:
     """Returns all synonym edges of `rows`. New rows have none."""
-    view = index.synonym.view(index.shape("synonym"))
-    a, b, weights = view.entries(rows[rows < len(index.phrases)])
+    a, b, weights = index.matrices["synonym"].view().entries(rows[rows < len(index.phrases)])
     return a.astype(np.int64), b.astype(np.int64), weights

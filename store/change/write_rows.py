@@ -12,18 +12,18 @@ from store.index.live_index import LiveIndex
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.types import LABELS, Document, State
 
-Rows = dict[str, Mapping[str, Any]]
+TableRows = dict[str, Mapping[str, Any]]
 """Columns by table."""
 
 
-def rows_of(index: LiveIndex, delta: IndexDelta, seq: int) -> Rows:
+def table_rows(index: LiveIndex, delta: IndexDelta, seq: int) -> TableRows:
     """Returns the rows of `delta` as commit `seq`. `index` is in the state before the change."""
     first = index.next_id
 
     def rows(name: str, count: int) -> NDArray[np.int32]:
         return np.arange(first[name], first[name] + count, dtype=np.int32)
 
-    added: Rows = {}
+    added: TableRows = {}
     if delta.passages:
         numbers = rows("passages", len(delta.passages))
         added["passages"] = passages.to_columns(numbers, delta.passages, delta.passage_vectors)

@@ -8,27 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from store.durable_files import checksum_of
+from store.index.columns.texts import BLOCK_TEXTS
 from store.index.synonyms.crowding import CELL_PHRASES, FULL_CELLS
 from store.index.synonyms.search import linkable
+from store.index.vectors.matrix import BLOCK_VECTORS
 from store.links.names import names_text
 from store.text.terms import passage_terms
-from store.types import Document
+from store.types import Document, SynonymRule
 from store.untrusted_names import inside
 
-FORMAT = 16
+FORMAT = 17
 PREFIX = "snapshot-"
 """Prefix of a checkpoint's folder name; the number of its commit follows."""
 
 UNFINISHED = "snapshot.new"
 MANIFEST = "manifest.json"
-KINDS = ("passages", "phrases", "triples")
 CHECKED_LATER = ("-vectors-", "-codes-", "-units-", "bands-", "-signs")
 """Parts of the names of the files with most of the bytes. A start checks only their size; `damaged_file` reads them."""
-
-HASH_ARRAYS = ("hashes", "hashed")
-"""The two arrays of `store.index.columns.hashed_rows.SortedHashes`."""
-LIST_ARRAYS = ("starts", "rows", "none")
-"""The three arrays of `store.index.columns.row_lists.ListArrays`."""
 
 TERMS_PROBE = (
     "Isn't it naïve, the cafe\u0301? 2,000 runners ran; 東京タワー",
@@ -53,15 +49,12 @@ PHRASES_PROBE = ("debian 12", "march 2015", "ab", "北京", "world war ii", "ext
 """The manifest stores which of these phrases can have synonyms and which differ only in numbers, for the same check."""
 
 
-def terms_of_probe() -> list[Any]:
+def settings(dim: int, rule: SynonymRule) -> list[Any]:
+    """Returns everything that a checkpoint's content depends on besides the tables. It is usable only if this is unchanged."""
     terms: list[Any] = [sorted(passage_terms(text)[0]) for text in TERMS_PROBE]
     names = [names_text(document) for document in NAMES_PROBE]
-    return [
-        *terms,
-        names,
-        list(map(linkable, PHRASES_PROBE)),
-        [CELL_PHRASES, FULL_CELLS],
-    ]
+    phrases = [list(map(linkable, PHRASES_PROBE)), CELL_PHRASES, FULL_CELLS]
+    return [FORMAT, dim, BLOCK_VECTORS, BLOCK_TEXTS, rule.threshold, rule.variants, *terms, names, phrases]
 
 
 class CheckpointUnusable(Exception):

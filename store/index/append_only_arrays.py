@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
+from store.index.part import Part, PartFiles, PartWriter
+from store.index.vectors.rows_in_blocks import by_block
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -19,10 +21,10 @@ CHUNK_COUNTS = 4096
 """Number of counts in one chunk of `Counts`. A commit copies 16 kB for each chunk that it changes."""
 
 SPARE_SHARE = 8
-"""`load` reserves 1 / SPARE_SHARE of the number of loaded values as spare capacity."""
+"""`set` reserves 1 / SPARE_SHARE of the number of loaded values as spare capacity."""
 
 
-class GrowableArray(Generic[Scalar]):
+class GrowableArray(Part, Generic[Scalar]):
     """An append-only array, shape (n,) or (n, width). Capacity doubles, so appending costs O(1) amortised."""
 
     def __init__(self, dtype: type[Scalar], width: int | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
@@ -46,8 +48,14 @@ class GrowableArray(Generic[Scalar]):
         self._data[self.n : end] = added
         self.n = end
 
-    def load(self, values: NDArray[Any]) -> None:
-        """Sets the saved values at opening and reserves spare capacity, so that the first append does not copy them."""
+    def save(self, files: PartWriter, name: str) -> None:
+        files.array(name, self.view())
+
+    def load(self, files: PartFiles, name: str) -> None:
+        self.set(files.array(name))
+
+    def set(self, values: NDArray[Any]) -> None:
+        """Sets all values and reserves spare capacity, so that the first append does not copy them."""
         size = len(values) + len(values) // SPARE_SHARE + 64, *self._data.shape[1:]
         self._data = self._storage.empty(size, self._data.dtype)
         self._data[: len(values)] = values
@@ -63,11 +71,11 @@ class GrowableArray(Generic[Scalar]):
         seen.flags.writeable = False
         return seen
 
-    def frozen(self) -> "GrowableArray[Scalar]":
-        """Returns an array with the present values that shares the buffer. Nothing may be appended to it."""
-        frozen = GrowableArray(self._data.dtype.type, self._width, self._storage)
-        frozen._data, frozen.n = self._data[: self.n], self.n
-        return frozen
+    def copy(self) -> "GrowableArray[Scalar]":
+        """Returns an array with the present values that shares the buffer until values are appended to the copy."""
+        other = GrowableArray(self._data.dtype.type, self._width, self._storage)
+        other._data, other.n = self._data[: self.n], self.n
+        return other
 
 
 Chunks = tuple[NDArray[np.int32], ...]
@@ -129,7 +137,7 @@ class CountsView:
         return int(self._chunks[index // CHUNK_COUNTS][index % CHUNK_COUNTS])
 
 
-class Counts:
+class Counts(Part):
     """Integer counts that can grow and change; chunks are copied on write."""
 
     def __init__(self) -> None:
@@ -147,15 +155,48 @@ class Counts:
 
     def add(self, index: int, change: int) -> int:
         """Adds `change` to one count and returns its new value."""
-        chunk, offset = divmod(index, CHUNK_COUNTS)
-        if self._shared[chunk]:
-            self._chunks[chunk] = self._chunks[chunk].copy()
-            self._shared[chunk] = False
-        self._chunks[chunk][offset] += change
-        return int(self._chunks[chunk][offset])
+        number, offset = divmod(index, CHUNK_COUNTS)
+        chunk = self._own(number)
+        chunk[offset] += change
+        return int(chunk[offset])
 
-    def load(self, values: NDArray[np.int32]) -> None:
-        """Sets all counts at opening."""
+    def _own(self, number: int) -> NDArray[np.int32]:
+        """Returns a chunk that no view and no copy shares."""
+        if self._shared[number]:
+            self._chunks[number] = self._chunks[number].copy()
+            self._shared[number] = False
+        return self._chunks[number]
+
+    def change(self, rows: NDArray[Any], changes: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Adds `changes` to the counts of `rows` (ascending, distinct); returns which were above zero before, and which are
+        now."""
+        before = self.at(rows)
+        for number, part, places in by_block(rows, CHUNK_COUNTS):
+            self._own(number)[places] += changes[part].astype(np.int32)
+        return before > 0, before + changes > 0
+
+    def at(self, rows: NDArray[Any]) -> NDArray[np.int32]:
+        """Returns the counts of `rows` (ascending); 0 for rows beyond the end."""
+        found = np.zeros(len(rows), np.int32)
+        for number, part, places in by_block(rows[: np.searchsorted(rows, self.n)], CHUNK_COUNTS):
+            found[part] = self._chunks[number][places]
+        return found
+
+    def copy(self) -> "Counts":
+        other = Counts()
+        self._shared = [True] * len(self._chunks)
+        other._chunks, other._shared, other.n = list(self._chunks), list(self._shared), self.n
+        return other
+
+    def save(self, files: PartWriter, name: str) -> None:
+        files.array(name, self.view().array())
+
+    def load(self, files: PartFiles, name: str) -> None:
+        self.set(files.array(name))
+
+    def set(self, values: NDArray[np.int32]) -> None:
+        """Sets all counts."""
+        self._chunks, self._shared, self.n = [], [], 0
         self.grow(len(values))
         for chunk, start in enumerate(range(0, len(values), CHUNK_COUNTS)):
             part = values[start : start + CHUNK_COUNTS]

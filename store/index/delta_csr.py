@@ -1,10 +1,11 @@
-"""A sparse matrix that changes without a rebuild: an immutable CSR base plus a log of additions.
+"""A sparse matrix that changes without a rebuild: an immutable CSR base plus later changes.
 
-The value of an entry is its base value plus all its log entries; adding the negative removes it. Weights are float32 values
+The value of an entry is its base value plus all its changes; adding the negative removes it. Weights are float32 values
 stored as float64, so that equal weights cancel to exactly zero. `MatrixView` is the matrix at one commit. It stays the same
-while the log grows and after a folded base replaces the old one.
+while changes are added and after a folded base replaces the old one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -14,22 +15,29 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.append_only_arrays import GrowableArray
+from store.index.part import Foldable, Part, PartFiles, PartWriter
+
+CSR_ARRAYS = ("data", "indices", "indptr")
 
 Rows = NDArray[np.int32]
 Values = NDArray[np.float64]
 
+FOLD_SHARE = 0.1
+FOLD_MIN_ENTRIES = 50_000
+"""Changes are folded once there are more than this and than FOLD_SHARE of the base."""
+
 UNSORTED_ENTRIES = 4096
-"""Number of log entries that are searched linearly, without sorting."""
+"""Number of changes that are searched linearly, without sorting."""
 
 UNSORTED_SHARE = 1 / 16
 """The limit as a share of the sorted entries, if that is larger. Sorting then costs O(1) amortised for each new entry."""
 
 
 @dataclass(frozen=True, slots=True)
-class LogOrder:
-    """The first entries of a log sorted by row, to find the entries of given rows without a full search.
+class SortedChanges:
+    """The first changes sorted by row, to find those of given rows without a full search.
 
-    `keys`, ascending: an entry's row * 2³² + its position in the log.
+    `keys`, ascending: a change's row * 2³² + its number.
     """
 
     keys: NDArray[np.int64]
@@ -39,7 +47,7 @@ class LogOrder:
         return len(self.keys)
 
     def places(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the log positions of the entries in the rows `wanted`."""
+        """Returns the numbers of the changes in the rows `wanted`."""
         first, end = np.searchsorted(self.keys, wanted << 32), np.searchsorted(self.keys, (wanted + 1) << 32)
         counts = end - first
         before = np.cumsum(counts) - counts
@@ -47,11 +55,11 @@ class LogOrder:
         return found
 
 
-UNSORTED = LogOrder(np.empty(0, np.int64))
+UNSORTED = SortedChanges(np.empty(0, np.int64))
 
 
-def _ordered(rows: Rows) -> LogOrder:
-    return LogOrder(np.sort((rows.astype(np.int64) << 32) | np.arange(len(rows))))
+def _ordered(rows: Rows) -> SortedChanges:
+    return SortedChanges(np.sort((rows.astype(np.int64) << 32) | np.arange(len(rows))))
 
 
 class MatrixView:
@@ -64,25 +72,27 @@ class MatrixView:
         cols: Rows,
         values: Values,
         shape: tuple[int, int],
-        log_identity: object,
-        order: LogOrder = UNSORTED,
+        identity: object,
+        order: SortedChanges = UNSORTED,
     ) -> None:
-        """`order`: the sorted first part of the log."""
+        """`order`: the sorted first changes."""
         self.base = base
         self.shape = shape
-        self._log = (rows, cols, values)
-        self.log_identity = log_identity
-        """Equal for two views if the log of one is a prefix of the log of the other."""
+        self.folded_changes = 0
+        """Number of changes that the last `fold` merged."""
+        self._changes = (rows, cols, values)
+        self.identity = identity
+        """Equal for two views if the changes of one begin with those of the other."""
         self._order = order
         self._delta: Any = None
         self._lock = Lock()
 
     @property
     def delta(self) -> Any:
-        """Returns the log as a CSR of the full shape, with entries at equal positions summed. Built at first use."""
+        """Returns the changes as a CSR of the full shape, with entries at equal positions summed. Built at first use."""
         with self._lock:
             if self._delta is None:
-                rows, cols, values = self._log
+                rows, cols, values = self._changes
                 self._delta = sparse.csr_array((values, (rows, cols)), shape=self.shape)
                 self._delta.sum_duplicates()
             return self._delta
@@ -90,7 +100,7 @@ class MatrixView:
     def matvec(self, x: Values) -> Values:
         """Returns A @ x; x has shape (columns,), the result (rows,)."""
         rows, cols = self.base.shape
-        if not self.log_length and self.base.shape == self.shape:
+        if not self.change_count and self.base.shape == self.shape:
             whole: Values = self.base @ x
             return whole
         y: Values = self.delta @ x
@@ -105,17 +115,17 @@ class MatrixView:
     def entries(self, rows: NDArray[Any]) -> tuple[Rows, Rows, Values]:
         """Returns (row, column, value) of every non-zero entry of `rows`, by row and column.
 
-        O(their entries + the unsorted end of the log).
+        O(their entries + the unsorted changes).
         """
         wanted = np.unique(rows).astype(np.int64)
         inside = wanted[wanted < self.base.shape[0]]
         part = sparse.coo_array(self.base[inside]) if len(inside) else None
-        log_rows, log_cols, log_values = self._log
-        behind = np.flatnonzero(np.isin(log_rows[self._order.n :], wanted)) + self._order.n
+        changed_rows, changed_cols, added = self._changes
+        behind = np.flatnonzero(np.isin(changed_rows[self._order.n :], wanted)) + self._order.n
         here = np.concatenate([self._order.places(wanted), behind])
-        found_rows = np.concatenate([inside[part.row] if part is not None else inside[:0], log_rows[here]])
-        found_cols = np.concatenate([part.col if part is not None else log_cols[:0], log_cols[here]])
-        found_values = np.concatenate([part.data if part is not None else log_values[:0], log_values[here]])
+        found_rows = np.concatenate([inside[part.row] if part is not None else inside[:0], changed_rows[here]])
+        found_cols = np.concatenate([part.col if part is not None else changed_cols[:0], changed_cols[here]])
+        found_values = np.concatenate([part.data if part is not None else added[:0], added[here]])
         keys = found_rows.astype(np.int64) * max(self.shape[1], 1) + found_cols
         unique, inverse = np.unique(keys, return_inverse=True)
         sums = np.bincount(inverse, weights=found_values, minlength=len(unique))
@@ -137,23 +147,27 @@ class MatrixView:
         return whole
 
     @property
-    def log(self) -> tuple[Rows, Rows, Values]:
+    def changes(self) -> tuple[Rows, Rows, Values]:
         """Returns (row, column, weight added) of every change since the base, oldest first."""
-        return self._log
+        return self._changes
 
     @property
-    def log_length(self) -> int:
-        return len(self._log[0])
+    def change_count(self) -> int:
+        return len(self._changes[0])
 
 
-class LiveMatrix:
+class LiveMatrix(Part, Foldable):
     """The writer's matrix: `add` changes it, `view` returns a reader's view, `swap_in` swaps in a folded base."""
 
-    def __init__(self, base: Any | None = None) -> None:
-        self._base = base if base is not None else sparse.csr_array((0, 0), dtype=np.float64)
-        self._begin_log()
+    def __init__(self, shape: Callable[[], tuple[int, int]]) -> None:
+        """`shape` returns the present shape; it only grows."""
+        self.shape = shape
+        self.folded_changes = 0
+        """Number of changes that the last `fold` merged."""
+        self._base: Any = sparse.csr_array((0, 0), dtype=np.float64)
+        self._begin_changes()
 
-    def _begin_log(self) -> None:
+    def _begin_changes(self) -> None:
         self._rows, self._cols = GrowableArray(np.int32), GrowableArray(np.int32)
         self._values = GrowableArray(np.float64)
         self._order = UNSORTED
@@ -163,24 +177,70 @@ class LiveMatrix:
         self._rows.extend(rows)
         self._cols.extend(cols)
         self._values.extend(values)
+
+    def set(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
+        """Replaces all entries; `values` at equal positions are summed."""
+        base = sparse.csr_array((values.astype(np.float64), (rows, cols)), shape=self.shape())
+        base.sum_duplicates()
+        self.swap_in(base, self.change_count)
+
+    def view(self) -> MatrixView:
         if self._rows.n - self._order.n > max(UNSORTED_ENTRIES, UNSORTED_SHARE * self._order.n):
             self._order = _ordered(self._rows.view())
+        return self._view()
 
-    def view(self, shape: tuple[int, int]) -> MatrixView:
-        log = self._rows.view(), self._cols.view(), self._values.view()
-        return MatrixView(self._base, *log, shape, log_identity=self._rows, order=self._order)
+    def _view(self) -> MatrixView:
+        changes = self._rows.view(), self._cols.view(), self._values.view()
+        return MatrixView(self._base, *changes, self.shape(), identity=self._rows, order=self._order)
 
-    def swap_in(self, folded: Any, length: int) -> None:
-        """Swaps in `folded`, the base merged with the first `length` log entries, as the new base."""
-        rows, cols, values = self._rows.view()[length:], self._cols.view()[length:], self._values.view()[length:]
+    def swap_in(self, folded: Any, count: int) -> None:
+        """Swaps in `folded`, the base merged with the first `count` changes, as the new base."""
+        rows, cols, values = self._rows.view()[count:], self._cols.view()[count:], self._values.view()[count:]
         self._base = folded
-        self._begin_log()
+        self._begin_changes()
         self.add(rows, cols, values)
+
+    @property
+    def due(self) -> bool:
+        return self.change_count >= max(FOLD_MIN_ENTRIES, FOLD_SHARE * self.base_entries)
+
+    def fold(self) -> None:
+        self.folded_changes = self.change_count
+        if self.change_count:
+            self.swap_in(self._view().merged(), self.change_count)
+
+    def take_fold(self, folded: "LiveMatrix") -> None:
+        self.swap_in(folded._base, folded.folded_changes)
 
     @property
     def base_entries(self) -> int:
         return int(self._base.nnz)
 
     @property
-    def log_length(self) -> int:
+    def change_count(self) -> int:
         return self._rows.n
+
+    def copy(self) -> "LiveMatrix":
+        now = self.shape()
+        other = LiveMatrix(lambda: now)
+        other.share(self)
+        return other
+
+    def share(self, other: "LiveMatrix") -> None:
+        """Takes over the entries of `other`. Later changes of one matrix do not change the other."""
+        self._base, self._order = other._base, other._order
+        self._rows, self._cols, self._values = other._rows.copy(), other._cols.copy(), other._values.copy()
+
+    def save(self, files: PartWriter, name: str) -> None:
+        """Writes the matrix as one CSR, which `map_saved` makes the base of the live matrix."""
+        self.fold()
+        for part in CSR_ARRAYS:
+            files.array(f"{name}-{part}", getattr(self._base, part))
+        files.values[f"{name}-shape"] = list(self._base.shape)
+
+    def load(self, files: PartFiles, name: str) -> None:
+        parts = tuple(files.array(f"{name}-{part}") for part in CSR_ARRAYS)
+        self.swap_in(sparse.csr_array(parts, shape=tuple(files.values[f"{name}-shape"])), 0)
+
+    def map_saved(self, _files: PartFiles, _name: str, saved: "LiveMatrix", /) -> None:
+        self.take_fold(saved)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from store.fixed_point import Fixed, no_vectors
 from store.index.effective_triples import UpstreamTriples
+from store.index.statement_change import NO_CHANGE, NO_ENTRIES, CountChange, Entries, StatementChange
 from store.index.synonyms.crowding import CrowdingChange
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.lsh import WORDS, Sketches
@@ -18,11 +19,7 @@ TripleKey = tuple[int, str, int]
 
 @dataclass(slots=True)
 class IndexDelta:
-    """Added and removed contents, and the changes of counts and edges.
-
-    The `*_vectors` have one row for each added text. The `*_changes` map rows to what is added to their counts. Edge changes
-    are lists of (row, column, weight added).
-    """
+    """Added and removed contents, and the changes of counts and edges. The `*_vectors` have one row for each added text."""
 
     passages: list[PassageText] = field(default_factory=list)
     passage_vectors: Fixed = field(default_factory=lambda: no_vectors(0))
@@ -37,14 +34,9 @@ class IndexDelta:
     removed: list[str] = field(default_factory=list)
     holders: dict[int, dict[str, UpstreamTriples]] = field(default_factory=dict)
     effective: dict[int, NDArray[np.int32]] = field(default_factory=dict)
-    passage_changes: dict[int, int] = field(default_factory=dict)
-    phrase_changes: dict[int, int] = field(default_factory=dict)
-    triple_changes: dict[int, int] = field(default_factory=dict)
-    relation: list[tuple[int, int, float]] = field(default_factory=list)
-    mention: list[tuple[int, int, float]] = field(default_factory=list)
-    context: list[tuple[int, int, float]] = field(default_factory=list)
-    incidence: list[tuple[int, int, float]] = field(default_factory=list)
+    passage_counts: CountChange = NO_CHANGE
+    statements: StatementChange = field(default_factory=StatementChange)
     names: list[str] = field(default_factory=list)
-    naming: list[tuple[int, int, float]] = field(default_factory=list)
+    naming: Entries = NO_ENTRIES
     crowding: CrowdingChange = field(default_factory=CrowdingChange)
     synonyms: SynonymChange = field(default_factory=SynonymChange)

@@ -4,42 +4,52 @@ Rows number passages, phrases and triples in the order of their first appearance
 alive: a passage counts its documents; a triple and a phrase count the living passages that contain them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import Counts, GrowableArray
-from store.index.bm25 import Postings
+from store.index.columns.extraction_states import ExtractionStates
 from store.index.columns.hashed_rows import HashedRows, TextRows
-from store.index.columns.holders import Holders
+from store.index.columns.holders import HeldDocuments, Holders
+from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.passages import Passages
-from store.index.columns.row_lists import NO_ROWS, RowLists
-from store.index.columns.texts import Texts
+from store.index.columns.row_lists import RowLists
+from store.index.columns.texts import TakenTexts, Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.live_link_targets import LiveLinkTargets
+from store.index.part import Foldable, Part
+from store.index.shared_rows import SharedRows, SharedSketches
+from store.index.statement_change import CountChange, Entries, count_change
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, linkable
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
-from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, ExtractionState, PassageText, SynonymRule, Triple
+from store.index.words.postings import Postings
+from store.index.words.taken_postings import TakenPostings
+from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
 
-SHARED_ATTRIBUTES = ("passage_rows", "phrase_rows", "triple_rows", "postings", "next_id")
-"""Attributes that describe texts and are valid at every commit. Readers access one entry of them at a time."""
+KINDS = ("passages", "phrases", "triples")
+"""The kinds of rows, named as their tables."""
 
-GROWING_ATTRIBUTES = ("passages", "phrases", "predicates")
-"""Attributes that describe texts and would grow while a reader uses them."""
+MATRICES = {
+    "relation": ("phrases", "phrases"),
+    "mention": ("phrases", "phrases"),
+    "synonym": ("phrases", "phrases"),
+    "context": ("passages", "phrases"),
+    "incidence": ("passages", "triples"),
+    "naming": ("names", "passages"),
+}
+"""The kinds of the rows and columns of each matrix."""
 
 
-class _InternedTexts(dict[str, str]):
-    def __missing__(self, text: str) -> str:
-        self[text] = text
-        return text
+TOTALS = ("total_length", "living_passages", "living_phrases", "living_triples", "living_statements")
 
 
 class LiveIndex:
@@ -50,143 +60,158 @@ class LiveIndex:
         self.dim = dim
         self.rule = rule
         self.storage = storage
-        self.ids = {name: GrowableArray(np.int32, storage=storage) for name in ("passages", "phrases", "triples")}
+
+        # What the rows are. Valid at every commit.
+        self.ids = {name: GrowableArray(np.int32, storage=storage) for name in KINDS}
         """The column `row` of the tables, by row of the index. Purging leaves gaps in the column; a rebuilt index has no gaps.
         """
+        self.next_id = dict.fromkeys(KINDS, 0)
         self.passages = Passages()
         self.phrases = Texts()
         self.predicates = Texts()
+        self.names = Texts()
+        """The names of documents (`store.links.names.names_text`). A row that no document uses any more is not reused."""
         self.triple_ends = GrowableArray(np.int32, 2, storage)
         self.statements = GrowableArray(np.bool_, storage=storage)
         """By triple: whether it is a statement rather than a mention edge."""
+        self.linkable = GrowableArray(np.bool_, storage=storage)
         self.hashed_rows: dict[str, HashedRows[Any]] = {
             "passages": TextRows(self.passages.ids, storage),
             "phrases": TextRows(self.phrases, storage),
             "triples": TripleRows(self.triple_ends, self.predicates, storage),
+            "names": TextRows(self.names, storage),
         }
         self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
         self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
         self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
-        """A scope uses the map of the whole memory instead."""
-        self.passage_vectors = Vectors(dim, storage)
-        self.phrase_vectors = Vectors(dim, storage)
-        self.sketches = SketchIndex(rule.threshold, storage)
-        """Finds candidates for a phrase's nearest phrases. Has a sketch for each of `phrase_vectors`."""
-        self.linkable = GrowableArray(np.bool_, storage=storage)
-        self.triple_vectors = Vectors(dim, storage)
+        self.name_rows: HashedRows[str] | SharedRows = self.hashed_rows["names"]
+        """A scope uses the maps of the whole memory instead."""
+        self.vectors = {name: Vectors(dim, storage) for name in KINDS}
+        self.sketches = SketchIndex(rule.threshold, self.phrase_vectors, storage)
+        """Finds candidates for a phrase's nearest phrases. Has a sketch for each of the phrases' vectors."""
+        self.postings, self.name_postings = Postings(storage=storage), Postings(storage=storage)
+        """The words of passages, and of names."""
+        self.purged_rows = 0
+        """Number of rows that were purged from the tables."""
+        self.shares_rows = False
+        """Whether all of this belongs to another index (`share_rows`)."""
 
-        self._present: GrowableArray[np.bool_] | None = None
-        self.passage_counts = Counts()
-        self.phrase_counts = Counts()
-        self.triple_counts = Counts()
-        self.crowding = Crowding()
-
-        self.relation = LiveMatrix()
-        self.mention = LiveMatrix()
-        self.synonym = LiveMatrix()
-        self.context = LiveMatrix()
-        self.incidence = LiveMatrix()
-        self.postings = Postings()
-        self.total_length = 0
-
-        self.names = Texts()
-        """The names of documents (`store.links.names.names_text`). A row that no document uses any more is not reused."""
-        self.name_rows: HashedRows[str] | dict[str, int] = TextRows(self.names, storage)
-        self.name_postings = Postings()
-        self.naming = LiveMatrix()
-        """Names x passages: the number of documents with these names that contain the passage."""
-        self.name_counts = Counts()
-        """By row of `names`: the sum of its entries in `naming`."""
-
+        # What the documents of the last commit make of the rows.
         self.documents: dict[str, Document] = {}
         self.link_targets = LiveLinkTargets(lambda: self.documents)
         self.holders = Holders()
-        self.extracted: RowLists[NDArray[np.int32] | None] = RowLists()
-        self.extraction_states: dict[int, ExtractionState] = {}
+        self.extracted: RowLists[NDArray[np.int32] | None] = RowLists(empty=None)
+        self.extraction_states = ExtractionStates()
         self.effective: RowLists[NDArray[np.int32]] = RowLists()
-        self.next_id = {"passages": 0, "phrases": 0, "triples": 0}
-        self.purged_rows = 0
-        """Number of rows that were purged from the tables."""
-        self.living_passages = 0
-        self.living_phrases = 0
-        self.living_triples = 0
-        self.living_statements = 0
+        self.counts = {name: Counts() for name in (*KINDS, "names")}
+        """By row: the number of documents of a passage, the number of living passages of a phrase or triple, and the sum of
+        a name's entries in `naming`."""
+        self.crowding = Crowding()
+        self.matrices = {name: LiveMatrix(self._shape(*kinds)) for name, kinds in MATRICES.items()}
+        """Edges by kind. `naming`: the number of documents with these names that contain the passage."""
+        self._present: GrowableArray[np.bool_] | None = None
+        self.living_passages = self.living_phrases = self.living_triples = self.living_statements = 0
+        self.total_length = 0
+        """Number of words of all living passages."""
+
+    def _shape(self, rows: str, columns: str) -> Callable[[], tuple[int, int]]:
+        return lambda: (self.size(rows), self.size(columns))
+
+    def size(self, kind: str) -> int:
+        """Returns the number of rows, living or not."""
+        columns = {"passages": self.passages, "phrases": self.phrases, "triples": self.predicates, "names": self.names}
+        return len(columns[kind])
 
     @property
-    def matrices(self) -> dict[str, LiveMatrix]:
-        return {
-            "relation": self.relation,
-            "mention": self.mention,
-            "synonym": self.synonym,
-            "context": self.context,
-            "incidence": self.incidence,
-            "naming": self.naming,
+    def passage_vectors(self) -> Vectors:
+        return self.vectors["passages"]
+
+    @property
+    def phrase_vectors(self) -> Vectors:
+        return self.vectors["phrases"]
+
+    @property
+    def triple_vectors(self) -> Vectors:
+        return self.vectors["triples"]
+
+    def parts(self) -> list[tuple[str, Part]]:
+        """Returns all structures, each with the beginning of its files' names. This is the only list of them."""
+        texts = self.passages
+        columns: dict[str, Mapping[str, Texts]] = {
+            "passages": {"passages-names": texts.ids, "passages-titles": texts.titles, "passages-texts": texts.texts},
+            "phrases": {"phrases": self.phrases},
+            "triples": {"predicates": self.predicates},
+            "names": {"names": self.names},
         }
-
-    @property
-    def folded_rows(self) -> dict[str, HashedRows[Any]]:
-        """The maps from text to row that are folded regularly: by table, and that of the names."""
-        names = {"names": self.name_rows} if isinstance(self.name_rows, HashedRows) else {}
-        return {**self.hashed_rows, **names}
-
-    @property
-    def vectors(self) -> dict[str, Vectors]:
-        """By table, like `ids`."""
-        return {"passages": self.passage_vectors, "phrases": self.phrase_vectors, "triples": self.triple_vectors}
-
-    def shape(self, name: str) -> tuple[int, int]:
-        """Returns the present shape of one of `matrices`."""
-        phrases, passages, triples = len(self.phrases), len(self.passages), len(self.predicates)
-        return {
-            "relation": (phrases, phrases),
-            "mention": (phrases, phrases),
-            "synonym": (phrases, phrases),
-            "context": (passages, phrases),
-            "incidence": (passages, triples),
-            "naming": (len(self.names), passages),
-        }[name]
+        words = {"passages": {"postings": self.postings}, "names": {"name-postings": self.name_postings}}
+        return [
+            *((name, KeyedTexts(self.hashed_rows[name], columns[name], words.get(name))) for name in columns),
+            *((f"{name}-ids", ids) for name, ids in self.ids.items()),
+            ("triples-ends", self.triple_ends),
+            ("triples-statements", self.statements),
+            ("phrases-linkable", self.linkable),
+            *self.vectors.items(),
+            ("phrases", self.sketches),
+            ("documents", HeldDocuments(self.documents, self.holders, self.passages.ids)),
+            ("extracted", self.extracted),
+            ("extraction-states", self.extraction_states),
+            ("effective", self.effective),
+            *((f"{name}-counts", counts) for name, counts in self.counts.items()),
+            ("crowding", self.crowding),
+            *self.matrices.items(),
+        ]
 
     @property
     def uses_bands(self) -> bool:
         """Whether the index has so many phrases that the bands of their sketches are used to search synonyms."""
         return len(self.phrases) > EXACT_BELOW
 
-    def synonym_candidates(self) -> NDArray[np.bool_]:
-        """Returns the mask of the phrases that have synonyms unless they are crowded, shape (phrases,).
+    def foldable(self) -> list[Foldable]:
+        """Returns the structures whose changes are merged into their bases regularly."""
+        return [*self.matrices.values(), *self.hashed_rows.values(), self.sketches]
 
-        They are alive, long enough and not numbers, and their vector is not zero.
-        """
-        alive: NDArray[np.bool_] = self.phrase_counts.view().positive()
+    def synonym_candidates(self) -> NDArray[np.bool_]:
+        """Returns the mask of the phrases that have synonyms unless they are crowded: alive, no numbers, with a vector."""
+        alive: NDArray[np.bool_] = self.counts["phrases"].view().positive()
         return alive & self.linkable.view() & self.phrase_vectors.view().known
 
     def present_phrases(self) -> NDArray[np.bool_]:
         """Returns `synonym_candidates`, updated incrementally at each commit. For the writer, which must not change it."""
         if self._present is None:
             self._present = GrowableArray(np.bool_)
-            self._present.load(self.synonym_candidates())
+            self._present.set(self.synonym_candidates())
         return self._present.view()
 
-    def counts_loaded(self) -> None:
-        """Invalidates the cached `present_phrases` after all counts were replaced."""
+    def recount(self) -> None:
+        """Computes the totals after all counts were replaced."""
         self._present = None
+        alive = {name: counts.view().positive() for name, counts in self.counts.items()}
+        self.living_passages, self.living_phrases, self.living_triples = (
+            int(np.count_nonzero(alive[name])) for name in KINDS
+        )
+        self.living_statements = int(np.count_nonzero(alive["triples"] & self.statements.view()))
+        self.total_length = int(self.postings.lengths(len(self.passages))[alive["passages"]].sum(dtype=np.int64))
 
     def triple(self, row: int) -> Triple:
         subject, object_ = self.triple_ends.view()[row]
         return self.phrases[subject], self.predicates[row], self.phrases[object_]
 
-    def interner(self) -> Callable[[str], str]:
-        """Returns a function from a text to its single copy in memory; documents repeat the same phrases.
-
-        O(texts outside the checkpoint), so it pays only for many texts.
-        """
-        interned = _InternedTexts()
-        for texts in (self.phrases.in_memory, self.passages.ids.in_memory, self.predicates.in_memory):
-            interned.update(zip(texts, texts, strict=True))
-        return interned.__getitem__
+    def triple_row(self, triple: Triple) -> int | None:
+        subject, object_ = self.phrase_rows.get(triple[0]), self.phrase_rows.get(triple[2])
+        return None if subject is None or object_ is None else self.triple_rows.get((subject, triple[1], object_))
 
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
         first = self.next_id[name]
         self.ids[name].extend(np.arange(first, first + count) if ids is None else ids)
+
+    def grow(self) -> None:
+        """Gives all new rows their first state: they are not alive."""
+        for name, counts in self.counts.items():
+            counts.grow(self.size(name))
+        for column in (self.holders, self.extracted, self.effective):
+            column.grow(len(self.passages))
+        if self._present is not None:
+            self._present.extend(np.zeros(len(self.phrases) - self._present.n))
 
     def add_passages(self, passages: list[PassageText], ids: NDArray[np.int32] | None = None) -> None:
         """Appends passages that are not alive yet. The caller appends their vectors.
@@ -194,25 +219,20 @@ class LiveIndex:
         `ids`: their row numbers in the tables, by default the next ones. The other `add_` methods do the same.
         """
         self._number("passages", len(passages), ids)
-        for passage in passages:
-            row = len(self.passages)
-            self.passages.append(passage)
-            self.holders.append({})
-            self.extracted.append(None)
-            self.effective.append(NO_ROWS)
+        first = len(self.passages)
+        for row, passage in enumerate(passages, first):
             self.postings.extend(row, passage.full)
+            self.passages.append(passage)
+        self.grow()
+        for row, passage in enumerate(passages, first):
             self.passage_rows[passage.id] = row  # last: a reader that finds the passage here reads the other columns
-        self.passage_counts.grow(len(self.passages))
 
     def add_phrases(self, phrases: list[str], ids: NDArray[np.int32] | None = None) -> None:
         self._number("phrases", len(phrases), ids)
         first = len(self.phrases)
         self.phrases.extend(phrases)
         self.linkable.extend([linkable(phrase) for phrase in phrases])
-        self.crowding.rows.grow(len(self.phrases))
-        self.phrase_counts.grow(len(self.phrases))
-        if self._present is not None:
-            self._present.extend(np.zeros(len(phrases)))
+        self.grow()
         for row, phrase in enumerate(phrases, first):  # last, as in `add_passages`
             self.phrase_rows[phrase] = row
 
@@ -222,53 +242,50 @@ class LiveIndex:
         self.predicates.extend(predicate for _, predicate, _ in triples)
         self.triple_ends.extend(np.array([(key[0], key[2]) for key in triples], np.int32).reshape(-1, 2))
         self.statements.extend([predicate != MENTION for _, predicate, _ in triples])
-        self.triple_counts.grow(len(self.predicates))
+        self.grow()
         for row, key in enumerate(triples, first):  # last, as in `add_passages`
             self.triple_rows[key] = row
 
     def add_names(self, names: Sequence[str]) -> None:
         """Appends names of documents; no passage has them yet."""
-        for text in names:
-            row = len(self.names)
+        for row, text in enumerate(names, len(self.names)):
             self.names.append(text)
             self.name_postings.extend(row, text)
             self.name_rows[text] = row
-        self.name_counts.grow(len(self.names))
+        self.grow()
 
-    def swap_in_naming(self, naming: Any) -> None:
-        """Replaces the matrix `naming` by a CSR and recomputes `name_counts`."""
-        self.naming.swap_in(naming, 0)
-        self.name_counts = Counts()
-        self.name_counts.load(np.asarray(naming.sum(axis=1)).ravel().astype(np.int32))
+    def set_names(self, rows: NDArray[Any], passages: NDArray[Any], values: NDArray[Any]) -> None:
+        """Replaces all entries of `naming`."""
+        self.matrices["naming"].set(rows, passages, values)
+        self.counts["names"].set(np.bincount(rows, values, len(self.names)).astype(np.int32))
 
-    def change_names(self, changes: Sequence[tuple[int, int, float]]) -> None:
+    def change_names(self, entries: Entries) -> None:
         """Changes entries of `naming`, and removes names that no document has any more from the map."""
-        self._edges(self.naming, list(changes))
-        moved: dict[int, int] = {}
-        for row, _, change in changes:
-            moved[row] = moved.get(row, 0) + int(change)
-        gone = [row for row, change in moved.items() if change and not self.name_counts.add(row, change)]
-        if isinstance(self.name_rows, HashedRows):
-            self.name_rows.discard(gone)
-        else:
-            for row in gone:
-                self.name_rows.pop(self.names[row], None)
+        rows, _, values = entries
+        if len(rows):
+            self.matrices["naming"].add(*entries)
+            changed, changes = count_change(rows, values)
+            _, alive = self.counts["names"].change(changed, changes)
+            self.name_rows.discard(changed[~alive].tolist())
 
     def apply(self, delta: IndexDelta) -> None:
         """Applies a change that is already in the tables. Nothing in this method may fail."""
         self.add_passages(delta.passages)
         self.add_phrases(delta.phrases)
         self.add_triples(delta.triples)
-        for name in self.next_id:
-            self.next_id[name] += len(getattr(delta, name))
-        for vectors, added in (
-            (self.passage_vectors, delta.passage_vectors),
-            (self.phrase_vectors, delta.phrase_vectors),
-            (self.triple_vectors, delta.triple_vectors),
+        for name, added in (
+            ("passages", delta.passage_vectors),
+            ("phrases", delta.phrase_vectors),
+            ("triples", delta.triple_vectors),
         ):
+            self.next_id[name] += len(added)
             if len(added):
-                vectors.append(added)
+                self.vectors[name].append(added)
         self.sketches.append(delta.phrase_sketches)
+        self.change_documents(delta)
+
+    def change_documents(self, delta: IndexDelta) -> None:
+        """Applies the changes of documents and extractions, whose texts the index has, and all that follows from them."""
         for document in delta.documents:
             self.documents[document.uri] = document
         for uri in delta.removed:
@@ -282,60 +299,49 @@ class LiveIndex:
             self.holders[row] = holders
         for row, effective in delta.effective.items():
             self.effective[row] = effective
-        self._count(delta)
-        for name in ("relation", "mention", "context", "incidence"):
-            self._edges(self.matrices[name], getattr(delta, name))
+        self._count(delta.passage_counts, delta.statements.phrases, delta.statements.triples)
+        for name, entries in delta.statements.edges.items():
+            self.matrices[name].add(*entries)
         self.add_names(delta.names)
         self.change_names(delta.naming)
         self.crowding.apply(delta.crowding)
         self.change_synonyms(delta.synonyms)
 
-    def _count(self, delta: IndexDelta) -> None:
-        for row, change in delta.passage_changes.items():
-            now = self.passage_counts.add(row, change)
-            step = (now > 0) - (now - change > 0)
-            self.living_passages += step
-            self.total_length += step * self.postings.length(row)
-        linkable_rows, known = self.linkable.view(), self.phrase_vectors.view().known
-        for row, change in delta.phrase_changes.items():
-            now = self.phrase_counts.add(row, change)
-            self.living_phrases += (now > 0) - (now - change > 0)
-            if self._present is not None:
-                self._present.put(row, now > 0 and linkable_rows[row] and known[row])
-        statements = self.statements.view()
-        for row, change in delta.triple_changes.items():
-            now = self.triple_counts.add(row, change)
-            step = (now > 0) - (now - change > 0)
-            self.living_triples += step
-            self.living_statements += step * int(statements[row])
+    def _count(self, passages: CountChange, phrases: CountChange, triples: CountChange) -> None:
+        def change(name: str, changes: CountChange) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+            before, now = self.counts[name].change(*changes)
+            return now, now.astype(np.int64) - before
 
-    @staticmethod
-    def _edges(matrix: LiveMatrix, changes: list[tuple[int, int, float]]) -> None:
-        if changes:
-            rows, cols, values = (np.array(part) for part in zip(*changes, strict=True))
-            matrix.add(rows, cols, values)
+        _, born = change("passages", passages)
+        self.living_passages += int(born.sum())
+        self.total_length += int(born @ self.postings.lengths(len(self.passages))[passages[0]])
+        alive, born = change("phrases", phrases)
+        self.living_phrases += int(born.sum())
+        if self._present is not None:
+            known = self.linkable.view()[phrases[0]] & self.phrase_vectors.view().known[phrases[0]]
+            self._present.put(phrases[0], alive & known)
+        _, born = change("triples", triples)
+        self.living_triples += int(born.sum())
+        self.living_statements += int(born @ self.statements.view()[triples[0]])
 
     def sketch_phrases(self) -> None:
         """Sketches the phrases without a sketch at opening, and sorts the sketches if many are unsorted."""
-        self.sketches.extend(self.phrase_vectors)
+        self.sketches.extend()
         if self.sketches.due:
-            self.sketches.sort(self.phrase_vectors, self.storage)
+            self.sketches.fold()
 
     def count_crowds(self, maybe: NDArray[np.bool_] | None = None) -> None:
         """Determines the crowded phrases. `maybe`: mask of the phrases that can be crowded, shape (phrases,), if known."""
-        self.crowding.load(self.sketches.signs(), self.synonym_candidates(), maybe)
+        self.crowding.count(self.sketches.signs(), self.synonym_candidates(), maybe)
 
     def change_synonyms(self, change: SynonymChange) -> None:
         if len(change.a):
             moved = change.weights - change.before
             ends = np.concatenate([change.a, change.b]), np.concatenate([change.b, change.a])
-            self.synonym.add(*ends, np.concatenate([moved, moved]))
+            self.matrices["synonym"].add(*ends, np.concatenate([moved, moved]))
 
     def forget(self, contents: str, rows: Sequence[int]) -> None:
-        """Removes purged passages, phrases or triples (`contents`) from the maps, and the passages' extractions.
-
-        If the same text is added again, it gets a new row.
-        """
+        """Removes purged passages, phrases or triples (`contents`) from the maps. A text added again gets a new row."""
         for row in rows if contents == "passages" else ():
             self.extracted[row] = None
             self.extraction_states.pop(row, None)
@@ -349,29 +355,47 @@ class LiveIndex:
         """
         self.next_id = {name: max(number, old.next_id[name]) for name, number in self.next_id.items()}
 
-    def without_documents(self) -> "LiveIndex":
-        """Returns an index of the same texts and vectors without documents, to be filled with those of an earlier commit.
+    def share_rows(self, whole: "LiveIndex") -> None:
+        """Shares the present texts, vectors, sketches and words of `whole`; rows that are new here are not alive. The caller
+        prevents commits to `whole`. Later commits do not change this index."""
+        self.shares_rows = True
+        self.passages = whole.passages.take(range(len(whole.passages)))
+        self.phrases = TakenTexts(whole.phrases, range(len(whole.phrases)))
+        self.predicates = TakenTexts(whole.predicates, range(len(whole.predicates)))
+        self.passage_rows = SharedRows(whole.passage_rows, len(self.passages))
+        self.phrase_rows = SharedRows(whole.phrase_rows, len(self.phrases))
+        self.triple_rows = SharedRows(whole.triple_rows, len(self.predicates))
+        self.ids = {name: ids.copy() for name, ids in whole.ids.items()}
+        self.next_id = dict(whole.next_id)
+        self.vectors = {name: vectors.copy() for name, vectors in whole.vectors.items()}
+        self.triple_ends, self.statements = whole.triple_ends.copy(), whole.statements.copy()
+        self.linkable, self.sketches, self.postings = (
+            whole.linkable.copy(),
+            SharedSketches(whole.sketches),
+            whole.postings,
+        )
+        self.grow()
 
-        The caller holds the write lock, about 20 ms for a million phrases. Later commits do not change the returned index.
+    def copy(self) -> "LiveIndex":
+        """Returns an index of the same rows and documents. Later changes of one do not affect the other.
+
+        The caller prevents commits: about 20 ms for a million passages.
         """
-        then = LiveIndex(self.dim, self.storage, self.rule)
-        for name in SHARED_ATTRIBUTES:
-            setattr(then, name, getattr(self, name))
-        for name in GROWING_ATTRIBUTES:
-            setattr(then, name, getattr(self, name).frozen())
-        for name, ids in self.ids.items():
-            then.ids[name] = ids.frozen()
-        then.triple_ends, then.statements = self.triple_ends.frozen(), self.statements.frozen()
-        for vectors in ("passage_vectors", "phrase_vectors", "triple_vectors"):
-            setattr(then, vectors, getattr(self, vectors).frozen())
-        then.linkable = self.linkable.frozen()
-        then.sketches = self.sketches.frozen()
-        n = len(then.passages)
-        then.holders.extend({} for _ in range(n))
-        then.extracted.extend([None] * n)
-        then.effective.extend([NO_ROWS] * n)
-        return then
+        other = LiveIndex(self.dim, rule=self.rule)
+        other.share_rows(self)
+        names = range(len(self.names))
+        other.names, other.name_rows = TakenTexts(self.names, names), SharedRows(self.name_rows, len(names))
+        other.name_postings = TakenPostings(self.name_postings, np.arange(len(names)), len(names))
+        other.documents = self.documents.copy()
+        for column in ("holders", "extracted", "extraction_states", "effective", "crowding"):
+            setattr(other, column, getattr(self, column).copy())
+        other.counts = {name: counts.copy() for name, counts in self.counts.items()}
+        for name, matrix in other.matrices.items():
+            matrix.share(self.matrices[name])
+        for total in TOTALS:
+            setattr(other, total, getattr(self, total))
+        return other
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, int]:
         """Returns the numbers of all contents, living or not, for `doctor` and metrics."""
-        return {"passages": len(self.passages), "phrases": len(self.phrases), "triples": len(self.predicates)}
+        return {name: self.size(name) for name in KINDS}

@@ -12,8 +12,6 @@ from store.index.live_index import LiveIndex
 from store.index.vectors.matrix import VectorsView
 from store.types import ExtractionState
 
-KINDS = ("passages", "phrases", "triples")
-
 Rows = NDArray[np.int64]
 
 
@@ -32,12 +30,7 @@ class StoredContents:
     def rows(self, kind: str) -> tuple[Rows, Rows]:
         """Returns the row numbers in the table, ascending, and the index's row of each."""
         index = self._index
-        known: dict[str, Any] = {
-            "passages": index.passage_rows,
-            "phrases": index.phrase_rows,
-            "triples": index.triple_rows,
-        }
-        rows = np.sort(np.fromiter(known[kind].values(), np.int64))
+        rows = np.sort(np.fromiter(index.hashed_rows[kind].values(), np.int64))
         # Rows of the index ascend with their numbers in the table.
         numbers = index.ids[kind].view()[rows].astype(np.int64)
         there = numbers < self.next_id[kind]

@@ -5,12 +5,8 @@ from pathlib import Path
 
 import structlog
 
-from store.checkpoint.capture import capture
 from store.checkpoint.files import PREFIX, CheckpointTimeout, damaged_file, discard, newest
-from store.checkpoint.reader import map_texts
-from store.checkpoint.swap_in import swap_in_files
-from store.checkpoint.writer import write
-from store.index.columns.documents import map_passages
+from store.checkpoint.writer import capture, swap_in, write
 from store.index.live_index import LiveIndex
 from store.log.commits import Commit
 from store.log.write_lock import WriteLock
@@ -49,7 +45,7 @@ class Checkpointing:
         """The checkpoint that the store was opened from, until it has been verified."""
 
     def write(self, timed_out: Callable[[], bool]) -> bool:
-        """Folds the matrices and writes a checkpoint. Returns False if the last commit has one already. Raises OSError.
+        """Writes a checkpoint, which also folds the matrices. Returns False if the last commit has one already. Raises OSError.
 
         Commits wait only while the index is captured, about 50 ms for a million phrases. Once `timed_out()` is true, raises
         CheckpointTimeout; the previous checkpoint stays.
@@ -75,21 +71,12 @@ class Checkpointing:
             captured = capture(index, commit.seq, commit.time)
         if captured is None:
             return False
-        folded = {}
-        for name, view in captured.matrices.items():
-            check_time()
-            folded[name] = view.merged()
-        lengths = {name: view.log_length for name, view in captured.matrices.items()}
-        with self._write_lock.hold("checkpoint"):
-            self._delta_merger.swap_in(index, folded, lengths)
-        place = write(self._folder, captured, folded, index.rule, check_time)
+        files = write(self._folder, captured, check_time)
         if self._unread is not None:
-            self._unread = (
-                place  # linked files keep their recorded checksums, so the new checkpoint still needs the check
-            )
-        map_passages(list(captured.documents.values()), map_texts(place, "documents"))
+            # Linked files keep their recorded checksums, so the new checkpoint still needs the check.
+            self._unread = files.place
         with self._write_lock.hold("checkpoint"):
-            swap_in_files(index, captured, place)
+            swap_in(index, captured, files)
             self._publish(index)
         self._commit = commit.seq
         return True

@@ -5,12 +5,10 @@ fresh index is loaded from the tables as of one commit, concurrently with later 
 start, while the next commit waits.
 """
 
-from store.checkpoint.capture import MAX_PURGED_SHARE
-from store.checkpoint.files import KINDS
-from store.checkpoint.replay import replay
-from store.index.live_index import LiveIndex
-from store.index.load import append_contents
-from store.lance.tables import TableView, after_commit
+from store.change.load import append_contents, replay
+from store.checkpoint.writer import MAX_PURGED_SHARE
+from store.index.live_index import KINDS, LiveIndex
+from store.lance.tables import TableView
 
 REBUILD_MIN_PURGED_ROWS = 2_000
 """Purged rows, some megabytes, below which a rebuild is not worth its work."""
@@ -25,6 +23,5 @@ def catch_up(index: LiveIndex, old: LiveIndex, tables: TableView, commit: int) -
     """Applies the commits after `commit`. The caller holds the write lock."""
     append_contents(index, tables, dict(index.next_id))
     index.sketch_phrases()
-    later = tables.read_where("documents", None, after_commit(commit)).sort_by("commit").to_pylist()
-    replay(index, commit, tables, later)
+    replay(index, tables, commit)
     index.keep_numbering_of(old)

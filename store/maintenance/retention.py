@@ -29,9 +29,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from store.change.load import CONVERTED_ROWS, codes_of, last_rows
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.load import CONVERTED_ROWS, rows_up_to
 from store.lance import schema
 from store.lance.tables import TableView
 from store.log.extraction_costs import COSTS, costs_of
@@ -116,12 +116,7 @@ class Purge:
         stated = [triple for ref in refs for triple in ref.triples or ()]
         stated += [triple for extraction in batch.extractions for triple in extraction.triples]
         phrases = {index.phrase_rows.get(end, NO_ROW) for subject, _, object_ in stated for end in (subject, object_)}
-        triples = {
-            index.triple_rows.get(
-                (index.phrase_rows.get(subject, NO_ROW), predicate, index.phrase_rows.get(object_, NO_ROW)), NO_ROW
-            )
-            for subject, predicate, object_ in stated
-        }
+        triples = {row for triple in stated if (row := index.triple_row(triple)) is not None}
         self._protect({index.passage_rows.get(id, NO_ROW) for id in ids}, triples, phrases)
 
     def _protect(self, passages: set[int], triples: set[int], phrases: set[int]) -> None:
@@ -149,7 +144,7 @@ class Purge:
         """
         documents = self._read(tables, "documents", ("uri", "state", "commit", "passages"))
         removed = pc.equal(documents["state"], State.REMOVED.value)
-        old_documents = self._replaced(documents, _codes(documents["uri"]), removed)
+        old_documents = self._replaced(documents, codes_of(documents["uri"]), removed)
         synonyms = self._read(tables, "synonyms", ("a", "b", "score", "commit"))
         pairs = synonyms["a"].to_numpy().astype(np.int64) << 32 | synonyms["b"].to_numpy()
         old_synonyms = self._replaced(synonyms, pairs, pc.equal(synonyms["score"], 0.0))
@@ -176,7 +171,7 @@ class Purge:
 
     def _read(self, tables: TableView, name: str, columns: Sequence[str]) -> Any:
         """Returns columns and ids of the rows up to the purge's commit, in commit order."""
-        return rows_up_to(tables.read_with_ids(name, columns), self._commit)
+        return tables.read_with_ids(name, columns).filter(pc.field("commit") <= self._commit).sort_by("commit")
 
     def _replaced(self, table: Any, keys: Rows, ended: Any = None) -> Rows:
         """Returns the indices of replaced rows up to the horizon: all except the last of each key.
@@ -184,8 +179,7 @@ class Purge:
         Includes the last row of a key if its `ended` is true.
         """
         past = np.searchsorted(table["commit"].to_numpy(), self.horizon, "right")
-        _, from_the_end = np.unique(keys[:past][::-1], return_index=True)
-        last = past - 1 - from_the_end
+        last = last_rows(keys[:past])
         stay = last if ended is None else last[~ended.to_numpy()[last]]
         return np.setdiff1d(np.arange(past), stay)
 
@@ -195,7 +189,7 @@ class Purge:
         Of an unneeded passage only the last extraction counts: it is deleted with the passage, or stays with it if a commit
         uses the passage again.
         """
-        old = set(self._replaced(readings, _codes(readings["passage"])).tolist())
+        old = set(self._replaced(readings, codes_of(readings["passage"])).tolist())
         last: dict[int, int] = {}
         for i, reader in enumerate(readers.tolist()):
             before = last.get(reader)
@@ -250,9 +244,8 @@ class Purge:
                 self._mark(triples, found)
 
     def _mark(self, needed: NDArray[np.bool_], triples: Iterable[Sequence[str]]) -> None:
-        phrases, rows = self.index.phrase_rows, self.index.triple_rows
         for subject, predicate, object_ in triples:
-            row = rows.get((phrases.get(subject, NO_ROW), predicate, phrases.get(object_, NO_ROW)))
+            row = self.index.triple_row((subject, predicate, object_))
             if row is not None and row < len(needed):
                 needed[row] = True
 
@@ -267,12 +260,6 @@ class Purge:
         leaving = owners < len(ids)  # later rows were added after the purge began
         leaving[leaving] = ~needed[owners[leaving]]
         return pa.table({"_rowid": table["_rowid"].filter(pa.array(leaving)), "owner": owners[leaving]})
-
-
-def _codes(texts: Any) -> Rows:
-    """Returns a number for each text; equal texts have equal numbers."""
-    codes: Rows = pc.dictionary_encode(texts).combine_chunks().indices.to_numpy()
-    return codes
 
 
 def _unowned(table: Any, indices: Rows) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from store.change.load import TEXTS
 from store.index.live_index import LiveIndex
-from store.index.load import TEXTS
 from store.lance.schema import passages
 from store.lance.tables import RowRange, Tables
 from store.reencode.new_vectors import Key, NewVectors, key_of

@@ -1,11 +1,12 @@
-"""Updates a scope's index to a later commit with a batch of the scope's changed documents."""
+"""Updates a scope's index to a later commit, with a batch of the scope's changed documents."""
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
+from store.change.pending_inputs import missing_vectors
+from store.errors import IncompleteBatch
 from store.index.live_index import LiveIndex
-from store.scope.masked_index import MaskedIndex
-from store.types import Batch, Document, Extraction, PassageText, State, Triple, Vector, is_statement
+from store.types import Batch, Document, Extraction, State, Vector
 
 
 @dataclass(slots=True)
@@ -28,27 +29,30 @@ def batch_of(changes: Changes, scoped: LiveIndex, whole: LiveIndex, wanted: Call
 
     The caller prevents commits from being applied meanwhile.
     """
-    documents = [document for uri in sorted(changes.documents) if (document := whole.documents.get(uri)) is not None]
-    documents = [document for document in documents if wanted(document)]
+    known = (whole.documents.get(uri) for uri in sorted(changes.documents))
+    documents = tuple(document for document in known if document is not None and wanted(document))
     present = {document.uri for document in documents}
     removed = tuple(sorted(uri for uri in changes.documents if uri in scoped.documents and uri not in present))
-    read_again = {passage for passage in changes.passages if _lives(scoped, passage)}
-    if not documents and not removed and not read_again:
+    extracted_again = {passage for passage in changes.passages if _lives(scoped, passage)}
+    if not documents and not removed and not extracted_again:
         return None
     refs = [ref for document in documents if document.state is State.INDEXED for ref in document.passages]
-    passages = sorted({ref.passage for ref in refs} | read_again)
-    extractions = list(_extractions(passages, scoped, whole))
-    triples = {triple for ref in refs for triple in ref.triples or ()}
-    triples.update(triple for extraction in extractions for triple in extraction.triples)
-    new = [passage for passage in passages if passage not in scoped.passage_rows]
-    return Batch(
-        documents=tuple(documents),
-        removed=removed,
-        passages=tuple(_text(whole, passage) for passage in new),
-        extractions=tuple(extractions),
-        passage_vectors={passage: _vector(whole, "passage", whole.passage_rows[passage]) for passage in new},
-        phrase_vectors=_phrase_vectors(triples, scoped, whole),
-        triple_vectors=_triple_vectors(triples, scoped, whole),
+    passages = sorted({ref.passage for ref in refs} | extracted_again)
+    new = tuple(whole.passages[whole.passage_rows[id]] for id in passages if id not in scoped.passage_rows)
+    batch = Batch(documents, removed, new, tuple(_extractions(passages, whole)))
+    missing = missing_vectors(scoped, batch)
+
+    def vector(kind: str, row: int | None) -> Vector:
+        if row is None:
+            raise IncompleteBatch("the memory lacks a text that the scope needs")
+        found: Vector = whole.vectors[kind].view().rows([row])[0]
+        return found
+
+    return replace(
+        batch,
+        passage_vectors={text.id: vector("passages", whole.passage_rows.get(text.id)) for text in missing.passages},
+        phrase_vectors={text: vector("phrases", whole.phrase_rows.get(text)) for text in missing.phrases},
+        triple_vectors={triple: vector("triples", whole.triple_row(triple)) for triple in missing.triples},
     )
 
 
@@ -57,57 +61,14 @@ def _lives(index: LiveIndex, passage: str) -> bool:
     return row is not None and bool(index.holders[row])
 
 
-def _text(whole: LiveIndex, passage: str) -> PassageText:
-    return whole.passages[whole.passage_rows[passage]]
-
-
-def _vector(index: LiveIndex, kind: str, row: int) -> Vector:
-    vectors = {"passage": index.passage_vectors, "phrase": index.phrase_vectors, "triple": index.triple_vectors}[kind]
-    vector: Vector = vectors.view().rows([row])[0]
-    return vector
-
-
-def _extractions(passages: Iterable[str], scoped: LiveIndex, whole: LiveIndex) -> Iterable[Extraction]:
-    """Yields the extractions of the passages that differ from those in `scoped`."""
+def _extractions(passages: list[str], whole: LiveIndex) -> Iterator[Extraction]:
     for passage in passages:
         row = whole.passage_rows[passage]
         found, state = whole.extracted[row], whole.extraction_states.get(row)
-        if found is None or state is None:
-            continue
-        triples = {whole.triple(int(triple)) for triple in found}
-        if (triples, state) != _known_extraction(scoped, passage):
-            yield Extraction(
-                passage,
-                state.extractor,
-                triples=tuple(sorted(triples)),
-                status=state.status,
-                attempts=state.attempts,
-                error=state.error,
-            )
-
-
-def _known_extraction(scoped: LiveIndex, passage: str) -> tuple[Collection[Triple], object] | None:
-    row = scoped.passage_rows.get(passage)
-    found = scoped.extracted[row] if row is not None else None
-    if row is None or found is None:
-        return None
-    return {scoped.triple(int(triple)) for triple in found}, scoped.extraction_states.get(row)
-
-
-def _phrase_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveIndex) -> dict[str, Vector]:
-    phrases = {phrase for subject, _, object_ in triples for phrase in (subject, object_)}
-    new = sorted(phrase for phrase in phrases if phrase not in scoped.phrase_rows)
-    return {phrase: _vector(whole, "phrase", whole.phrase_rows[phrase]) for phrase in new}
-
-
-def _triple_vectors(triples: Iterable[Triple], scoped: LiveIndex, whole: LiveIndex) -> dict[Triple, Vector]:
-    found = {}
-    for triple in sorted(filter(is_statement, triples)):
-        subject, object_ = scoped.phrase_rows.get(triple[0]), scoped.phrase_rows.get(triple[2])
-        if subject is None or object_ is None or (subject, triple[1], object_) not in scoped.triple_rows:
-            row = whole.triple_rows[whole.phrase_rows[triple[0]], triple[1], whole.phrase_rows[triple[2]]]
-            found[triple] = _vector(whole, "triple", row)
-    return found
+        if found is not None and state is not None:
+            triples = tuple(sorted(whole.triple(int(triple)) for triple in found))
+            found_by = Extraction(passage, state.extractor, triples=triples)
+            yield replace(found_by, status=state.status, attempts=state.attempts, error=state.error)
 
 
 def restore_documents(scoped: LiveIndex, batch: Batch) -> None:
@@ -115,24 +76,23 @@ def restore_documents(scoped: LiveIndex, batch: Batch) -> None:
     scoped.documents.update((document.uri, document) for document in batch.documents)
 
 
-def share_of_log(index: LiveIndex) -> float:
-    """Returns the size of the matrices' logs relative to their bases. Queries pay for each log entry."""
-    logged = sum(matrix.log_length for matrix in index.matrices.values())
-    return logged / max(sum(matrix.base_entries for matrix in index.matrices.values()), 1)
+def share_of_changes(index: LiveIndex) -> float:
+    """Returns the number of changed edges relative to the bases of the matrices. Queries pay for each change."""
+    changed = sum(matrix.change_count for matrix in index.matrices.values())
+    return changed / max(sum(matrix.base_entries for matrix in index.matrices.values()), 1)
 
 
 def share_of_dead(index: LiveIndex) -> float:
     """Returns the share of rows that are not alive."""
-    rows = len(index.passages) + len(index.phrases) + len(index.predicates)
     living = index.living_passages + index.living_phrases + index.living_triples
-    return 1 - living / max(rows, 1)
+    return 1 - living / max(sum(index.stored().values()), 1)
 
 
 def index_bytes(index: LiveIndex) -> int:
     """Estimates the bytes of an index in addition to the whole memory: vectors, sketches, edges, counts, Python objects."""
-    edges = 16 * sum(matrix.base_entries + matrix.log_length for matrix in index.matrices.values())
-    if isinstance(index, MaskedIndex):
-        return index.own_bytes + edges
-    rows = len(index.passages) + len(index.phrases) + len(index.predicates)
+    edges = 16 * sum(matrix.base_entries + matrix.change_count for matrix in index.matrices.values())
+    passages, phrases, triples = index.stored().values()
+    if index.shares_rows:
+        return index.crowding.bytes + edges + 60 * passages + 40 * phrases + 20 * triples
     vectors = sum(each.own_bytes for each in index.vectors.values())
-    return index.crowding.bytes + 300 * rows + vectors + edges + 100 * len(index.phrases)
+    return index.crowding.bytes + edges + vectors + 300 * (passages + phrases + triples) + 100 * phrases

@@ -7,19 +7,7 @@ from numpy.typing import NDArray
 
 from store.index.columns.hashed_rows import HashedRows
 from store.index.index_delta import TripleKey
-
-
-class LookupDict(dict[Any, int]):
-    """A dictionary of rows whose lookups all go through `get`, which subclasses extend to another map."""
-
-    def __getitem__(self, key: Any) -> int:
-        row = self.get(key)
-        if row is None:
-            raise KeyError(key)
-        return int(row)
-
-    def __contains__(self, key: Any) -> bool:
-        return self.get(key) is not None
+from store.index.shared_rows import LookupDict
 
 
 class ScopedRows(LookupDict):

@@ -1,27 +1,22 @@
 """Scopes in use: built on first use, updated on later use, dropped when idle.
 
-A commit only logs its changes, so scopes add no cost to commits, and an unused scope costs nothing.
+A commit only notes its changes, so scopes add no cost to commits, and an unused scope costs nothing.
 """
 
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
 
 from store.change.plan import plan
 from store.document_snapshot import DocumentSnapshot
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
-from store.scope.change_log import ChangeLog
-from store.scope.changes import Changes, batch_of, index_bytes, restore_documents, share_of_dead, share_of_log
-from store.scope.frozen_index import FrozenIndex, freeze
-from store.scope.masked_index import MaskedIndex, fill_masked_index
+from store.scope.changes import Changes, batch_of, index_bytes, restore_documents, share_of_changes, share_of_dead
+from store.scope.recent_changes import RecentChanges
 from store.scope.scoped_index import scoped_index
 from store.snapshot import Snapshot
-from store.types import Document, SynonymRule
+from store.types import Batch, Document
 
 MAX_CACHED_SCOPES = 32
 """Maximum number of scopes in memory; the least recently used one is dropped first."""
@@ -36,12 +31,16 @@ FOLLOWED_PASSAGES = 50
 FOLLOWED_SHARE = 0.05
 """Number of new passages, and their share of the scope's passages, up to which an update is faster than a rebuild."""
 
-LOG_SHARE = 0.5
+CHANGED_SHARE = 0.5
 DEAD_SHARE = 0.5
-"""Shares of the graph in logs, and of dead rows, above which a scope is rebuilt."""
+"""Shares of changed edges, and of dead rows, above which a scope is rebuilt."""
 
-MASKED_INDEX_SHARE = 0.9
-"""Minimum share of all passages for a scope that shares the rows of the whole memory."""
+FOLDED_SHARE = 0.05
+"""Share of changed edges above which the matrices of a new scope are folded."""
+
+SHARED_ROWS_SHARE = 0.9
+"""Minimum share of all passages for a scope that shares the rows of the whole memory: searching all rows then costs hardly more
+than searching its own."""
 
 BUILD_TRIES = 5
 """Attempts to build a scope; a concurrent purge can make an attempt fail."""
@@ -71,7 +70,7 @@ class Scopes:
     ) -> None:
         self._applying = applying
         self._current = current
-        self._log = ChangeLog()
+        self._recent = RecentChanges()
         self._scopes: dict[Hashable, _Scope] = {}
         self._lock = threading.Lock()
 
@@ -86,12 +85,12 @@ class Scopes:
         return sum(index_bytes(index) for index in indexes if index is not None)
 
     def note(self, commit: int, changes: Changes) -> None:
-        """Logs the changes of a commit that was applied. The caller holds `applying`."""
-        self._log.add(commit, changes)
+        """Notes the changes of a commit that was applied. The caller holds `applying`."""
+        self._recent.add(commit, changes)
 
     def clear(self) -> None:
         """Drops all scopes because another index replaces the live one. The caller holds `applying`."""
-        self._log.clear(self._current()[1].commit)
+        self._recent.clear(self._current()[1].commit)
         with self._lock:
             self._scopes.clear()
 
@@ -128,7 +127,7 @@ class Scopes:
             whole, now = self._current()
             if scope.memory.snapshot.commit == now.commit:
                 return scope.memory
-            changes = self._log.since(scope.memory.snapshot.commit)
+            changes = self._recent.since(scope.memory.snapshot.commit)
             if changes is None:
                 return None
             if scope.index is None:
@@ -136,8 +135,8 @@ class Scopes:
                     return None
                 scope.memory = DocumentSnapshot(now, whole.documents.copy(), whole.holders.copy())
                 return scope.memory
-            if isinstance(scope.index, MaskedIndex):
-                scope.index.grow(whole)
+            if scope.index.shares_rows:
+                scope.index.share_rows(whole)
             batch = batch_of(changes, scope.index, whole, wanted)
         if batch is None:
             before = scope.memory
@@ -147,38 +146,33 @@ class Scopes:
         if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
             return None
         if index.sketches.due:
-            index.sketches.sort(index.phrase_vectors)
+            index.sketches.fold()
         try:
-            index.apply(plan(index, batch, whole.rule, time.time()))
+            index.apply(plan(index, batch, time.time()))
         except IncompleteBatch:
             return None
         restore_documents(index, batch)
-        if share_of_log(index) > LOG_SHARE or share_of_dead(index) > DEAD_SHARE:
+        if share_of_changes(index) > CHANGED_SHARE or share_of_dead(index) > DEAD_SHARE:
             return None
         return self._publish(scope, index, now)
 
     def _built(self, scope: _Scope, wanted: DocumentFilter) -> DocumentSnapshot:
         for _ in range(BUILD_TRIES):
             with self._applying:
-                whole = freeze(*self._current())
-            documents = select_documents(whole, wanted)
+                live, now = self._current()
+                whole = live.copy()
+            documents = {uri: document for uri, document in whole.documents.items() if wanted(document)}
             if len(documents) == len(whole.documents):
-                scope.index = None
-                scope.memory = DocumentSnapshot(whole.snapshot, whole.documents, whole.holders)
+                scope.index, scope.memory = None, DocumentSnapshot(now, whole.documents, whole.holders)
                 return scope.memory
             held = whole.holders.held_by(documents)
-            masked = None
-            if _fits_masked_index(whole, held[0]):
-                with self._applying:
-                    whole = freeze(*self._current())
-                    masked = MaskedIndex(whole.index)
-                documents = select_documents(whole, wanted)
             try:
-                if masked is not None:
-                    fill_masked_index(masked, whole, documents, whole.index.rule)
-                    return self._publish(scope, masked, whole.snapshot)
-                return self._publish(scope, scoped_index(whole, documents, held, whole.index.rule), whole.snapshot)
-            except KeyError:
+                if len(held[0]) >= SHARED_ROWS_SHARE * len(whole.passages):
+                    index = without(whole, documents)
+                else:
+                    index = scoped_index(whole, documents, held)
+                return self._publish(scope, index, now)
+            except (KeyError, IncompleteBatch):
                 # A concurrent purge removed a text that only this older commit needs.
                 continue
         raise StoreError("the memory changes faster than this scope can be built; ask again")
@@ -192,18 +186,11 @@ class Scopes:
         return scope.memory
 
 
-def select_documents(whole: FrozenIndex, wanted: DocumentFilter) -> dict[str, Document]:
-    """Returns the documents that `wanted` accepts, by URI."""
-    return {uri: document for uri, document in whole.documents.items() if wanted(document)}
-
-
-def _fits_masked_index(whole: FrozenIndex, passages: NDArray[np.int64]) -> bool:
-    """Whether the scope has so many of all passages that searching all rows costs hardly more than searching its own."""
-    return len(passages) >= MASKED_INDEX_SHARE * max(whole.snapshot.n_passages, 1)
-
-
-def past_memory(whole: FrozenIndex, documents: dict[str, Document], rule: SynonymRule) -> tuple[DocumentSnapshot, int]:
-    """Returns the memory of some documents of an earlier commit, and its estimated size in bytes."""
-    index = scoped_index(whole, documents, whole.holders.held_by(documents), rule)
-    snapshot = Snapshot(index, whole.snapshot.commit, whole.snapshot.time)
-    return DocumentSnapshot(snapshot, index.documents, index.holders), index_bytes(index)
+def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:
+    """Returns `whole`, a copy of the live index, after a commit that removes all other documents than `documents`."""
+    others = tuple(uri for uri in whole.documents if uri not in documents)
+    whole.apply(plan(whole, Batch(removed=others), time.time()))
+    if share_of_changes(whole) > FOLDED_SHARE:
+        for matrix in whole.matrices.values():
+            matrix.fold()
+    return whole

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from store.index.stored_contents import KINDS, StoredContents
+from store.index.live_index import KINDS
+from store.index.stored_contents import StoredContents
 from store.types import ExtractionState
 
 

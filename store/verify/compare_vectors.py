@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from store.change.load import OnRows, from_row
 from store.fixed_point import Fixed, floats, width
 from store.index.live_index import LiveIndex
-from store.index.load import OnRows, from_row
 from store.index.stored_contents import Rows, StoredContents
 from store.index.vectors.matrix import VectorsView
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
@@ -22,7 +22,7 @@ MAX_LENGTH_ERROR = 1e-3
 
 
 class ComparedVectors:
-    """Fills the vectors of a loaded index and compares them with the tables. A `store.index.load.FillVectors`."""
+    """Fills the vectors of a loaded index and compares them with the tables. A `store.change.load.FillVectors`."""
 
     def __init__(self, live: StoredContents, max_problems: int) -> None:
         """`live` holds the vectors in memory. `max_problems` is the maximum number of reported differences."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 
-from store.checkpoint.files import KINDS
+from store.change.load import load_index_for_reading
 from store.document_snapshot import DocumentSnapshot
 from store.errors import StoreDamaged
 from store.export.canonical_order import CanonicalOrder
-from store.index.load import load_index_for_reading
+from store.index.live_index import KINDS
 from store.index.stored_contents import StoredContents
 from store.index.synonyms.search import EXACT_BELOW
 from store.lance.tables import TableView, open_for_reading

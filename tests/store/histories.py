@@ -25,9 +25,9 @@ from unittest import mock
 
 import numpy as np
 
+import store.index.delta_csr as folding
 import store.lance.checksums as checksums
 import store.maintenance.compaction as compaction
-import store.maintenance.merge_deltas as folding
 import store.maintenance.retention as history
 from store.errors import IncompleteBatch, StoreError
 from store.export.json_lines import export_lines

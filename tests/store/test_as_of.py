@@ -4,6 +4,7 @@ import pytest
 
 from store import as_of
 from store.export.json_lines import export_lines
+from store.scope.scopes import Scopes
 from tests.store import oracle
 from tests.store.small_store import complete, extract, numbered_documents, open_store
 
@@ -25,8 +26,8 @@ def commit_of(store, documents):
 
 def test_the_last_commits_asked_for_are_kept_and_no_more(store, monkeypatch):
     loaded = []
-    load = as_of.load_past_index
-    monkeypatch.setattr(as_of, "load_past_index", lambda *args: loaded.append(args[2]) or load(*args))
+    load = as_of.fill_index
+    monkeypatch.setattr(as_of, "fill_index", lambda *args: loaded.append(args[2]) or load(*args))
     asked = [commit_of(store, documents) for documents in (1, 2, 3, 4, 1, 5, 1, 2)]
     for documents, commit in zip((1, 2, 3, 4, 1, 5, 1, 2), asked, strict=True):
         documents = numbered_documents(0, documents)
@@ -45,8 +46,8 @@ def test_commits_that_take_too_much_together_are_not_kept_together(store, monkey
 
 def test_who_sees_the_same_documents_shares_a_scope(store, monkeypatch):
     made = []
-    make = as_of.past_memory
-    monkeypatch.setattr(as_of, "past_memory", lambda *args: made.append(1) or make(*args))
+    make = Scopes._built
+    monkeypatch.setattr(Scopes, "_built", lambda *args: made.append(1) or make(*args))
     seen = store.scoped("one", lambda document: document.uri in ("d0", "d2"), commit_of(store, 4))
     assert store.scoped("other", lambda document: document.uri in ("d0", "d2", "d7"), commit_of(store, 4)) is seen
     assert len(made) == 1

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+import store.index.delta_csr
 import store.index.synonyms.crowding
 import store.lance.checksums
 import store.maintenance.compaction
-import store.maintenance.merge_deltas
 import store.maintenance.retention
 from store.errors import StoreError
 from store.export.json_lines import export_lines
@@ -246,7 +246,7 @@ def fold_often(monkeypatch):
     """
     monkeypatch.setattr(store.index.synonyms.crowding, "CELL_PHRASES", 3)
     monkeypatch.setattr(oracle, "CELL_PHRASES", 3)
-    monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", 20)
+    monkeypatch.setattr(store.index.delta_csr, "FOLD_MIN_ENTRIES", 20)
     monkeypatch.setattr(store.maintenance.compaction, "FLUSH_COMMITS", 2)
     monkeypatch.setattr(store.maintenance.compaction, "MANY_FRAGMENTS", 3)
     monkeypatch.setattr(store.maintenance.retention, "PURGE_SLICE_ROWS", 4)

@@ -120,21 +120,12 @@ TRUSTED = {
         "store/log/mark.py": [
             "store / time.strftime('before-restore-%Y%m%dT%H%M%S', time.gmtime())",
         ],
-        "store/checkpoint/reader.py": [
-            "place / f'bands-{number:02d}-{name}.npy'",
-            "place / f'{name}-codes-{number:05d}.npy'",
-            "place / f'{name}-units-{number:05d}.npy'",
-            "place / f'{name}-vectors-{number:05d}.npy'",
-            "place / f'{name}-{part}.npy'",
-            "self._place / f'{name}.arrow'",
-            "self._place / f'{name}.npy'",
+        "store/index/part.py": [
+            "before / file.name",
+            "self.place / f'{name}.arrow'",
+            "self.place / f'{name}.npy'",
         ],
-        "store/checkpoint/writer.py": [
-            "folder / f'{PREFIX}{captured.commit}'",
-            "self._before / file.name",
-            "self._place / f'{name}.arrow'",
-            "self._place / f'{name}.npy'",
-        ],
+        "store/checkpoint/writer.py": ["folder / f'{PREFIX}{captured.commit}'"],
         "store/durable_files.py": ["path.with_name(path.name + PART)"],
         "store/lance/layout.py": [
             "store / f'{table}{TABLE_SUFFIX}'",
@@ -151,7 +142,6 @@ TRUSTED = {
     },
     "the name of an entry, from a listing of a folder": {
         "store/backup/local.py": ["aside / old.name", "folder / new.name"],
-        "store/checkpoint/reader.py": ["place / file.name.replace('-starts-', '-')"],
         "store/lance/versions.py": ["store / FOLDER / f'{table}-{manifest.name}'"],
         "store/lance/checksums.py": ["self._store / name", "store / name"],
         "store/private_files.py": ["store / name"],

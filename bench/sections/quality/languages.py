@@ -32,7 +32,7 @@ from consumers.types import ParsedDocument, Passage
 from memory.encoder.packaged_model import PACKAGED_MODELS
 from memory.openie.rules.extractor import RulesExtractor
 from memory.retrieval.modes import DEFAULT_MODE
-from store.index.bm25 import Postings
+from store.index.words.postings import Postings
 from store.types import MENTION, PassageText
 from tests.e2e.real_hippod import Daemon
 

@@ -132,7 +132,8 @@ def crossover(largest: str) -> dict[str, Any]:
 
     encoder = make_encoder("hash", "", 64, "cpu")
     world = World(seed=3)
-    vectors, index = Vectors(encoder.identity.dim), SketchIndex(DEFAULT_SYNONYM_RULE.threshold)
+    vectors = Vectors(encoder.identity.dim)
+    index = SketchIndex(DEFAULT_SYNONYM_RULE.threshold, vectors)
     none = no_vectors(encoder.identity.dim)
     found: dict[str, Any] = {"exact_below": EXACT_BELOW}
     stream, taken = world.passages(10**9), 0
@@ -142,8 +143,8 @@ def crossover(largest: str) -> dict[str, Any]:
             next(stream)
         vectors.extend(np.asarray(encoder.encode(list(world.phrases)[taken:count]), np.float32))
         taken = count
-        index.extend(vectors)
-        index.sort(vectors)
+        index.extend()
+        index.fold()
         # The phrases of one passage's commit, and of a bulk load's batch.
         for together in (9, 900):
             asked = np.linspace(0, count - 1, together).astype(np.int64)

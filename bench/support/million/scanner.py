@@ -97,9 +97,11 @@ def _filled(folder: Path, encoder: WordSumEncoder, rows: int) -> VectorsView:
     for vectors in _triples(encoder, rows):
         made = VectorCodes(encoder.identity.dim, storage).blocks([fixed(vectors)], len(vectors), BLOCK_VECTORS)
         blocks += made
-    known = np.ones(sum(len(block.units) for block in blocks), np.bool_)
-    # The last block is full too, so nothing is copied.
-    whole.load([_DecodedBlock(block) for block in blocks], known, blocks)  # type: ignore[misc]
+    rows = sum(len(block.units) for block in blocks)
+    # The vectors themselves are stored nowhere, so the matrix is filled by its private attributes.
+    whole._blocks = [_DecodedBlock(block) for block in blocks]  # type: ignore[misc]
+    whole._codes._blocks, whole._codes._n = blocks, rows
+    whole._known.set(np.ones(rows, np.bool_))
     return whole.view()
 
 

@@ -3,16 +3,18 @@
 Hashes are the same in every process and on every machine, so a checkpoint stores them sorted and a start maps them.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
+from copy import copy
 from hashlib import blake2b
-from typing import Generic, TypeVar, overload
+from typing import Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.file_arrays import ArrayStorage
+from store.index.part import Foldable, PartFiles, PartWriter
 
 FOLD_SHARE = 0.1
 FOLD_MIN_KEYS = 20_000
@@ -24,12 +26,21 @@ SortedHashes = tuple[NDArray[np.uint64], NDArray[np.int32]]
 """Hashes in ascending order, and the row of each."""
 
 
+def save_hashes(files: PartWriter, name: str, hashes: SortedHashes) -> None:
+    files.array(f"{name}-hashes", hashes[0])
+    files.array(f"{name}-hashed", hashes[1])
+
+
+def map_hashes(files: PartFiles, name: str) -> SortedHashes:
+    return files.array(f"{name}-hashes"), files.array(f"{name}-hashed")
+
+
 def text_hash(text: str) -> int:
     """Returns an unsigned 64-bit hash."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-class HashedRows(ABC, Generic[Key]):
+class HashedRows(Foldable, Generic[Key]):
     """A map from key to row: sorted arrays of hashes for most keys, a dict for recent ones.
 
     A key is located by its hash and verified against the key stored in the row. The arrays take 12 bytes a key; a dict takes
@@ -41,7 +52,7 @@ class HashedRows(ABC, Generic[Key]):
         self._storage = storage
         self._set((np.empty(0, np.uint64), np.empty(0, np.int32)), frozenset())
         self._removed: set[int] = set()
-        """All rows that were removed since the last fold began."""
+        """Rows that were removed and may be in the base of an earlier copy."""
         self._later: dict[Key, int] = {}
 
     def _set(self, hashes: SortedHashes, gone: frozenset[int]) -> None:
@@ -63,7 +74,7 @@ class HashedRows(ABC, Generic[Key]):
     def get(self, key: Key, default: int) -> int: ...
 
     def get(self, key: Key, default: int | None = None) -> int | None:
-        # The dict first: `swap_in` fills the arrays before it empties the dict.
+        # The dict first: `take_fold` fills the arrays before it empties the dict.
         later = self._later.get(key)
         if later is not None:
             return later
@@ -113,23 +124,25 @@ class HashedRows(ABC, Generic[Key]):
 
     @property
     def due(self) -> bool:
-        """Whether the dict has enough keys to be folded into the arrays."""
         return len(self._later) > max(FOLD_MIN_KEYS, FOLD_SHARE * len(self._sorted[0]))
 
-    def begin_fold(self) -> tuple[SortedHashes, frozenset[int], dict[Key, int]]:
-        """Captures the arguments of `folded`."""
-        self._removed = set()
-        *_, gone, arrays = self._sorted
-        return arrays, gone, self._later.copy()
+    @property
+    def arrays(self) -> SortedHashes:
+        """Returns the base: hashes and rows, including removed ones."""
+        return self._sorted[3]
 
-    def folded(self, arrays: SortedHashes, gone: frozenset[int], later: dict[Key, int]) -> SortedHashes:
-        """Returns the arrays of all keys, for `swap_in`. Changes nothing, so it may run concurrently with everything else."""
-        hashes, rows = arrays
+    def copy(self) -> Self:
+        other = copy(self)
+        other._later, other._removed = self._later.copy(), self._removed.copy()
+        return other
+
+    def fold(self) -> None:
+        *_, gone, (hashes, rows) = self._sorted
         if gone:
             there = ~np.isin(rows, np.fromiter(gone, np.int32, len(gone)))
             hashes, rows = hashes[there], rows[there]
-        added = np.fromiter(map(self.hash, later), np.uint64, len(later))
-        numbers = np.fromiter(later.values(), np.int32, len(later))
+        added = np.fromiter(map(self.hash, self._later), np.uint64, len(self._later))
+        numbers = np.fromiter(self._later.values(), np.int32, len(self._later))
         order = np.argsort(added, kind="stable")
         added, numbers = added[order], numbers[order]
         # Both arrays are sorted, so one pass places all entries.
@@ -140,29 +153,27 @@ class HashedRows(ABC, Generic[Key]):
         old[places] = False
         for whole, before, new in ((out[0], hashes, added), (out[1], rows, numbers)):
             whole[old], whole[places] = before, new
-        return out
+        self._set(out, frozenset())
+        self._later = {}
 
-    def swap_in(self, folded: SortedHashes) -> None:
-        """Swaps in the result of `folded` for the last `begin_fold`, and keeps all changes made since."""
+    def take_fold(self, folded: Self) -> None:
         # Row numbers ascend in the order of addition.
-        known = int(folded[1].max(initial=-1))
+        known = int(folded.arrays[1].max(initial=-1))
         later = {key: row for key, row in self._later.items() if row > known}
-        self._set(folded, frozenset(row for row in self._removed if row <= known))
+        self._removed -= folded._removed
+        self._set(folded.arrays, frozenset(row for row in self._removed if row <= known))
         self._later = later
 
-    def fold(self) -> None:
-        """Folds the dict now."""
-        self.swap_in(self.folded(*self.begin_fold()))
+    def remove_rows(self, rows: NDArray[np.bool_]) -> list[int]:
+        """Removes the keys of `rows` (mask) from the base; returns the rows that had one."""
+        *_, gone, hashes = self._sorted
+        removed: list[int] = hashes[1][rows[hashes[1]]].tolist()
+        self._set(hashes, gone.union(removed))
+        return removed
 
-    @property
-    def gone(self) -> frozenset[int]:
-        """Returns the rows removed since the last fold."""
-        return self._sorted[2]
-
-    def load(self, hashes: SortedHashes, gone: Sequence[int]) -> None:
-        """Sets saved arrays, without the rows in `gone`. Only for a map without keys."""
-        self._removed, self._later = set(), {}
-        self._set(hashes, frozenset(gone))
+    def load(self, hashes: SortedHashes) -> None:
+        """Sets the saved base, in place of equal keys."""
+        self._set(hashes, frozenset())
 
 
 class TextRows(HashedRows[str]):

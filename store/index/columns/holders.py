@@ -1,16 +1,17 @@
 """The documents that contain each passage, and the triples that they supplied for it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.columns.row_lists import ListArrays, Rows
-from store.index.columns.texts import Texts
+from store.index.columns.documents import map_passages, passages_texts, shell_table, shells
+from store.index.columns.row_lists import ChangedRows, ListArrays, RowNumbers, map_lists
+from store.index.columns.texts import Texts, blocks_of, map_texts, save_blocks
 from store.index.effective_triples import UpstreamTriples, needs_extraction, upstream_triples
+from store.index.part import Part, PartFiles, PartWriter
 from store.types import Document
 
 READ_DOCUMENTS = 64
@@ -31,6 +32,7 @@ class SavedHolders:
     ) -> None:
         """`ids`: the ids of the passages, by row."""
         self.lists, self.documents, self.ids = lists or ListArrays(), documents, ids or Texts()
+        self.n = self.lists.n
         self._read = lru_cache(READ_DOCUMENTS)(lambda number: upstream_triples(documents[number]))
 
     def __getitem__(self, row: int) -> Held:
@@ -46,62 +48,18 @@ class SavedHolders:
         return SavedHolders(self.lists.take(rows), self.documents, ids)
 
 
-class Holders(Sequence[Held]):
-    """The holders of each passage, by row.
+class Holders(ChangedRows[Held]):
+    """The holders of each passage, by row."""
 
-    One writer replaces and appends whole dictionaries. A reader in another thread sees each change completely or not at all.
-    """
+    _saved: SavedHolders
 
     def __init__(self, saved: SavedHolders | None = None) -> None:
-        self._saved = saved or SavedHolders()
-        self._changed: dict[int, Held] = {}
-        self._n = self._saved.lists.n
-
-    def __len__(self) -> int:
-        return self._n
-
-    @overload
-    def __getitem__(self, row: int) -> Held: ...
-
-    @overload
-    def __getitem__(self, row: slice) -> list[Held]: ...
-
-    def __getitem__(self, row: int | slice) -> Held | list[Held]:
-        if isinstance(row, slice):
-            return [self[at] for at in range(*row.indices(len(self)))]
-        # `_changed` first: `swap_in` replaces `_saved` before it empties the dict.
-        changed, saved = self._changed, self._saved
-        found = changed.get(row)
-        if found is not None:
-            return found
-        if not 0 <= row < saved.lists.n:
-            raise IndexError(row)
-        return saved[row]
-
-    def __setitem__(self, row: int, holders: Held) -> None:
-        self._changed[row] = holders
-
-    def __iter__(self) -> Iterator[Held]:
-        return map(self.__getitem__, range(self._n))
-
-    def append(self, holders: Held) -> None:
-        self._changed[self._n] = holders
-        self._n += 1
-
-    def extend(self, holders: Iterable[Held]) -> None:
-        for each in holders:
-            self.append(each)
-
-    def copy(self) -> "Holders":
-        """Returns an independent copy. O(changes since the checkpoint)."""
-        other = Holders(self._saved)
-        other._changed, other._n = self._changed.copy(), self._n
-        return other
+        super().__init__(saved or SavedHolders(), {})
 
     def sizes(self) -> NDArray[np.int32]:
         """Returns the number of documents that contain each passage, shape (n,)."""
         out = np.zeros(self._n, np.int32)
-        out[: self._saved.lists.n] = np.diff(self._saved.lists.starts)
+        out[: self._saved.n] = np.diff(self._saved.lists.starts)
         for row, holders in self._changed.items():
             out[row] = len(holders)
         return out
@@ -132,14 +90,11 @@ class Holders(Sequence[Held]):
 
     def take(self, rows: NDArray[np.int64], ids: Texts) -> "Holders":
         """Returns the holders of the passages `rows`, ascending, whose ids are `ids`."""
-        known = rows[rows < self._saved.lists.n]
-        other = Holders(self._saved.take(known, ids))
-        other._n = len(rows)
+        other = Holders(self._saved.take(rows[rows < self._saved.n], ids))
+        other.grow(len(rows))
         places = np.full(self._n, -1, np.int64)
         places[rows] = np.arange(len(rows))
-        changed = {int(places[row]): holders for row, holders in self._changed.items()}
-        changed.pop(-1, None)
-        other._changed = changed
+        other._changed = {int(places[row]): held for row, held in self._changed.items() if places[row] >= 0}
         return other
 
     def arrays(self, numbers: Mapping[str, int]) -> ListArrays:
@@ -148,14 +103,35 @@ class Holders(Sequence[Held]):
         renumbered = np.fromiter((numbers.get(each.uri, -1) for each in saved.documents), np.int64)
         # Each list that contained a removed document has changed, so it is not read here.
         coded = (2 * renumbered[saved.lists.rows >> 1] + (saved.lists.rows & 1)).astype(np.int32)
-        changed: dict[int, Rows | None] = {
+        changed: dict[int, RowNumbers | None] = {
             row: np.array([2 * numbers[uri] + (triples is not None) for uri, triples in holders.items()], np.int32)
             for row, holders in self._changed.items()
         }
         return ListArrays(saved.lists.starts, coded, saved.lists.none).replaced(changed, self._n)
 
-    def swap_in(self, saved: SavedHolders, captured: "Holders") -> None:
-        """Replaces the holders in `captured`, an earlier `copy`, with those in `saved`, the files written from it."""
-        later = {row: held for row, held in self._changed.items() if captured._changed.get(row) is not held}
-        self._saved = saved
-        self._changed = later
+
+class HeldDocuments(Part):
+    """The documents, by URI, and the documents that contain each passage."""
+
+    def __init__(self, documents: dict[str, Document], holders: Holders, ids: Texts) -> None:
+        """`ids`: the ids of the passages, by row."""
+        self.documents, self.holders, self._ids = documents, holders, ids
+
+    def copy(self) -> "HeldDocuments":
+        return HeldDocuments(self.documents.copy(), self.holders.copy(), self._ids)
+
+    def save(self, files: PartWriter, name: str) -> None:
+        """Writes the documents, and maps their passages from the files, which frees memory."""
+        files.table(name, shell_table(self.documents))
+        save_blocks(files, name, blocks_of(passages_texts(self.documents.values())))
+        self.holders.arrays({uri: number for number, uri in enumerate(self.documents)}).save(files, "holders")
+        map_passages(list(self.documents.values()), map_texts(files.written(), name))
+
+    def load(self, files: PartFiles, name: str) -> None:
+        documents = shells(files.table(name), map_texts(files, name))
+        self.documents.update((document.uri, document) for document in documents)
+        self.holders.fill(SavedHolders(map_lists(files, "holders"), documents, self._ids))
+
+    def map_saved(self, files: PartFiles, _name: str, saved: "HeldDocuments", /) -> None:
+        lists = map_lists(files, "holders")
+        self.holders.swap_in(SavedHolders(lists, list(saved.documents.values()), self._ids), saved.holders)

@@ -1,12 +1,13 @@
 """The texts of the passages, by row."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import Any, overload
 
-from store.index.columns.texts import Texts
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.columns.texts import TakenTexts, Texts
 from store.types import PassageText
-
-PARTS = ("ids", "titles", "texts")
 
 
 class Passages(Sequence[PassageText]):
@@ -41,6 +42,6 @@ class Passages(Sequence[PassageText]):
         for passage in passages:
             self.append(passage)
 
-    def frozen(self) -> "Passages":
-        """Returns the present passages as a sequence that does not grow."""
-        return Passages(self.ids.frozen(), self.titles.frozen(), self.texts.frozen())
+    def take(self, rows: NDArray[np.integer[Any]] | range) -> "Passages":
+        """Returns a selection of passages, in this order."""
+        return Passages(*(TakenTexts(texts, rows) for texts in (self.ids, self.titles, self.texts)))

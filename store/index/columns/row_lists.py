@@ -1,16 +1,17 @@
-"""A list of rows for each of many rows: mapped from a checkpoint's files, with changed lists in memory."""
+"""A value for each row: those of a checkpoint are mapped, changed ones are in memory. One class for all such columns."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int32]
-Item = TypeVar("Item", bound=Rows | None)
-"""`Rows`, or also None for rows that may have no list."""
+from store.index.part import Part, PartFiles, PartWriter
 
+RowNumbers = NDArray[np.int32]
+Item = TypeVar("Item")
 NO_ROWS = np.empty(0, np.int32)
 
 
@@ -19,12 +20,19 @@ class ListArrays:
     """List `i` is `rows[starts[i]:starts[i + 1]]`, or None if `none[i]`."""
 
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    rows: Rows = field(default_factory=lambda: NO_ROWS)
+    rows: RowNumbers = field(default_factory=lambda: NO_ROWS)
     none: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def n(self) -> int:
         return len(self.starts) - 1
+
+    def __getitem__(self, row: int) -> RowNumbers | None:
+        return None if self.none[row] else self.rows[self.starts[row] : self.starts[row + 1]]
+
+    def owners(self) -> RowNumbers:
+        """Returns, for each element of `rows`, the number of its list."""
+        return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.starts))
 
     def take(self, rows: NDArray[np.int64]) -> "ListArrays":
         """Returns the lists of `rows`, in this order."""
@@ -34,15 +42,13 @@ class ListArrays:
         places = np.arange(int(starts[-1])) + np.repeat(self.starts[rows] - starts[:-1], sizes)
         return ListArrays(starts, self.rows[places], self.none[rows])
 
-    def renumbered(self, numbers: Rows) -> "ListArrays":
+    def renumbered(self, numbers: RowNumbers) -> "ListArrays":
         """Returns the lists with `numbers[row]` in place of each row."""
         return ListArrays(self.starts, numbers[self.rows], self.none)
 
-    def replaced(self, changed: Mapping[int, Rows | None], n: int) -> "ListArrays":
+    def replaced(self, changed: Mapping[int, RowNumbers | None], n: int) -> "ListArrays":
         """Returns `n` lists, with the lists in `changed` replaced by row. Adds empty lists, or drops the last ones, to have
         `n`."""
-        if not self.n and len(changed) == n:
-            return list_arrays([changed[row] for row in range(n)])
         known = min(n, self.n)
         sizes, none = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         sizes[:known], none[:known] = np.diff(self.starts[: known + 1]), self.none[:known]
@@ -64,24 +70,34 @@ class ListArrays:
                 out[starts[row] : starts[row + 1]] = rows
         return ListArrays(starts, out, none)
 
+    def save(self, files: PartWriter, name: str) -> None:
+        for part in ("starts", "rows", "none"):
+            files.array(f"{name}-{part}", getattr(self, part))
 
-def list_arrays(lists: Sequence[Rows | None]) -> ListArrays:
+
+def map_lists(files: PartFiles, name: str) -> ListArrays:
+    return ListArrays(*(files.array(f"{name}-{part}") for part in ("starts", "rows", "none")))
+
+
+def list_arrays(lists: Sequence[RowNumbers | None]) -> ListArrays:
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum([0 if rows is None else len(rows) for rows in lists], out=starts[1:])
     none = np.array([rows is None for rows in lists], np.bool_)
     return ListArrays(starts, np.concatenate([NO_ROWS, *(rows for rows in lists if rows is not None)]), none)
 
 
-class RowLists(Sequence[Item], Generic[Item]):
-    """A sequence of lists of rows.
+class ChangedRows(Sequence[Item], Generic[Item]):
+    """A sequence of values: those of the first rows in `saved`, which never changes, and changed and new ones in a dict.
 
-    One writer replaces and appends whole lists. A reader in another thread sees each change completely or not at all.
+    One writer replaces whole values and appends empty ones. A reader in another thread sees each change completely or not at
+    all.
     """
 
-    def __init__(self, saved: ListArrays | None = None) -> None:
-        self._saved = saved or ListArrays()
-        self._changed: dict[int, Any] = {}
-        self._n = self._saved.n
+    def __init__(self, saved: Any, empty: Item) -> None:
+        """`saved` has `n` values, by row. `empty`: the value of appended rows until they change."""
+        self._saved, self._empty = saved, empty
+        self._changed: dict[int, Item] = {}
+        self._n: int = saved.n
 
     def __len__(self) -> int:
         return self._n
@@ -95,43 +111,69 @@ class RowLists(Sequence[Item], Generic[Item]):
     def __getitem__(self, row: int | slice) -> Any:
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
-        # `_changed` first: `swap_in` replaces the arrays before it empties the dict.
+        # The dict first: `swap_in` replaces `_saved` before it empties the dict.
         changed, saved = self._changed, self._saved
         if row in changed:
             return changed[row]
-        if not 0 <= row < saved.n:
+        if not 0 <= row < self._n:
             raise IndexError(row)
-        return None if saved.none[row] else saved.rows[saved.starts[row] : saved.starts[row + 1]]
+        return saved[row] if row < saved.n else self._empty
 
-    def __setitem__(self, row: int, rows: Item) -> None:
-        self._changed[row] = rows
+    def __setitem__(self, row: int, value: Item) -> None:
+        self._changed[row] = value
 
     def __iter__(self) -> Iterator[Item]:
         return map(self.__getitem__, range(self._n))
 
-    def append(self, rows: Item) -> None:
-        self._changed[self._n] = rows
-        self._n += 1
+    def grow(self, n: int) -> None:
+        """Appends empty values until there are `n`."""
+        self._n = max(self._n, n)
 
-    def extend(self, lists: Iterable[Item]) -> None:
-        for rows in lists:
-            self.append(rows)
+    def fill(self, saved: Any) -> None:
+        """Sets the values of an empty sequence."""
+        self._saved, self._n = saved, saved.n
 
-    def copy(self) -> "RowLists[Item]":
+    def copy(self) -> Self:
         """Returns an independent copy. O(changes since the checkpoint)."""
-        other: RowLists[Item] = RowLists(self._saved)
-        other._changed, other._n = self._changed.copy(), self._n
+        other = copy(self)
+        other._changed = self._changed.copy()
         return other
+
+    def swap_in(self, saved: Any, captured: Self) -> None:
+        """Replaces the values of `captured`, an earlier copy, with the equal ones in `saved`."""
+        then, missing = captured._changed, object()
+        later = {row: value for row, value in self._changed.items() if then.get(row, missing) is not value}
+        self._saved = saved
+        self._changed = later
+
+
+class RowLists(ChangedRows[Item], Part):
+    """A list of row numbers for each row; None if `Item` allows it."""
+
+    def __init__(self, saved: ListArrays | None = None, empty: Any = NO_ROWS) -> None:
+        super().__init__(saved or ListArrays(), empty)
 
     def arrays(self) -> ListArrays:
         """Returns all lists as arrays."""
-        if not self._changed and self._n == self._saved.n:
-            return self._saved
-        return self._saved.replaced(self._changed, self._n)
+        saved: ListArrays = self._saved
+        if not self._changed and self._n == saved.n:
+            return saved
+        changed: dict[int, Any] = self._changed
+        if not saved.n:
+            return list_arrays([changed.get(row, self._empty) for row in range(self._n)])
+        if self._empty is None:
+            changed = dict.fromkeys(range(saved.n, self._n)) | changed
+        return saved.replaced(changed, self._n)
 
-    def swap_in(self, saved: ListArrays, captured: "RowLists[Item]") -> None:
-        """Replaces the lists in `captured`, an earlier `copy`, with those in `saved`, the files written from it."""
-        then, missing = captured._changed, object()
-        later = {row: rows for row, rows in self._changed.items() if then.get(row, missing) is not rows}
-        self._saved = saved
-        self._changed = later
+    def compact(self) -> None:
+        """Stores all lists as arrays, which take less memory."""
+        self._saved, self._changed = self.arrays(), {}
+
+    def save(self, files: PartWriter, name: str) -> None:
+        self.arrays().save(files, name)
+
+    def load(self, files: PartFiles, name: str) -> None:
+        self.fill(map_lists(files, name))
+
+    def map_saved(self, files: PartFiles, name: str, saved: Self, /) -> None:
+        self.swap_in(map_lists(files, name), saved)

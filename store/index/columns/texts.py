@@ -7,6 +7,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.part import PartFiles, PartWriter
+
 BLOCK_TEXTS = 1 << 15
 """Texts in one block. Full blocks never change, so a checkpoint hard-links those of the previous checkpoint."""
 
@@ -25,6 +27,28 @@ def blocks_of(texts: Iterator[str]) -> Iterator[TextArrays]:
     """Yields the texts as arrays of `BLOCK_TEXTS` texts; the last may have fewer."""
     while part := list(islice(texts, BLOCK_TEXTS)):
         yield text_arrays(part)
+
+
+def save_blocks(files: PartWriter, name: str, blocks: Iterator[TextArrays]) -> None:
+    """Writes blocks of texts. Full blocks never change."""
+    for number, (starts, octets) in enumerate(blocks):
+        full = len(starts) > BLOCK_TEXTS
+        files.array(f"{name}-text-{number:05d}", octets, linkable=full)
+        files.array(f"{name}-text-starts-{number:05d}", starts, linkable=full)
+
+
+def map_texts(files: PartFiles, name: str, known: Sequence[TextArrays] = ()) -> "SavedTexts":
+    """Maps texts; keeps the arrays of `known` that are mapped from the same files."""
+    blocks = []
+    for number in range(files.count(f"{name}-text-starts")):
+        starts, octets = known[number] if number < len(known) else (None, None)
+        blocks.append(
+            (
+                files.array(f"{name}-text-starts-{number:05d}", starts),
+                files.array(f"{name}-text-{number:05d}", octets),
+            )
+        )
+    return SavedTexts(blocks)
 
 
 class SavedTexts:
@@ -83,22 +107,21 @@ class Texts(Sequence[str]):
         """Replaces the first texts with the equal texts in `saved`, which lie in the checkpoint's files."""
         self._parts = saved, self[saved.n :]
 
-    def frozen(self) -> "Texts":
-        """Returns the present texts as a sequence that does not grow. O(texts added since the checkpoint)."""
+    def save(self, files: PartWriter, name: str, forgotten: NDArray[np.bool_]) -> None:
+        """Writes all texts, with empty texts in place of those in the rows `forgotten` (mask)."""
+        save_blocks(files, name, self.blocks(forgotten))
+
+    def copy(self) -> "Texts":
+        """Returns an independent copy. O(texts added since the checkpoint)."""
         saved, later = self._parts
-        frozen = Texts(saved)
-        frozen._parts[1].extend(later)
-        return frozen
+        other = Texts(saved)
+        other._parts[1].extend(later)
+        return other
 
     @property
     def saved(self) -> SavedTexts:
         """Returns the texts of the checkpoint."""
         return self._parts[0]
-
-    @property
-    def in_memory(self) -> list[str]:
-        """Returns the texts that are Python strings."""
-        return self._parts[1]
 
     def blocks(self, forgotten: NDArray[np.bool_] | None = None) -> Iterator[TextArrays]:
         """Yields all texts as arrays of `BLOCK_TEXTS` texts. Full saved blocks are not copied.
@@ -124,7 +147,7 @@ class Texts(Sequence[str]):
 class TakenTexts(Texts):
     """A selection of another column's texts, followed by texts appended here."""
 
-    def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]]) -> None:
+    def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]] | range) -> None:
         """`rows`: the rows of `whole` to select, in this order."""
         super().__init__(_TakenSaved(whole, rows))
 
@@ -132,10 +155,11 @@ class TakenTexts(Texts):
 class _TakenSaved(SavedTexts):
     __slots__ = ("_rows", "_whole")
 
-    def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]]) -> None:
+    def __init__(self, whole: Sequence[str], rows: NDArray[np.integer[Any]] | range) -> None:
         super().__init__()
         # Indexing a memory view is several times as fast as indexing an array, as in `SavedTexts`.
-        self._whole, self._rows, self.n = whole, np.ascontiguousarray(rows).data, len(rows)
+        self._rows = rows if isinstance(rows, range) else np.ascontiguousarray(rows).data
+        self._whole, self.n = whole, len(rows)
 
     def __getitem__(self, row: int) -> str:
         return self._whole[self._rows[row]]

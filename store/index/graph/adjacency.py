@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.graph.base_order import BaseOrder, Vector
+from store.index.graph.change_layers import ChangeLayer
 from store.index.graph.edge_entries import (
     MIN_WEIGHT,
     EdgeWeights,
-    Entries,
     Graph,
-    log_entries,
+    changed_entries,
     stated_entries,
     without_dust,
 )
 from store.index.graph.joined_base import joined_bases
-from store.index.graph.log_layers import LogLayer
 from store.index.graph.node_order import NodeOrder
+from store.index.statement_change import Entries
 
 
 class Adjacency:
@@ -44,7 +44,7 @@ class Adjacency:
         other = copy(self)
         other.__dict__.pop("degrees", None)
         other._taken_away = [*self._taken_away, (rows, cols, -weights)]
-        other._layers = [*self._layers, LogLayer(other._taken_away[-1], self._order)]
+        other._layers = [*self._layers, ChangeLayer(other._taken_away[-1], self._order)]
         other.inside = BaseOrder(self._base, other._layers, self._order)
         return other
 
@@ -86,7 +86,9 @@ class Adjacency:
         """Returns the whole matrix as one CSR of shape (nodes, nodes), without zeros. O(everything)."""
         joined = self._base.matrix.tocoo()
         rows, cols = (self.inside.outer(each.astype(np.int64)) for each in (joined.row, joined.col))
-        parts = zip((rows, cols, joined.data), log_entries(self._graph, self._weights), *self._taken_away, strict=True)
+        parts = zip(
+            (rows, cols, joined.data), changed_entries(self._graph, self._weights), *self._taken_away, strict=True
+        )
         rows, cols, values = (np.concatenate(part) for part in parts)
         whole = sparse.csr_array((values, (rows, cols)), shape=(self.nodes, self.nodes))
         whole.sum_duplicates()

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from store.index.graph.change_layers import ChangeLayer
 from store.index.graph.edge_entries import MIN_WEIGHT
 from store.index.graph.joined_base import JoinedBase
-from store.index.graph.log_layers import LogLayer
 from store.index.graph.node_order import NodeOrder
 
 Vector = NDArray[np.float64]
@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 class BaseOrder:
     """The joined base and its layers; nodes are numbered by `order`. Immutable and therefore thread-safe."""
 
-    def __init__(self, base: JoinedBase, layers: list[LogLayer], order: NodeOrder) -> None:
+    def __init__(self, base: JoinedBase, layers: list[ChangeLayer], order: NodeOrder) -> None:
         self._base = base
         self._layers = layers
         self._order = order

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.delta_csr import MatrixView
-
-Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
-"""(row, column, weight) of entries of a matrix; entries at the same position are summed."""
+from store.index.statement_change import Entries, phrase_edges
 
 MIN_WEIGHT = 1e-9
 """A smaller weight is no edge, but a rounding residue of weights that were added and removed."""
@@ -64,16 +62,16 @@ def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[Matri
     return {name: each for name, each in found.items() if each[1]}
 
 
-def log_entries(
+def changed_entries(
     graph: Graph, weights: EdgeWeights, begins: Mapping[str, int] | None = None, ends: Mapping[str, int] | None = None
 ) -> Entries:
-    """Returns the entries of the logs, converted by `edge_entries`. Limited to the log positions `begins` to `ends` of each
+    """Returns the changes as entries, converted by `edge_entries`. Limited to the numbers `begins` to `ends` of each
     kind."""
     parts = []
     for name, (view, factor) in walked_matrices(graph, weights).items():
-        part = slice(begins[name] if begins else 0, ends[name] if ends else view.log_length)
+        part = slice(begins[name] if begins else 0, ends[name] if ends else view.change_count)
         if part.start < part.stop:
-            rows, cols, values = (each[part] for each in view.log)
+            rows, cols, values = (each[part] for each in view.changes)
             parts.append((name, rows, cols, values, factor))
     return edge_entries(parts, graph.triple_ends, graph.n_phrases)
 
@@ -84,16 +82,9 @@ def stated_entries(graph: Graph, weights: EdgeWeights, passages: NDArray[Any], p
     The contribution of a passage is its own edges and the relation and mention edges of its triples.
     """
     rows, triples, counts = graph.incidence.entries(passages)
-    subjects, objects = graph.triple_ends[triples].T
-    apart, is_statement = subjects != objects, graph.is_statement[triples]
     parts = [("occurrence", rows, triples, counts, weights.occurrence)]
-    for kind, factor, of_kind in (
-        ("relation", weights.relation, apart & is_statement),
-        ("mention", weights.mention, apart & ~is_statement),
-    ):
-        ones, others, stated = subjects[of_kind], objects[of_kind], counts[of_kind]
-        both = np.concatenate([ones, others]), np.concatenate([others, ones])
-        parts.append((kind, *both, np.concatenate([stated, stated]), factor))
+    for kind, entries in phrase_edges(graph.triple_ends[triples], graph.is_statement[triples], counts).items():
+        parts.append((kind, *entries, getattr(weights, kind)))
     if weights.context:
         parts.append(("context", *graph.context.entries(passages), weights.context))
     if weights.synonym and len(phrases):

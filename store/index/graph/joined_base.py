@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from store.index.delta_csr import MatrixView
+from store.index.graph.change_layers import ChangeLayers
 from store.index.graph.edge_entries import EdgeWeights, Graph, edge_entries, walked_matrices
-from store.index.graph.log_layers import LogLayers
 from store.index.graph.matrix_product import RowBlocks
 
 CACHED_BASES = 4
@@ -29,7 +29,7 @@ class JoinedBase:
         self.total_degree = float(self.degrees.sum())
         self.passage_degrees = float(self.degrees[phrases:].sum())
         """Sum of the degrees of all passages."""
-        self.layers = LogLayers()
+        self.layers = ChangeLayers()
         self._lock = threading.Lock()
         self._rough: RowBlocks | None = None
 

@@ -1,6 +1,7 @@
 """Finds the phrases near a phrase among many, without comparing it with all of them, by sorted bands of sketches."""
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,6 +12,7 @@ from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.pager import Pager
 from store.index.parallel import in_parallel, processors
+from store.index.part import Foldable, Part, PartFiles, PartWriter
 from store.index.synonyms.changed_flags import Flags
 from store.index.synonyms.lsh import (
     HEAD_SIGMAS,
@@ -26,8 +28,15 @@ from store.index.synonyms.lsh import (
     sketch,
     tags,
 )
-from store.index.synonyms.sorted_bands import BandLookup, Pairs, SortedBands, sort_behind
-from store.index.vectors.matrix import Vectors, VectorsView
+from store.index.synonyms.sorted_bands import (
+    BAND_ARRAYS,
+    BandLookup,
+    Pairs,
+    SortedBands,
+    bands_of_arrays,
+    sort_behind,
+)
+from store.index.vectors.matrix import Vectors
 
 TAIL_MAX_SKETCHES = 1 << 14
 """Number of unsorted sketches above which the bands should be sorted. A search compares with each unsorted sketch."""
@@ -86,8 +95,8 @@ class Tail:
     first: int
     rows: GrowableArray[np.uint64]
 
-    def frozen(self) -> "Tail":
-        return Tail(self.first, self.rows.frozen())
+    def copy(self) -> "Tail":
+        return Tail(self.first, self.rows.copy())
 
     def sketches(
         self, rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], NDArray[np.float32]]
@@ -100,15 +109,16 @@ class Tail:
         return out
 
 
-class SketchIndex:
+class SketchIndex(Part, Foldable):
     """The signs of all phrase rows, and the complete sketches of the unsorted rows; sorted rows need their bands only.
 
     Only the writer calls `extend` and `swap_in`, and only the writer searches.
     """
 
-    def __init__(self, threshold: float, storage: ArrayStorage = IN_MEMORY) -> None:
-        """`threshold`: the cosine for which bands are made. `storage`: where signs and sketches are stored."""
-        self.threshold, self._storage = threshold, storage
+    def __init__(self, threshold: float, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
+        """`threshold`: the cosine for which bands are made. `vectors`: those of all rows. `storage`: where signs, sketches and
+        bands are stored."""
+        self.threshold, self._vectors, self._storage = threshold, vectors, storage
         self._signs = GrowableArray(np.uint64, SIGN_WORDS, storage)
         self._heads = GrowableArray(np.uint64, HEAD_WORDS, storage)
         """A copy of the first words of each sketch, which decide about most pairs."""
@@ -121,9 +131,9 @@ class SketchIndex:
     def n(self) -> int:
         return self._signs.n
 
-    def extend(self, vectors: Vectors) -> None:
-        """Adds the rows of `vectors` that came since the last call."""
-        view = vectors.view()
+    def extend(self) -> None:
+        """Adds the rows whose vectors came since the last call."""
+        view = self._vectors.view()
         while self.n < view.n:
             self.append(sketch(view.rows(np.arange(self.n, min(self.n + TAKEN_IN_ROWS, view.n)))))
 
@@ -137,49 +147,50 @@ class SketchIndex:
         """Returns the signs of all rows, shape (n, SIGN_WORDS)."""
         return self._signs.view()
 
-    def load(self, signs: Sketches, runs: Sequence[SortedBands], tail: Sketches) -> None:
-        """Loads saved signs, the sorted bands of the first rows, and the sketches of the last rows."""
-        self._signs.load(signs)
-        self._heads.load(signs[:, :HEAD_WORDS])
-        self.tail = Tail(len(signs) - len(tail), GrowableArray(np.uint64, WORDS, self._storage))
-        self.tail.rows.extend(tail)
-        self.swap_in(runs)
-
     @property
     def runs(self) -> tuple[SortedBands, ...]:
         """The runs passed to the last `swap_in`."""
         return self._runs
 
-    def frozen(self) -> "SketchIndex":
-        """Returns a read-only index of the present rows, without copying."""
-        frozen = SketchIndex(self.threshold)
-        frozen._share(self)
-        return frozen
+    def copy(self) -> "SketchIndex":
+        """Returns an index of the present rows that shares the data."""
+        other = copy(self)
+        other._signs, other._heads, other.tail = self._signs.copy(), self._heads.copy(), self.tail.copy()
+        other._pager = Pager("bands")
+        return other
 
-    def _share(self, other: "SketchIndex") -> None:
-        self._signs, self._heads, self.tail = other._signs.frozen(), other._heads.frozen(), other.tail.frozen()
+    def save(self, files: PartWriter, name: str) -> None:
+        files.array(f"{name}-signs", self.signs())
+        files.array(f"{name}-sketches", self.tail.rows.view())
+        for number, run in enumerate(self._runs):
+            for part, array in run.arrays().items():
+                files.array(f"bands-{part}-{number:05d}", array, linkable=True)
+
+    def load(self, files: PartFiles, name: str) -> None:
+        signs, tail = files.array(f"{name}-signs"), files.array(f"{name}-sketches")
+        self._signs.set(signs)
+        self._heads.set(signs[:, :HEAD_WORDS])
+        self.tail = Tail(len(signs) - len(tail), GrowableArray(np.uint64, WORDS, self._storage))
+        self.tail.rows.extend(tail)
+        self.swap_in(_map_runs(files))
+
+    def map_saved(self, files: PartFiles, _name: str, saved: "SketchIndex", /) -> None:
+        if self._runs is saved._runs:
+            self.swap_in(_map_runs(files, saved._runs))
 
     @property
     def due(self) -> bool:
-        """Whether the bands should be sorted."""
         return bands(self.threshold) > 0 and self.n - self.order().n > TAIL_MAX_SKETCHES
 
-    def sorted_behind(
-        self, tail: Tail, vectors: VectorsView, storage: ArrayStorage = IN_MEMORY
-    ) -> tuple[SortedBands, ...]:
-        """Returns the runs with all rows up to the end of `tail`, for `swap_in`; no run if the threshold is too low for bands.
+    def fold(self) -> None:
+        """Sorts all rows into bands; into none if the threshold is too low for bands."""
+        if count := bands(self.threshold):
+            rows = np.arange(self._runs[-1].end if self._runs else 0, self.n)
+            behind = self.tail.sketches(rows, self._vectors.view().rows)
+            self.swap_in(sort_behind(self._runs, behind, count, self._storage))
 
-        Changes nothing, so it may run concurrently if `tail` is frozen. `vectors`: those of all rows.
-        """
-        count = bands(self.threshold)
-        if not count:
-            return ()
-        rows = np.arange(self._runs[-1].end if self._runs else 0, tail.first + tail.rows.n)
-        return sort_behind(self._runs, tail.sketches(rows, vectors.rows), count, storage)
-
-    def sort(self, vectors: Vectors, storage: ArrayStorage = IN_MEMORY) -> None:
-        """Sorts all rows. For use without concurrent searches or changes. `vectors`: those of all rows."""
-        self.swap_in(self.sorted_behind(self.tail, vectors.view(), storage))
+    def take_fold(self, folded: "SketchIndex") -> None:
+        self.swap_in(folded._runs)
 
     def swap_in(self, runs: Sequence[SortedBands]) -> None:
         """Replaces the sorted bands of the first rows."""
@@ -302,6 +313,17 @@ class SketchIndex:
             # Three times as fast as `sum`, which adds twelve numbers at a time.
             near[part] = np.einsum("ij->i", apart, dtype=np.uint16) <= farthest(threshold, SIGNS)
         return pairs[near]
+
+
+def _map_runs(files: PartFiles, known: Sequence[SortedBands] = ()) -> list[SortedBands]:
+    """Maps the sorted bands; keeps those of `known` that are mapped from the same files."""
+    runs: list[SortedBands] = []
+    for number in range(files.count(f"bands-{BAND_ARRAYS[0]}")):
+        before = known[number].arrays() if known else {}
+        arrays = {part: files.array(f"bands-{part}-{number:05d}", before.get(part)) for part in BAND_ARRAYS}
+        kept = known and all(arrays[part] is before[part] for part in BAND_ARRAYS)
+        runs.append(known[number] if kept else bands_of_arrays(runs[-1].end if runs else 0, *arrays.values()))
+    return runs
 
 
 def _differing(heads: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.uint8]:

@@ -17,6 +17,7 @@ from store.fixed_point import Fixed, floats
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.pager import Pager
 from store.index.parallel import in_parallel
+from store.index.part import PartFiles, PartWriter
 from store.index.vectors.row_subset import RowSubset
 from store.index.vectors.rows_in_blocks import by_block, take
 
@@ -52,16 +53,27 @@ class VectorCodes:
     _lock: Any = field(default_factory=threading.Lock)
     _pager: Pager = field(default_factory=lambda: Pager("codes"))
 
-    def load(self, blocks: Sequence[CodedBlock]) -> None:
-        """Sets the codes of whole saved blocks, which are never written to."""
-        self._blocks = list(blocks)
-        self._n = sum(len(block.units) for block in blocks)
+    def save(self, files: PartWriter, name: str, full: int) -> None:
+        """Writes the codes of the first `full` blocks, which are full."""
+        for number, block in enumerate(self._blocks[:full]):
+            files.array(f"{name}-codes-{number:05d}", block.codes, linkable=True)
+            files.array(f"{name}-units-{number:05d}", block.units, linkable=True)
 
-    def swap_in(self, number: int, saved: CodedBlock) -> None:
-        """Replaces a whole block with `saved`, its equal copy in a checkpoint's files."""
-        with self._lock:
-            self._pager.forget(self._blocks[number])
-            self._blocks[number] = saved
+    def map(self, files: PartFiles, name: str) -> None:
+        """Maps the codes of full blocks, in place of equal codes in memory."""
+        for number in range(files.count(f"{name}-codes")):
+            known = self._blocks[number] if number < len(self._blocks) else None
+            codes = files.array(f"{name}-codes-{number:05d}", known.codes if known else None)
+            if known is not None and codes is known.codes:
+                continue
+            block = CodedBlock(codes, files.array(f"{name}-units-{number:05d}"))
+            with self._lock:
+                if known is None:
+                    self._blocks.append(block)
+                    self._n += len(block.units)
+                else:
+                    self._pager.forget(known)
+                    self._blocks[number] = block
 
     @property
     def n(self) -> int:

@@ -4,6 +4,7 @@ A full block never changes, and appended rows lie after the end of existing view
 """
 
 from collections.abc import Sequence
+from copy import copy
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
@@ -14,9 +15,10 @@ from store.fixed_point import Fixed, fixed, floats, not_zero, scales, width
 from store.index.append_only_arrays import GrowableArray
 from store.index.file_arrays import IN_MEMORY, ArrayStorage, read_ahead
 from store.index.parallel import in_parallel
+from store.index.part import Part, PartFiles, PartWriter
 from store.index.quantised.groups import QuantisedGroups
 from store.index.quantised.sample import RowSample, SampledRows, Sums
-from store.index.vectors.codes import CodedBlock, VectorCodes
+from store.index.vectors.codes import GROUPED_MIN_ROWS, CodedBlock, VectorCodes
 from store.index.vectors.row_subset import RowSubset
 from store.index.vectors.rows_in_blocks import by_block, take
 
@@ -59,6 +61,11 @@ def _take(block: Block, rows: NDArray[np.int64], out: Fixed) -> None:
         block.take(rows, out)
     else:
         take(block, rows, out)
+
+
+def _map_block(files: PartFiles, name: str, number: int, known: Block | None = None) -> Fixed:
+    """Maps a block of vectors; returns `known` if it is mapped from the same file."""
+    return files.array(f"{name}-vectors-{number:05d}", known if isinstance(known, np.ndarray) else None, scattered=True)
 
 
 class VectorsView:
@@ -189,7 +196,7 @@ class VectorsView:
         return out
 
 
-class Vectors:
+class Vectors(Part):
     """An append-only matrix of vectors in blocks. Growing never copies existing vectors."""
 
     def __init__(self, dim: int, storage: ArrayStorage = IN_MEMORY) -> None:
@@ -224,7 +231,7 @@ class Vectors:
     def take(self, other: VectorsView, rows: NDArray[np.int64]) -> None:
         """Fills the empty matrix with `rows` of `other`, ascending. The vectors are copied when needed."""
         self._blocks = [RowSubset(other, rows[at : at + BLOCK_VECTORS]) for at in range(0, len(rows), BLOCK_VECTORS)]
-        self._known.load(other.known[rows])
+        self._known.set(other.known[rows])
 
     def _last(self) -> Fixed:
         """Returns the last block, writable after the present rows."""
@@ -251,31 +258,35 @@ class Vectors:
             here = block_of == block
             _whole(self._blocks[block])[rows[here] % BLOCK_VECTORS] = vectors[here]
 
-    def load(
-        self,
-        blocks: Sequence[Fixed],
-        known: NDArray[np.bool_],
-        codes: Sequence[CodedBlock] = (),
-    ) -> None:
-        """Sets saved rows in blocks of `BLOCK_VECTORS` rows (the last may be shorter); they are never written to.
+    def save(self, files: PartWriter, name: str) -> None:
+        # `known` is saved too, so that a start need not read the vectors.
+        view = self.view()
+        files.array(f"{name}-encoded", view.known)
+        for start, block in view.blocks():
+            # Full blocks never change: those in the previous checkpoint are linked, not rewritten.
+            full = len(block) == BLOCK_VECTORS
+            files.array(f"{name}-vectors-{start // BLOCK_VECTORS:05d}", block, linkable=full)
+        if view.n >= GROUPED_MIN_ROWS:
+            view.coded_blocks()
+            self._codes.save(files, name, view.n // BLOCK_VECTORS)
 
-        `known`: `VectorsView.known` of each row, shape (n,), given so that the vectors need not be read. `codes`: the codes of
-        the first blocks.
-        """
-        self._codes.load(codes)
-        self._blocks, self._known, n = list(blocks), GrowableArray(np.bool_), len(known)
+    def load(self, files: PartFiles, name: str) -> None:
+        known = files.array(f"{name}-encoded")
         self._known.extend(known)
-        if n % BLOCK_VECTORS:
-            last = _block(self.dim, self._storage)
-            read_ahead(blocks[-1])
-            last[: n % BLOCK_VECTORS] = blocks[-1][: n % BLOCK_VECTORS]
+        self._blocks = [_map_block(files, name, number) for number in range(files.count(f"{name}-vectors"))]
+        self._codes.map(files, name)
+        if rest := len(known) % BLOCK_VECTORS:
+            # The last block is not full: vectors will be appended to it.
+            last, saved = _block(self.dim, self._storage), _whole(self._blocks[-1])
+            read_ahead(saved)
+            last[:rest] = saved[:rest]
             self._blocks[-1] = last
 
-    def swap_in(self, block: int, saved: Fixed, codes: CodedBlock | None = None) -> None:
-        """Replaces a whole block, and its codes if given, with the equal copies in a checkpoint's files."""
-        self._blocks[block] = saved
-        if codes is not None:
-            self._codes.swap_in(block, codes)
+    def map_saved(self, files: PartFiles, name: str, saved: "Vectors", /) -> None:
+        """Maps the full blocks and their codes: the disk then has them once, and the next checkpoint can link the files."""
+        for number in range(saved.n // BLOCK_VECTORS):
+            self._blocks[number] = _map_block(files, name, number, self._blocks[number])
+        self._codes.map(files, name)
 
     @property
     def own_bytes(self) -> int:
@@ -289,12 +300,11 @@ class Vectors:
         """Waits until the codes that are being paged in are in memory."""
         self._codes.wait_until_paged_in()
 
-    def frozen(self) -> "Vectors":
+    def copy(self) -> "Vectors":
         """Returns a matrix of the present vectors that shares the blocks. Nothing may be appended to it."""
-        frozen = Vectors(self.dim, self._storage)
-        frozen._blocks, frozen._known = list(self._blocks), self._known.frozen()
-        frozen._codes, frozen._groups, frozen._sample = self._codes, self._groups, self._sample
-        return frozen
+        other = copy(self)
+        other._blocks, other._known = list(self._blocks), self._known.copy()
+        return other
 
     def view(self) -> VectorsView:
         return VectorsView(tuple(self._blocks), self._known.view(), self.dim, self._codes, self._groups, self._sample)

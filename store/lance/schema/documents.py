@@ -92,7 +92,7 @@ def removes(row: Mapping[str, Any]) -> bool:
 
 
 def passage_refs(passages: str, intern: Callable[[str], str] = str) -> tuple[PassageRef, ...]:
-    """Parses the column `passages`. `intern` returns the copy of a text that is already in memory (`LiveIndex.interner`)."""
+    """Parses the column `passages`. `intern` returns the copy of a text that is already in memory."""
     return tuple(
         PassageRef(
             intern(passage),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from store.lance.schema.vectors import Columns
-from store.types import Extraction, ExtractionOutcome, ExtractionState, Triple, extraction_state
+from store.types import Extraction, ExtractionOutcome
 
 _STRINGS = pa.list_(pa.string())
 SCHEMA = pa.schema(
@@ -63,8 +63,12 @@ def from_row(row: Mapping[str, Any]) -> Extraction:
     )
 
 
-def states_and_triples(batch: pa.RecordBatch) -> Iterator[tuple[str, ExtractionState, Sequence[Triple]]]:
-    """Yields each row's passage id, state and triples. Loading a store needs only these."""
-    names = ("passage", "triples", "extractor", "status", "attempts", "error")
-    for passage, triples, *state in zip(*(batch[name].to_pylist() for name in names), strict=True):
-        yield passage, extraction_state(*state), triples
+def without_costs(table: pa.Table) -> Iterator[Extraction]:
+    """Yields the extraction of each row without entities, tokens and time, which the index does not need."""
+    names = ("passage", "extractor", "triples", "status", "attempts", "error")
+    for passage, extractor, triples, status, attempts, error in zip(
+        *(table[name].to_pylist() for name in names), strict=True
+    ):
+        stated = tuple((s, p, o) for s, p, o in triples or ())
+        outcome = ExtractionOutcome(status)
+        yield Extraction(passage, extractor, triples=stated, status=outcome, attempts=attempts, error=error)

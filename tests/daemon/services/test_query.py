@@ -9,8 +9,8 @@ from daemon.contract.query import QueryRequest
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
+from store.change.load import Pause, no_pause
 from store.document_snapshot import DocumentSnapshot
-from store.index.load import Pause, no_pause
 from store.passage_id import passage_id
 from store.snapshot import Snapshot
 from store.store import Store

@@ -7,7 +7,7 @@ import pytest
 import memory.retrieval.linking.compared_rows
 import memory.retrieval.pagerank.walk
 import memory.retrieval.row_scores
-import store.checkpoint.writer
+import store.index.vectors.matrix
 from memory.encoder import make_encoder
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve
@@ -25,7 +25,7 @@ def large(monkeypatch):
     monkeypatch.setattr(memory.retrieval.pagerank.walk, "PUSH_MAX_WORK", 1e9)
     monkeypatch.setattr(memory.retrieval.row_scores, "CODED_MIN_ROWS", 0)
     monkeypatch.setattr(memory.retrieval.linking.compared_rows, "GROUPED_MIN_ROWS", 0)
-    monkeypatch.setattr(store.checkpoint.writer, "GROUPED_MIN_ROWS", 0)
+    monkeypatch.setattr(store.index.vectors.matrix, "GROUPED_MIN_ROWS", 0)
 
 
 def documents(count, seed):

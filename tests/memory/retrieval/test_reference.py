@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import store.maintenance.merge_deltas
+import store.index.delta_csr
 from memory.batch_encoding import with_vectors
 from memory.encoder import make_encoder
 from memory.openie.hipporag_file import read_hipporag_file
@@ -137,7 +137,7 @@ QUERIES = [
 def test_every_mode_after_adds_edits_removals_folds_and_a_restart(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
+    monkeypatch.setattr(store.index.delta_csr, "FOLD_MIN_ENTRIES", [10, 60, 50_000][seed])
     chance = random.Random(seed)
     rule = SynonymRule(0.6)
     documents = {}

@@ -56,7 +56,7 @@ def test_both_say_how_far_they_are(store, tmp_path):
 
 
 def test_verify_tells_of_an_edge_that_the_tables_do_not_have(store):
-    store._index.relation.add([0, 1], [1, 0], [1.0, 1.0])
+    store._index.matrices["relation"].add([0, 1], [1, 0], [1.0, 1.0])
     store.commit(complete(store, numbered_documents(20, 21), []))
     assert any('"relation"' in problem for problem in verify(store).problems)
 
@@ -75,7 +75,7 @@ SPOILS = {
     "vector of the phrase": lambda index: blank(index.phrase_vectors),
     "vector of the triple": lambda index: blank(index.triple_vectors),
     "words of the passage": lambda index: index.postings.extend(a_passage(index), "zanzibar"),
-    "states other triples": lambda index: index.incidence.add(
+    "states other triples": lambda index: index.matrices["incidence"].add(
         [a_passage(index)], [int(index.effective[a_passage(index)][0])], [-1.0]
     ),
     "the document d9 is in the tables alone": lambda index: index.documents.pop("d9"),

@@ -179,7 +179,7 @@ def test_a_snapshot_whose_manifest_has_changed_is_not_used(saved):
     folder, expected, _ = saved
     manifest = newest(folder) / "manifest.json"
     content = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(content | {"total_length": content["total_length"] + 1}))
+    manifest.write_text(json.dumps(content | {"time": content["time"] + 1}))
     with open_store(folder) as store:
         assert "manifest.json is damaged" in store.opened_from
         assert lines(store) == expected
@@ -211,7 +211,7 @@ def test_a_purge_leaves_a_snapshot_that_can_be_used(saved):
 
 @pytest.mark.slow
 def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypatch):
-    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.swap_in"):
+    for module in ("index.vectors.matrix", "checkpoint.files"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
@@ -234,7 +234,7 @@ def test_saved_vectors_are_those_of_the_tables_across_blocks(tmp_path, monkeypat
 
 
 def test_texts_that_the_next_snapshot_links_stay_mapped(tmp_path, monkeypatch):
-    for module in ("index.columns.texts", "checkpoint.writer"):
+    for module in ("index.columns.texts", "checkpoint.files"):
         monkeypatch.setattr(f"store.{module}.BLOCK_TEXTS", 8)
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
@@ -253,13 +253,11 @@ def test_texts_that_the_next_snapshot_links_stay_mapped(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_lies_in_nameless_files_is_named_in_the_snapshot_and_not_written_again(tmp_path, monkeypatch):
-    for module in ("index.vectors.matrix", "checkpoint.reader", "checkpoint.writer", "checkpoint.swap_in"):
+    for module in ("index.vectors.matrix", "checkpoint.files"):
         monkeypatch.setattr(f"store.{module}.BLOCK_VECTORS", 8)
     monkeypatch.setattr("store.index.file_arrays.FILE_MIN_BYTES", 1)
     named = []
-    monkeypatch.setattr(
-        "store.checkpoint.writer.link_file", lambda *given: named.append(link_file(*given)) or named[-1]
-    )
+    monkeypatch.setattr("store.index.part.link_file", lambda *given: named.append(link_file(*given)) or named[-1])
     with open_store(tmp_path) as store:
         add(store, documents(0, 30))
         expected = lines(store)

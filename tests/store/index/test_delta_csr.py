@@ -20,23 +20,23 @@ def unsorted_entries(request, monkeypatch):
 
 @given(steps=st.lists(STEP, max_size=25), asked=st.sets(st.integers(0, SIZE - 1), max_size=6))
 def test_entries_are_those_of_the_sum(steps, asked):
-    matrix, whole, earlier, expected = LiveMatrix(), np.zeros((SIZE, SIZE)), None, []
+    matrix, whole, earlier, expected = LiveMatrix(lambda: (SIZE, SIZE)), np.zeros((SIZE, SIZE)), None, []
     rows = np.array(sorted(asked), np.int64)
     for step in steps:
         if step == "fold":
-            view = matrix.view((SIZE, SIZE))
-            matrix.swap_in(view.merged(), view.log_length)
+            view = matrix.view()
+            matrix.swap_in(view.merged(), view.change_count)
             earlier = None
         elif step == "fold what was there before":
             if earlier is not None:
-                matrix.swap_in(earlier.merged(), earlier.log_length)
+                matrix.swap_in(earlier.merged(), earlier.change_count)
             earlier = None
         else:
-            earlier = earlier or matrix.view((SIZE, SIZE))
+            earlier = earlier or matrix.view()
             added = [np.array(part) for part in zip(*step, strict=True)]
             matrix.add(*added)
             np.add.at(whole, (added[0], added[1]), added[2])
-        expected.append((matrix.view((SIZE, SIZE)), whole.copy()))
+        expected.append((matrix.view(), whole.copy()))
     # Earlier views are unchanged.
     for view, then in expected:
         found = view.entries(rows)
@@ -50,9 +50,9 @@ def test_a_row_is_found_without_looking_through_the_log(monkeypatch):
     """All except the last entries are sorted. Otherwise results would still be right, but each commit would cost all changes
     since the last fold."""
     monkeypatch.setattr(delta_csr, "UNSORTED_ENTRIES", 10)
-    matrix = LiveMatrix()
+    matrix = LiveMatrix(lambda: (7, 2_000))
     for at in range(2_000):
         matrix.add(np.array([at % 7]), np.array([at]), np.array([1.0]))
-        view = matrix.view((7, 2_000))
-        assert view.log_length - view._order.n <= max(10, view._order.n / 16)
+        view = matrix.view()
+        assert view.change_count - view._order.n <= max(10, view._order.n / 16)
     assert view.row(3)[0].tolist() == list(range(3, 2_000, 7))

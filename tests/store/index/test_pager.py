@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 import store.index.pager
 from store.index.file_arrays import map_file
 from store.index.pager import Pager
+from store.index.part import PartWriter
+from store.index.vectors import matrix
 from store.index.vectors.codes import CodedBlock
 from store.index.vectors.matrix import BLOCK_VECTORS, Vectors
 from tests.store.index.resident import resident_share
@@ -68,19 +70,19 @@ def test_nothing_of_a_file_starts_no_thread() -> None:
     assert pager._thread is None
 
 
-def test_the_codes_of_a_matrix_are_in_memory_once_they_were_asked_for(tmp_path: Path) -> None:
-    files = tmp_path / "codes.npy", tmp_path / "units.npy"
+def test_the_codes_of_a_matrix_are_in_memory_once_they_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vectors = np.random.default_rng(1).standard_normal((BLOCK_VECTORS, DIM)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     made = Vectors(DIM)
     made.extend(vectors)
-    ((_, coded),) = made.view().coded_blocks()
-    for file, array in zip(files, (coded.codes, coded.units), strict=True):
-        np.save(file, array)
-    saved = Vectors(DIM)
-    blocks = [block for _, block in made.view().blocks()]
-    saved.load(blocks, made.view().known, [CodedBlock(*(map_file(file) for file in files))])
-    assert resident_share(files[0]) < 1.0
+    monkeypatch.setattr(matrix, "GROUPED_MIN_ROWS", 0)
+    out, saved = PartWriter(tmp_path, None, {}, lambda: None), Vectors(DIM)
+    made.save(out, "made")
+    saved.load(out.written(), "made")
+    (codes,) = tmp_path.glob("made-codes-*")
+    assert resident_share(codes) < 1.0
     saved.view().page_in_codes()
     saved.wait_until_paged_in()
-    assert resident_share(files[0]) == 1.0
+    assert resident_share(codes) == 1.0

@@ -56,9 +56,10 @@ def test_it_says_what_a_dict_says_also_where_a_fold_runs_beside_changes(steps: l
             beside.rows.fold()
             begun = None
         elif step == "begin":
-            begun = beside.rows.folded(*beside.rows.begin_fold())
+            begun = beside.rows.copy()
+            begun.fold()
         elif begun is not None:
-            beside.rows.swap_in(begun)
+            beside.rows.take_fold(begun)
             begun = None
     beside.check()
 
@@ -69,7 +70,8 @@ def test_keys_of_one_hash_are_told_apart(monkeypatch) -> None:
     for subject in range(3):
         beside.add((subject, "met", 1))
     rows = np.arange(3)
-    beside.rows.swap_in((np.full(3, 7, np.uint64), rows.astype(np.int32)))
+    beside.rows.load((np.full(3, 7, np.uint64), rows.astype(np.int32)))
+    beside.rows._later = {}
     beside.check()
     beside.discard(1)
     beside.check()

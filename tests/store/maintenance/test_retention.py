@@ -7,7 +7,7 @@ import pytest
 
 import store.maintenance.retention as retention
 from store import as_of
-from store.checkpoint import capture
+from store.checkpoint import writer
 from store.errors import StoreError
 from store.export.json_lines import export_lines
 from store.index.live_index import LiveIndex
@@ -251,7 +251,7 @@ def test_a_purge_gives_way_to_a_memory_loaded_anew(folder, monkeypatch, number):
 def test_numbers_of_purged_rows_are_not_given_again_while_a_snapshot_knows_them(tmp_path, monkeypatch):
     """Not even by an index that was reloaded after a fault."""
     # otherwise purging most of so small a store would prevent a checkpoint
-    monkeypatch.setattr(capture, "MAX_PURGED_SHARE", 1.0)
+    monkeypatch.setattr(writer, "MAX_PURGED_SHARE", 1.0)
     with open_store(tmp_path) as store:
         add(store, {uri: OLD[uri] for uri in ("d1", "d4")})
         add(store, {}, ["d4"])
@@ -276,13 +276,13 @@ def half(index, delta):
 def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """A result from partly deleted rows would be wrong."""
     with open_store(folder) as store:
-        past = as_of.load_past_index
+        past = as_of.fill_index
 
         def meanwhile(*given):
             store.purge(timedelta(0))
             return past(*given)
 
-        monkeypatch.setattr(as_of, "load_past_index", meanwhile)
+        monkeypatch.setattr(as_of, "fill_index", meanwhile)
         with pytest.raises(StoreError, match="kept from commit"):
             store.snapshot_at(store.snapshot().commit - 1)
 

@@ -131,7 +131,7 @@ class History:
 def test_a_scope_is_what_its_documents_say(tmp_path, monkeypatch, seed, masked, exact_below):
     """For scopes that share the rows of the whole memory (from the share `masked` on) or have their own, and for each
     kind of synonym search."""
-    monkeypatch.setattr(store.scope.scopes, "MASKED_INDEX_SHARE", masked)
+    monkeypatch.setattr(store.scope.scopes, "SHARED_ROWS_SHARE", masked)
     monkeypatch.setattr(store.index.live_index, "EXACT_BELOW", exact_below)
     history = History(tmp_path, seed)
     for step in range(24):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from store.index.bm25 import Postings
+from store.index.words.postings import Postings
 from store.text.query_words import content_words, query_language
 
 QUESTIONS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from store.index.bm25 import Postings
+from store.index.words.postings import Postings
 from store.text.terms import ENGLISH, language_of, passage_terms, query_terms
 from tests.store.text.test_language import TEXTS
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from store.backup.local import backup
+from store.change.load import load_index_for_reading
 from store.fixed_point import fixed, floats
-from store.index.load import load_index_for_reading
 from store.index.vectors.row_subset import RowSubset
 from store.lance.tables import open_for_reading
 from store.verify import compare_vectors

@@ -34,7 +34,7 @@ def test_texts_are_those_that_were_appended_wherever_they_lie(steps: list[str | 
         else:
             column.append(step)
             expected.append(step)
-    assert list(column) == expected == column[:] == column.frozen()[:] and len(column) == len(expected)
+    assert list(column) == expected == column[:] == column.copy()[:] and len(column) == len(expected)
     if expected:
         assert column[-1] == expected[-1]
         assert list(TakenTexts(column, np.array([len(expected) - 1, 0]))) == [expected[-1], expected[0]]
@@ -64,7 +64,7 @@ ROWS = st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=3))
 
 @given(st.lists(st.tuples(st.integers(0, 8), ROWS, st.booleans()), max_size=12))
 def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[int] | None, bool]]) -> None:
-    lists: RowLists[np.ndarray | None] = RowLists()
+    lists: RowLists[np.ndarray | None] = RowLists(empty=None)
     expected: list[list[int] | None] = []
     for row, found, written in steps:
         rows = None if found is None else np.array(found, np.int32)
@@ -72,7 +72,8 @@ def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[
         if row < len(expected):
             lists[row], expected[row] = rows, found
         else:
-            lists.append(rows)
+            lists.grow(len(expected) + 1)
+            lists[len(expected)] = rows
             expected.append(found)
         if captured is not None:
             lists.swap_in(captured.arrays(), captured)
@@ -83,7 +84,7 @@ def test_lists_of_rows_are_those_that_were_set_last(steps: list[tuple[int, list[
         for none, rows in zip(arrays.none, np.split(arrays.rows, arrays.starts[1:-1]), strict=False)
     ] == expected
     chosen = np.arange(0, len(expected), 2)
-    taken = RowLists(arrays.take(chosen))
+    taken = RowLists(arrays.take(chosen), None)
     assert [None if rows is None else rows.tolist() for rows in taken] == expected[::2]
 
 
@@ -114,7 +115,7 @@ def test_documents_come_back_as_they_were_and_their_passages_when_they_are_asked
 def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> None:
     documents = {document.uri: document for document in three_documents()}
     holders = Holders()
-    holders.extend([{}, {}])
+    holders.grow(2)
     for document in documents.values():
         for row, id in enumerate(("p0", "p1")):
             if id in (found := upstream_triples(document)):
@@ -130,7 +131,8 @@ def test_who_holds_a_passage_is_known_from_the_file_and_from_what_changed() -> N
         assert [rows.tolist() for rows in each.held_by({"b": documents["b"]})] == [[1], [1]]
     captured = mapped.copy()
     mapped[0] = {"a": None, "d": None}
-    mapped.append({"d": None})
+    mapped.grow(3)
+    mapped[2] = {"d": None}
     mapped.swap_in(SavedHolders(ListArrays(*_arrays(captured, numbers)), list(documents.values()), ids), captured)
     assert mapped[0] == {"a": None, "d": None} and mapped[1] == {"a": None, "b": (TRIPLE,)}
     assert list(mapped.take(np.array([1, 2]), TakenTexts(["p0", "p1", "p2"], np.array([1, 2])))) == [

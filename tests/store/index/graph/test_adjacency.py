@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import store.index.graph.log_layers
-import store.maintenance.merge_deltas
+import store.index.delta_csr
+import store.index.graph.change_layers
 from store.index.graph.adjacency import Adjacency
 from store.index.graph.edge_entries import EdgeWeights
 from store.snapshot import Snapshot
@@ -43,8 +43,8 @@ def expected(snapshot: Snapshot, weights: EdgeWeights) -> np.ndarray:
 def test_every_edge_has_its_weight_after_any_changes(
     tmp_path: Path, fold_least: int, layer_least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store.maintenance.merge_deltas, "FOLD_MIN_ENTRIES", fold_least)
-    monkeypatch.setattr(store.index.graph.log_layers, "LAYER_MIN_ENTRIES", layer_least)
+    monkeypatch.setattr(store.index.delta_csr, "FOLD_MIN_ENTRIES", fold_least)
+    monkeypatch.setattr(store.index.graph.change_layers, "LAYER_MIN_ENTRIES", layer_least)
     before: list[tuple[Snapshot, EdgeWeights, np.ndarray]] = []
     chance = random.Random(fold_least)
     with Store(tmp_path / "store", EncoderIdentity("oracle", oracle.DIM)) as memory:

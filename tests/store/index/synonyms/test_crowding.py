@@ -196,10 +196,11 @@ from store.index.vectors.matrix import Vectors
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.search import similar
 count, asked = 20_000, 300
-found, index = Vectors(384), SketchIndex(0.8)
+found = Vectors(384)
+index = SketchIndex(0.8, found)
 found.extend(vectors("cones", count))
-index.extend(found)
-index.sort(found)
+index.extend()
+index.fold()
 Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew: imports and the vectors are no part of it.
 before = _status("VmHWM")
 none, every = no_vectors(384), np.ones(count, np.bool_)

@@ -50,8 +50,8 @@ def pairs(vectors, queries, sketches=None, extra=None, threshold=0.8, **options)
 
 def sketched(vectors, sort_first, threshold=0.8):
     """An index of all of `vectors`, of which the first so many are sorted, where the threshold has bands."""
-    index = SketchIndex(threshold)
-    index.extend(vectors)
+    index = SketchIndex(threshold, vectors)
+    index.extend()
     count = bands(threshold)
     index.swap_in([sort(index.tail.rows.view()[:sort_first], count)] if sort_first and count else ())
     return index
@@ -139,18 +139,19 @@ def test_codes_leave_out_no_pair_and_spare_most_vectors(monkeypatch):
 
 def test_taking_vectors_in_one_by_one_loses_none():
     vectors = clustered(3_000, 32, 0.4)
-    grown, sketches = Vectors(32), SketchIndex(0.8)
+    grown = Vectors(32)
+    sketches = SketchIndex(0.8, grown)
     for vector in vectors:
         grown.extend(vector[None])
-        sketches.extend(grown)
+        sketches.extend()
     queries = np.arange(0, 3_000, 10)
     assert pairs(grown, queries, sketches) == pairs(grown, queries)
 
 
 def test_dead_phrases_are_nobodys_synonyms():
     vectors = held(clustered(4_000, 32, 0.3))
-    sketches = SketchIndex(0.8)
-    sketches.extend(vectors)
+    sketches = SketchIndex(0.8, vectors)
+    sketches.extend()
     alive = np.arange(4_000) % 2 == 0
     none = no_vectors(32)
     b = np.concatenate([found[1] for found in similar(vectors.view(), none, alive, np.arange(100), 0.8, sketches)])

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import store.change.settle_synonyms
 import store.change.synonym_change
-import store.change.synonym_search
-import store.checkpoint.writer
+import store.checkpoint.files
 from bench.support.synonym_labels import shares
 from store.export.json_lines import export_lines
 from store.index.synonyms.phrase_variants import are_variants, can_be_synonyms
@@ -143,9 +141,8 @@ def edges(lines):
 def test_a_store_of_an_earlier_release_loses_false_synonyms_as_it_is_opened(tmp_path, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr(SynonymRule, "VERSION", SynonymRule.VERSION - 1)
-        for module in (store.change.synonym_change, store.change.synonym_search):
-            earlier.setattr(module, "pair_rule", lambda rule, text: None)
-        earlier.setattr(store.checkpoint.writer, "FORMAT", 15)
+        earlier.setattr(store.change.synonym_change, "pair_rule", lambda rule, text: None)
+        earlier.setattr(store.checkpoint.files, "FORMAT", 15)
         with open_store(tmp_path) as memory:
             memory.commit(complete(memory, documents(), []))
             assert memory.write_checkpoint()

@@ -11,6 +11,7 @@ from store.index.file_arrays import map_file
 from store.index.synonyms.lsh import bands, collides, sketch
 from store.index.synonyms.sketch_index import SketchIndex
 from store.index.synonyms.sorted_bands import BAND_ARRAYS, bands_of_arrays, sort_behind
+from store.index.vectors.matrix import Vectors
 from tests.store.index.resident import resident_share
 
 THRESHOLD = 0.8
@@ -34,7 +35,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
     monkeypatch.setattr(sketch_index, "MAX_PART_QUERIES", share)
     monkeypatch.setattr(sketch_index, "COMPARISONS_A_CANDIDATE", 1)
     monkeypatch.setattr(sorted_bands, "MIN_ENTRIES", 1 << 30)
-    index, runs = SketchIndex(THRESHOLD), ()
+    index, runs = SketchIndex(THRESHOLD, Vectors(64)), ()
     for begin, end in pairwise((0, *SORTED)):  # what lies behind the last run is in no band yet
         runs = sort_behind(runs, sketches[begin:end], BANDS)
     assert len(runs) == len(SORTED)
@@ -57,7 +58,7 @@ def test_every_pair_that_meets_is_found(sketches, monkeypatch, asked, share):
 
 def test_queries_among_too_many_near_ones_are_left_to_comparing_with_all(sketches, monkeypatch):
     monkeypatch.setattr(sketch_index, "MIN_PAIRS", 10)
-    index, alike = SketchIndex(THRESHOLD), np.repeat(sketches[:1], ROWS, axis=0)
+    index, alike = SketchIndex(THRESHOLD, Vectors(64)), np.repeat(sketches[:1], ROWS, axis=0)
     index.append(alike)
     index.swap_in(sort_behind((), alike, BANDS))
     (found,) = index.candidates(lambda rows: alike[rows], np.arange(9), np.ones(ROWS, np.bool_), THRESHOLD)
@@ -81,7 +82,7 @@ def test_bands_in_files_are_in_memory_after_the_first_search_and_after_each_chan
         list(index.candidates(lambda rows: sketches[rows], np.arange(1), np.ones(ROWS, np.bool_), THRESHOLD))
         index.wait_until_paged_in()
 
-    index = SketchIndex(THRESHOLD)
+    index = SketchIndex(THRESHOLD, Vectors(64))
     index.append(sketches)
     index.swap_in(mapped("first", sort_behind((), sketches[: SORTED[0]], BANDS)))
     assert share("first") < 1.0

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.fixed_point import fixed
-from store.index.file_arrays import map_scattered
+from store.index.part import PartWriter
 from store.index.vectors import matrix
 from store.index.vectors.codes import CODE_MAX
 from store.index.vectors.matrix import Vectors
@@ -48,13 +47,11 @@ def test_rows_come_in_the_order_in_which_they_are_asked_for(
 
 def _mapped(files: Path, written: np.ndarray) -> Vectors:
     """Two blocks in files, then one and a partial one in memory."""
-    blocks = []
-    for number in range(2):
-        file = files / f"{number}.npy"
-        np.save(file, fixed(written[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS]))
-        blocks.append(map_scattered(file))
-    vectors = Vectors(DIM)
-    vectors.load(blocks, np.ones(2 * BLOCK_ROWS, np.bool_))
+    made, vectors = Vectors(DIM), Vectors(DIM)
+    made.extend(written[: 2 * BLOCK_ROWS])
+    out = PartWriter(files, None, {}, lambda: None)
+    made.save(out, "made")
+    vectors.load(out.written(), "made")
     vectors.extend(written[2 * BLOCK_ROWS :])
     return vectors
 

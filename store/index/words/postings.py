@@ -2,30 +2,34 @@
 
 Postings describe the text of a passage, so they are only appended. Queries check which passages are alive; document frequency
 and mean length include living passages only. A ranking therefore equals that of a freshly built index.
-
-BM25 with k1 = 1.2 and b = 0.75: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), section 3.4, with the
-idf that stays positive, ln(1 + (N - df + 0.5) / (df + 0.5)).
 """
 
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from store.index.append_only_arrays import GrowableArray
-from store.index.columns.hashed_rows import SortedHashes, TextRows
-from store.index.columns.row_lists import ListArrays, Rows
-from store.index.columns.texts import Texts
+from store.index.columns.hashed_rows import SortedHashes, TextRows, map_hashes, save_hashes
+from store.index.columns.row_lists import ListArrays, RowNumbers
+from store.index.columns.texts import Texts, map_texts
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
+from store.index.part import PartFiles, PartWriter
+from store.index.words.bm25 import (
+    K1,
+    B,
+    Entries,
+    QueryWord,
+    added_scores,
+    best_by_words,
+    best_of,
+    counts_in,
+    idf_of,
+    most_of,
+)
 from store.text.terms import language_of, passage_terms, query_terms
-
-K1 = 1.2
-B = 0.75
-ROUNDING = 1e-9
-"""Relative rounding error allowed for a sum of scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,44 +73,46 @@ class ComparedWords:
         return self.scores[np.searchsorted(self.rows, rows)]
 
 
-Entries = tuple[NDArray[Any], NDArray[Any]]
-"""Rows in ascending order, and the frequency of a term or word in each."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of a query: its inverse document frequency, its frequency in the query, and the passages that contain it.
-
-    The passages come in `lists` that share no passage.
-    """
-
-    idf: float
-    repeats: int
-    lists: Sequence[Entries]
-
-    @property
-    def max_score(self) -> float:
-        """Upper bound of what the word adds to a passage's score."""
-        return self.repeats * self.idf * (K1 + 1)
-
-
 class Postings:
     """Append-only postings of all passages, by row: arrays for the saved postings, a dict for later ones."""
 
     def __init__(self, saved: PostingsArrays | None = None, storage: ArrayStorage = IN_MEMORY) -> None:
         """`storage`: allocates the arrays."""
-        self._saved = saved
-        self._places = TextRows(saved.terms if saved else [], storage)
-        if saved:
-            self._places.load(saved.places, ())
-        self._languages = set(saved.languages) if saved else set()
+        self._storage = storage
+        self._saved: PostingsArrays | None = None
+        self._places = TextRows([], storage)
+        self._languages: set[str] = set()
         """Languages of the indexed terms. The language of dead passages may remain here: its terms occur in no living passage,
         so they change no score."""
         self._later: dict[str, array[int]] = {}
         """By term: row, frequency, next row, next frequency, and so on."""
         self._lengths = GrowableArray(np.int32)
         if saved:
-            self._lengths.extend(saved.lengths)
+            self._fill(saved)
+
+    def _fill(self, saved: PostingsArrays) -> None:
+        self._saved, self._places = saved, TextRows(saved.terms, self._storage)
+        self._places.load(saved.places)
+        self._languages = set(saved.languages)
+        self._lengths.extend(saved.lengths)
+
+    def save(self, files: PartWriter, name: str, n: int, purged: NDArray[np.bool_]) -> None:
+        """Writes the postings of the first `n` passages, without the words that only `purged` passages (mask) contain."""
+        found = self.to_arrays(n, purged)
+        for part in ("starts", "rows", "counts", "lengths"):
+            files.array(f"{name}-{part}", getattr(found, part))
+        found.terms.save(files, f"{name}-terms", found.unused)
+        save_hashes(files, name, found.places)
+        files.values[f"{name}-languages"] = sorted(found.languages)
+
+    def load(self, files: PartFiles, name: str) -> None:
+        """Fills the empty postings."""
+        terms, places = Texts(map_texts(files, f"{name}-terms")), map_hashes(files, name)
+        starts, rows, counts, lengths = (
+            files.array(f"{name}-{part}") for part in ("starts", "rows", "counts", "lengths")
+        )
+        languages = frozenset(map(str, files.values[f"{name}-languages"]))
+        self._fill(PostingsArrays(terms, places, starts, rows, counts, lengths, languages))
 
     def extend(self, row: int, text: str) -> int:
         """Indexes the next passage, which has number `row`; returns its length in terms."""
@@ -128,8 +134,8 @@ class Postings:
         """
         saved = self._saved
         terms, known = (saved.terms, saved.lists()) if saved else (Texts(), ListArrays())
-        rows_by_place: dict[int, Rows] = {}
-        counts_by_place: dict[int, Rows] = {}
+        rows_by_place: dict[int, RowNumbers] = {}
+        counts_by_place: dict[int, RowNumbers] = {}
         added: dict[str, int] = {}
         for term in self._later.copy():
             rows, counts = self._of(term)
@@ -142,14 +148,19 @@ class Postings:
         total = known.n + len(added)
         listed = known.replaced(rows_by_place, total)
         counted = (replace(known, rows=saved.counts) if saved else known).replaced(counts_by_place, total)
-        terms = terms.frozen()
+        terms = terms.copy()
         terms.extend(added)
         unused = _only_in(purged, listed) if purged is not None else np.zeros(total, np.bool_)
-        arrays, gone, _ = self._places.begin_fold()
-        used = {term: place for term, place in added.items() if not unused[place]}
-        places = self._places.folded(arrays, gone | set(np.flatnonzero(unused).tolist()), used)
+        places = self._places.copy()
+        places.remove_rows(unused)
+        for term, place in added.items():
+            if not unused[place]:
+                places[term] = place
+        places.fold()
         lengths, languages = self._lengths.view()[:n], frozenset(self._languages)
-        return PostingsArrays(terms, places, listed.starts, listed.rows, counted.rows, lengths, languages, unused)
+        return PostingsArrays(
+            terms, places.arrays, listed.starts, listed.rows, counted.rows, lengths, languages, unused
+        )
 
     def fingerprints(self, n: int, of: Callable[[str], int]) -> NDArray[np.uint64]:
         """Returns a 64-bit fingerprint of each of the first `n` passages' terms and frequencies, shape (n,).
@@ -187,7 +198,7 @@ class Postings:
         lengths, sums = self._lengths.view(), np.zeros(len(alive))
         for word in words:
             for rows, counts in word.lists:
-                sums[rows] += _added(word, counts, lengths[rows], mean)
+                sums[rows] += added_scores(word, counts, lengths[rows], mean)
         return sums.astype(np.float32)
 
     def compare(
@@ -207,19 +218,19 @@ class Postings:
         """
         rarities, words, mean = self._weighed(query, alive, counted, total_length)
         lengths = self._lengths.view()[: len(alive)]
-        rows, scores = _best_by_words(words, lengths, mean, best)
+        rows, scores = best_by_words(words, lengths, mean, best)
         if also is not None and len(more := np.setdiff1d(also, rows)):
-            _, added = _best_of(words, more, np.zeros(len(lengths)), lengths, mean, None)
+            _, added = best_of(words, more, np.zeros(len(lengths)), lengths, mean, None)
             rows, scores = np.concatenate([rows, more]), np.concatenate([scores, added])
             order = np.argsort(rows)
             rows, scores = rows[order], scores[order]
-        squares = sum(((_counts(word, rows) > 0) * word.idf**2 for word in words), np.zeros(len(rows)))
+        squares = sum(((counts_in(word, rows) > 0) * word.idf**2 for word in words), np.zeros(len(rows)))
         whole = sum(idf * idf for idf in rarities.values())
         return ComparedWords(rows, scores, np.sqrt(squares / (whole or 1.0)), rarities)
 
     def _weighed(
         self, query: str, alive: NDArray[np.bool_], counted: NDArray[np.bool_], total_length: int | None
-    ) -> tuple[dict[tuple[str, ...], float], list[_Word], float]:
+    ) -> tuple[dict[tuple[str, ...], float], list[QueryWord], float]:
         """Returns the words' inverse document frequencies, the words from rare to common, and the mean length of a passage."""
         if total_length is None:
             total_length = int(self._lengths.view()[: len(alive)][counted].sum())
@@ -230,8 +241,8 @@ class Postings:
         for terms, repeats in query_terms(query, self._languages).items() if living else ():
             lists = self._living(terms, len(alive), dead)
             holding = sum(len(rows) if counted is alive else int(np.count_nonzero(counted[rows])) for rows, _ in lists)
-            rarities[terms] = _idf(living, holding)
-            words.append((terms, _Word(rarities[terms], repeats, lists)))
+            rarities[terms] = idf_of(living, holding)
+            words.append((terms, QueryWord(rarities[terms], repeats, lists)))
         # The rarest words add most to a score and are in the fewest passages.
         return rarities, [word for _, word in sorted(words, key=lambda each: (-each[1].idf, each[0]))], mean
 
@@ -252,7 +263,7 @@ class Postings:
             counts = np.array([max(found[term] for term in terms) for found, _, _ in read], np.float64)
             if counts.any():
                 holding = sum(len(rows) for rows, _ in self._living(terms, len(alive), dead))
-                out += repeats * _idf(living, holding) * counts * (K1 + 1) / (counts + norms)
+                out += repeats * idf_of(living, holding) * counts * (K1 + 1) / (counts + norms)
         return out
 
     def _names(self) -> list[str]:
@@ -272,9 +283,7 @@ class Postings:
         lists = []
         # A passage has one language, and each term of a passage is in one part.
         for found in by_language.values():
-            for rows, counts in (
-                found[0] if len(found) == 1 else [_most_of([part for parts in found for part in parts])]
-            ):
+            for rows, counts in found[0] if len(found) == 1 else [most_of([part for parts in found for part in parts])]:
                 if int(rows[-1]) >= n:
                     # The rows of a term ascend; rows from `n` on are newer than the snapshot.
                     end = int(np.searchsorted(rows, n))
@@ -310,100 +319,9 @@ class Postings:
         return [each for each in parts if len(each[0])]
 
 
-LOOK_AGAIN = 0.9
-"""The pruning test runs again once the remaining words' maximal contribution fell to this share of its value at the last test.
-"""
-
-
 def _only_in(passages: NDArray[np.bool_], terms: ListArrays) -> NDArray[np.bool_]:
     """Returns which `terms` occur only in `passages` (mask), shape (terms.n,)."""
     entries = np.flatnonzero(passages[terms.rows]) if len(terms.rows) else np.empty(0, np.int64)
     of_each = np.searchsorted(terms.starts, entries, "right") - 1
     found: NDArray[np.bool_] = np.bincount(of_each, minlength=terms.n) == np.diff(terms.starts)
     return found
-
-
-def _best_by_words(
-    words: Sequence[_Word], lengths: NDArray[np.int32], mean: float, best: int | None
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns the rows with the `best` scores and all that tie with the last of them, ascending, and their scores.
-
-    A passage without any of the words added so far scores at most what the remaining words can add. Once this bound is below
-    the `best`-th score, only passages found so far count, and the remaining words, the commonest, are looked up in these
-    passages alone (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995: MaxScore).
-    """
-    words = [word for word in words if word.lists]
-    to_come = np.cumsum([word.max_score for word in reversed(words)])[::-1]
-    looked_at = to_come[0] / 2 if len(words) else 0.0
-    sums = np.zeros(len(lengths))  # untouched pages take no memory
-    reached: list[NDArray[Any]] = []
-    for at, (word, others) in enumerate(zip(words, to_come.tolist(), strict=True)):
-        # The test costs as much as adding a word, so a long query runs it only now and then.
-        if best is not None and others <= looked_at and sum(map(len, reached)) > best:
-            looked_at = LOOK_AGAIN * others
-            seen = np.concatenate(reached)
-            least = _kth_best(sums[seen], best) * (1 - ROUNDING)
-            if others < least:
-                return _best_of(words[at:], np.sort(seen[sums[seen] + others >= least]), sums, lengths, mean, best)
-        for rows, counts in word.lists:
-            reached.append(rows[sums[rows] == 0])
-            sums[rows] += _added(word, counts, lengths[rows], mean)
-    found = np.sort(np.concatenate(reached)) if reached else np.empty(0, np.int64)
-    return _best_of((), found, sums, lengths, mean, best)
-
-
-def _best_of(
-    words: Sequence[_Word],
-    rows: NDArray[Any],
-    sums: NDArray[np.float64],
-    lengths: NDArray[np.int32],
-    mean: float,
-    best: int | None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns the best of `rows` after adding the contributions of `words` to `sums`."""
-    found = sums[rows]
-    for word in words:
-        counts = _counts(word, rows)
-        has = counts > 0
-        found[has] += _added(word, counts[has], lengths[rows[has]], mean)
-    scores = found.astype(np.float32)
-    if best is not None and best < len(rows):
-        enough = scores >= _kth_best(scores, best)
-        rows, scores = rows[enough], scores[enough]
-    return rows.astype(np.int64), scores
-
-
-def _added(word: _Word, counts: NDArray[Any], lengths: NDArray[np.int32], mean: float) -> NDArray[np.float64]:
-    norms = K1 * (1 - B + B * lengths / mean)
-    added: NDArray[np.float64] = word.repeats * word.idf * counts * (K1 + 1) / (counts + norms)
-    return added
-
-
-def _counts(word: _Word, rows: NDArray[Any]) -> NDArray[np.int32]:
-    """Returns the frequency of the word in each of `rows`."""
-    found, left = np.zeros(len(rows), np.int32), np.arange(len(rows))
-    for held, counts in word.lists:
-        sought = rows[left]
-        places = np.minimum(np.searchsorted(held, sought), len(held) - 1)
-        here = held[places] == sought
-        found[left[here]] = counts[places[here]]
-        left = left[~here]
-    return found
-
-
-def _most_of(lists: Sequence[Entries]) -> Entries:
-    """Merges several lists: each row once, with its largest count."""
-    rows, counts = (np.concatenate(parts) for parts in zip(*lists, strict=True))
-    order = np.argsort(rows, kind="stable")
-    rows, counts = rows[order], counts[order]
-    starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1])))
-    return rows[starts], np.maximum.reduceat(counts, starts)
-
-
-def _kth_best(scores: NDArray[Any], k: int) -> float:
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
-
-
-def _idf(living: int, holding: int) -> float:
-    """Returns the inverse document frequency of a term that `holding` of `living` passages contain."""
-    return float(np.log1p((living - holding + 0.5) / (holding + 0.5)))

@@ -4,12 +4,12 @@ from collections import deque
 
 from store.scope.changes import Changes
 
-LOGGED_CHANGES = 20_000
-"""Number of logged documents and passages. A scope that is further behind is rebuilt."""
+KEPT_CHANGES = 20_000
+"""Number of changed documents and passages that are kept. A scope that is further behind is rebuilt."""
 
 
-class ChangeLog:
-    """Log of recent changes. The commit thread adds, other threads read; no commit may be applied during a call."""
+class RecentChanges:
+    """The changes of recent commits. The commit thread adds, other threads read; no commit may be applied during a call."""
 
     def __init__(self) -> None:
         self._entries: deque[tuple[int, Changes]] = deque()
@@ -20,7 +20,7 @@ class ChangeLog:
     def add(self, commit: int, changes: Changes) -> None:
         self._entries.append((commit, changes))
         self._size += len(changes)
-        while self._size > LOGGED_CHANGES:
+        while self._size > KEPT_CHANGES:
             self._forgotten, oldest = self._entries.popleft()
             self._size -= len(oldest)
 

@@ -1,21 +1,22 @@
-"""BM25 postings of a scope: taken from those of the whole memory, and own postings of later passages."""
+"""A selection of another index's BM25 postings, followed by own postings of later passages."""
 
 from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from store.index.bm25 import Entries, Postings
+from store.index.words.bm25 import Entries
+from store.index.words.postings import Postings
 
 KEPT_TERMS = 4_096
 """Number of terms whose postings are cached: queries share words, and common words take longest."""
 
 
-class ScopedPostings(Postings):
-    """Postings selected from those of the whole memory, because splitting passages into terms again would be slow."""
+class TakenPostings(Postings):
+    """Selected postings. Splitting the passages into terms again would be slow."""
 
     def __init__(self, whole: Postings, rows: NDArray[np.int64], n: int) -> None:
-        """`rows`: the scope's passages among the first `n` of `whole`, in this order; shape (m,)."""
+        """`rows`: the selected passages among the first `n` of `whole`, in this order; shape (m,)."""
         super().__init__()
         self._whole = whole
         self._languages = whole.languages  # Additional languages change no score.

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from store.index.bm25 import Postings
+from store.index.words.postings import Postings
 from store.text.terms import passage_terms, query_terms
 
 PASSAGES = 20_000

@@ -1,6 +1,6 @@
-"""The changes in the logs of a graph's matrices since the joined base, in layers.
+"""The changes of a graph's matrices since the joined base, in layers.
 
-A log may have millions of entries, and a query may follow each commit. Log entries therefore become layers, each at least four
+There may be millions of changes, and a query may follow each commit. Changes therefore become layers, each at least four
 times as large as the next; all later snapshots share them. Each snapshot sorts only the entries after the last layer.
 """
 
@@ -15,21 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from store.index.graph.edge_entries import EdgeWeights, Entries, Graph, log_entries, walked_matrices
+from store.index.graph.edge_entries import EdgeWeights, Graph, changed_entries, walked_matrices
 from store.index.graph.node_order import NodeOrder
+from store.index.statement_change import Entries
 
 LAYER_MIN_ENTRIES = 4_096
-"""Maximum number of log entries that each snapshot sorts anew: about a millisecond."""
+"""Maximum number of changes that each snapshot sorts anew: about a millisecond."""
 LAYER_RATIO = 4
 """A layer that is less than this many times as large as the next one is merged with it."""
 FILTER_SHARE = 8
 """Size of a layer's filter in bytes for each of its rows: at most 1/8 of the other numbers pass the filter."""
-KEPT_LOGS = 4
-"""Logs whose layers are kept: those of the whole memory, and of scopes that changed entries on the same bases."""
+KEPT_MATRICES = 4
+"""Sets of matrices whose layers are kept: those of the whole memory, and of scopes that changed entries on the same bases."""
 
 
-class LogLayer:
-    """Log entries by row. `NodeOrder` numbers the rows and columns; its size may have grown since."""
+class ChangeLayer:
+    """Changes by row. `NodeOrder` numbers the rows and columns; its size may have grown since."""
 
     def __init__(self, entries: Entries, order: NodeOrder) -> None:
         rows, cols, values = entries
@@ -70,32 +71,32 @@ class LogLayer:
 
 @dataclass(frozen=True, slots=True)
 class _SharedLayer:
-    """A layer, and its end in the log of each kind."""
+    """A layer, and the number of its last change of each kind."""
 
-    layer: LogLayer
+    layer: ChangeLayer
     ends: Mapping[str, int]
     entries: int
 
 
-class LogLayers:
+class ChangeLayers:
     """The layers on one joined base."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[object, ...], list[_SharedLayer]] = OrderedDict()
 
-    def of(self, graph: Graph, weights: EdgeWeights, order: NodeOrder) -> list[LogLayer]:
-        """Returns the layers of a graph on this base. The graph may be an earlier snapshot with shorter logs."""
+    def of(self, graph: Graph, weights: EdgeWeights, order: NodeOrder) -> list[ChangeLayer]:
+        """Returns the layers of a graph on this base. The graph may be an earlier snapshot with fewer changes."""
         views = {name: view for name, (view, _) in walked_matrices(graph, weights).items()}
-        lengths = {name: view.log_length for name, view in views.items()}
-        logs = tuple(view.log_identity for view in views.values())
+        lengths = {name: view.change_count for name, view in views.items()}
+        identities = tuple(view.identity for view in views.values())
 
-        def layer(begins: Mapping[str, int]) -> LogLayer:
-            return LogLayer(log_entries(graph, weights, begins, lengths), order)
+        def layer(begins: Mapping[str, int]) -> ChangeLayer:
+            return ChangeLayer(changed_entries(graph, weights, begins, lengths), order)
 
         nothing = dict.fromkeys(lengths, 0)
         with self._lock:
-            shared = self._kept.pop(logs, [])
+            shared = self._kept.pop(identities, [])
             within = [each for each in shared if all(each.ends[name] <= lengths[name] for name in lengths)]
             begins = within[-1].ends if within else nothing
             entries = sum(lengths.values()) - sum(begins.values())
@@ -105,8 +106,8 @@ class LogLayers:
                 before = within[-1].ends if within else nothing
                 within.append(_SharedLayer(layer(before), lengths, entries))
                 shared, begins = within, lengths
-            self._kept[logs] = shared
-            while len(self._kept) > KEPT_LOGS:
+            self._kept[identities] = shared
+            while len(self._kept) > KEPT_MATRICES:
                 self._kept.popitem(last=False)
         found = [each.layer for each in within]
         return found if begins == lengths else [*found, layer(begins)]

@@ -1,0 +1,154 @@
+"""One life cycle for every structure of the index: change it, copy it, save it in a folder, map it from there.
+
+`store.index.live_index.LiveIndex.parts` lists all structures. A start maps them from a checkpoint's folder. A running store
+copies them between two commits, saves the copies concurrently with later commits, and then maps what the files contain.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from store.durable_files import checksum_of, sync
+from store.index.file_arrays import link_file, map_file, map_scattered, mapped_inode
+
+FileFacts = Mapping[str, list[int]]
+"""By name of a file: [bytes, CRC-32]."""
+
+
+class PartFiles:
+    """The files of an index in a complete folder."""
+
+    def __init__(self, place: Path, files: FileFacts, values: Mapping[str, Any]) -> None:
+        """`values`: small values by name, which the folder's manifest stores."""
+        self.place, self._files, self.values = place, files, values
+
+    def array(self, name: str, known: NDArray[Any] | None = None, scattered: bool = False) -> NDArray[Any]:
+        """Maps an array. `scattered`: single rows will be read in random order.
+
+        Returns `known` instead if it is mapped from the same file: a new mapping would have to fault in each page again.
+        """
+        file = self.place / f"{name}.npy"
+        if known is not None and mapped_inode(known) == file.stat().st_ino:
+            return known
+        return map_scattered(file) if scattered else map_file(file)
+
+    def count(self, name: str) -> int:
+        """Returns the number of arrays called `name`-00000, `name`-00001, and so on."""
+        return sum(file.startswith(f"{name}-") and file[len(name) + 1 : -4].isdigit() for file in self._files)
+
+    def table(self, name: str) -> pa.Table:
+        with pa.memory_map(str(self.place / f"{name}.arrow")) as source:
+            return pa.ipc.open_file(source).read_all()
+
+
+class PartWriter:
+    """Writes and syncs files in a new folder, and collects their checksums.
+
+    A block that the previous folder contains is hard-linked. A block in a nameless file is linked to its new name.
+    """
+
+    def __init__(self, place: Path, before: Path | None, known: FileFacts, check_time: Callable[[], None]) -> None:
+        """`before`: the previous folder, and `known` its files. `check_time` is called before each file; its exception ends
+        the writing."""
+        self.place, self._before, self._known, self._check_time = place, before, known, check_time
+        self.files: dict[str, list[int]] = {}
+        self.values: dict[str, Any] = {}
+
+    def array(self, name: str, array: NDArray[Any], linkable: bool = False) -> None:
+        """`linkable`: nothing will ever change the array, so that its file can be linked."""
+        self._check_time()
+        file = self.place / f"{name}.npy"
+        # The previous folder may have numbered rows differently, so the content of the block decides.
+        if (
+            linkable
+            and self._before is not None
+            and file.name in self._known
+            and self._linked(file, self._before, array)
+        ):
+            return
+        if not (linkable and link_file(array, file)):
+            with file.open("wb") as out:
+                np.save(out, np.ascontiguousarray(array), allow_pickle=False)
+        self._note(file)
+
+    def _linked(self, file: Path, before: Path, array: NDArray[Any]) -> bool:
+        old = before / file.name
+        try:
+            # A block that is mapped from this very file equals it, so its content need not be compared.
+            if mapped_inode(array) != old.stat().st_ino and not np.array_equal(
+                np.load(old, mmap_mode="r", allow_pickle=False), array
+            ):
+                return False
+            os.link(old, file)
+        except (OSError, ValueError):
+            return False
+        self.files[file.name] = self._known[file.name]
+        return True
+
+    def table(self, name: str, table: pa.Table) -> None:
+        self._check_time()
+        file = self.place / f"{name}.arrow"
+        with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table)
+        self._note(file)
+
+    def _note(self, file: Path) -> None:
+        sync(file)
+        self.files[file.name] = [file.stat().st_size, checksum_of(file)]
+
+    def written(self) -> PartFiles:
+        """Returns the files written so far."""
+        return PartFiles(self.place, self.files, self.values)
+
+
+class Foldable(ABC):
+    """A structure with an unchanging base and later changes, which are merged into the base once there are many.
+
+    Folding copies the structure between two commits, folds the copy concurrently with later commits, and then takes the base of
+    the copy.
+    """
+
+    @property
+    @abstractmethod
+    def due(self) -> bool:
+        """Whether there are enough changes to be folded: folding costs O(1) for each change."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Returns an independent copy that shares the base. O(changes)."""
+
+    @abstractmethod
+    def fold(self) -> None:
+        """Merges all changes into the base."""
+
+    @abstractmethod
+    def take_fold(self, folded: Self) -> None:
+        """Takes the base of `folded`, an earlier copy, and keeps the later changes."""
+
+
+class Part(ABC):
+    """A structure of the index. `name` is the beginning of its files' names."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Returns an independent copy that shares all data that never change. O(changes since the last checkpoint)."""
+
+    @abstractmethod
+    def save(self, files: PartWriter, name: str) -> None:
+        """Writes the part. Called on a copy, which may be used for nothing else than `map_saved` afterwards."""
+
+    @abstractmethod
+    def load(self, files: PartFiles, name: str) -> None:
+        """Fills the empty part."""
+
+    def map_saved(self, files: PartFiles, name: str, saved: Self, /) -> None:  # noqa: B027
+        """Replaces data in memory by the equal data in `files`, which the earlier copy `saved` has written.
+
+        Does nothing by default: the part stays in memory.
+        """

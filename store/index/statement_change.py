@@ -1,0 +1,91 @@
+"""The counts and edges that follow from the triples of passages: one rule for a commit, a start and a scope.
+
+A passage has a context edge to each phrase of its triples. A triple connects its two phrases once for each passage that states
+it: by a relation edge, or by a mention edge if it is no statement.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.index.columns.row_lists import ListArrays
+
+Rows = NDArray[np.int64]
+Entries = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
+"""(row, column, weight) of entries of a matrix; entries at the same position are summed."""
+CountChange = tuple[NDArray[Any], NDArray[Any]]
+"""Distinct rows, and what is added to the count of each."""
+
+NO_ENTRIES: Entries = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+NO_CHANGE: CountChange = (np.empty(0, np.int64), np.empty(0, np.int64))
+_LOW = (1 << 32) - 1
+
+
+@dataclass(slots=True)
+class StatementChange:
+    """`edges`: the entries added to the matrices `incidence`, `relation`, `mention` and `context`. `triples` and `phrases`: the
+    changes of the numbers of passages that contain them."""
+
+    edges: dict[str, Entries] = field(default_factory=dict)
+    triples: CountChange = NO_CHANGE
+    phrases: CountChange = NO_CHANGE
+
+
+def statement_change(
+    passages: Rows,
+    before: ListArrays,
+    after: ListArrays,
+    ends: Callable[[Any], NDArray[Any]],
+    is_statement: Callable[[Any], NDArray[np.bool_]],
+) -> StatementChange:
+    """Returns the change if the triples of `passages`, rows in ascending order, become `after` instead of `before`.
+
+    `ends` returns the phrase rows of triples, shape (k, 2); `is_statement` which triples are statements rather than mention
+    edges.
+    """
+    owners, triples, signs = _difference(_pairs(before, before.rows), _pairs(after, after.rows))
+    holders, phrases, added = _difference(_phrases(before, ends), _phrases(after, ends))
+    edges = phrase_edges(ends(triples), is_statement(triples), signs)
+    edges |= {"incidence": (passages[owners], triples, signs), "context": (passages[holders], phrases, added)}
+    return StatementChange(edges, count_change(triples, signs), count_change(phrases, added))
+
+
+def phrase_edges(
+    ends: NDArray[Any], is_statement: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> dict[str, Entries]:
+    """Returns the entries of `relation` and `mention` for triples with these `ends`, in both directions."""
+    found = {}
+    apart = ends[:, 0] != ends[:, 1]
+    for name, of_kind in (("relation", apart & is_statement), ("mention", apart & ~is_statement)):
+        (ones, others), added = ends[of_kind].T, weights[of_kind]
+        found[name] = np.concatenate([ones, others]), np.concatenate([others, ones]), np.concatenate([added, added])
+    return found
+
+
+def count_change(rows: NDArray[Any], changes: NDArray[Any]) -> CountChange:
+    """Returns the sum of the `changes` of each row, without zeros."""
+    each, places = np.unique(rows, return_inverse=True)
+    sums = np.bincount(places, weights=changes, minlength=len(each)).astype(np.int64)
+    return each[sums != 0], sums[sums != 0]
+
+
+def _pairs(lists: ListArrays, items: NDArray[Any]) -> Rows:
+    pairs: Rows = lists.owners().astype(np.int64) << 32 | items
+    return pairs
+
+
+def _phrases(lists: ListArrays, ends: Callable[[Any], NDArray[Any]]) -> Rows:
+    """Returns the pairs (list, phrase) as one number each, sorted, each once."""
+    phrases = ends(lists.rows)
+    return np.unique(np.concatenate([_pairs(lists, phrases[:, 0]), _pairs(lists, phrases[:, 1])]))
+
+
+def _difference(before: Rows, after: Rows) -> tuple[Rows, Rows, NDArray[np.float64]]:
+    """Returns the pairs that only one of the arguments has, and the sign of each: -1 for those of `before`."""
+    gone = np.setdiff1d(before, after, assume_unique=True)
+    came = np.setdiff1d(after, before, assume_unique=True)
+    pairs = np.concatenate([gone, came])
+    return pairs >> 32, pairs & _LOW, np.repeat([-1.0, 1.0], [len(gone), len(came)])

@@ -1,0 +1,1 @@
+"""Postings of words, and BM25 scores from them."""
