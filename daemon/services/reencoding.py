@@ -180,7 +180,7 @@ class Reencoding:
             encoder=self._committer.encoder.identity.name,
             configured=None if self._wanted is None else self._wanted.name,
             running=self._running,
-            error=self._needed.problem,
+            error=None if (outage := self._needed.outage) is None else outage.loggable,  # a server may repeat content
             passages=passages,
             texts=texts,
             calls=-(-texts // self._wanted.batch_size) if remote and self._wanted is not None else 0,
