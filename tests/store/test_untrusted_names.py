@@ -92,6 +92,7 @@ ROOMS = (
     "store/backup_layout.py",
     "store/upgrade_backup.py",
     "store/checkpoint",
+    "store/index/part.py",
     "store/lance",
     "store/log",
     "store/maintenance",
