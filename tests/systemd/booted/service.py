@@ -1,6 +1,7 @@
 """hippod.service on the booted machine: set up, asked, and looked at."""
 
 import json
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -106,6 +107,12 @@ class Service:
         while not reached():
             assert time.monotonic() < deadline, f"it never came to: {what}\n" + "\n".join(self.lines()[-20:])
             time.sleep(0.3)
+
+
+def free_port() -> int:
+    """Returns a TCP port that is free here; the booted machine has this machine's network."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _parsed(value: str) -> Any:

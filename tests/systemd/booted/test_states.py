@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.systemd.booted.service import CONFIGURATION, Service
+from tests.systemd.booted.service import CONFIGURATION, Service, free_port
 
 pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900)]
 
@@ -122,7 +122,7 @@ def test_a_store_that_is_replaced_is_not_written_to_and_a_restart_takes_the_new_
 
 
 def test_a_reload_with_credentials_takes_over_a_client_and_still_refuses_a_mistake(service: Service) -> None:
-    tcp = 'tcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
+    tcp = f'tcp = "127.0.0.1:{free_port()}"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
     text = CONFIGURATION.replace("[[folder]]", f"{tcp}[[folder]]")
     service.write("/etc/hippod/credentials/token", "a-token-of-the-test-0123456789\n")
     service.write("/etc/hippod/config.toml", text)

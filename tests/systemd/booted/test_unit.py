@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.systemd.booted.service import CONFIGURATION, Service, with_the_model
+from tests.systemd.booted.service import CONFIGURATION, Service, free_port, with_the_model
 
 pytestmark = [pytest.mark.process, pytest.mark.systemd, pytest.mark.timeout(900)]
 
@@ -31,7 +31,7 @@ def test_the_sandbox_lets_nothing_be_written(service: Service) -> None:
 
 REACH = """import socket, sys
 try:
-    socket.create_connection((sys.argv[1], 8099), timeout=3)
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=3)
     print("reached")
 except OSError as error:
     print("not reached:", error)
@@ -44,12 +44,13 @@ def test_nothing_but_this_machine_s_own_address_can_be_reached(service: Service)
         pytest.skip("this machine has no address but its own")
     service.write("/usr/local/reach.py", REACH)
     # Reached under an address that is not localhost, by a listener that is there: the filter alone is in the way.
-    service.sh("systemd-run --quiet --unit=listening python3 -m http.server 8099")
-    reach = f"/usr/bin/python3 /usr/local/reach.py {addresses[0]}"
+    port = free_port()
+    service.sh(f"systemd-run --quiet --unit=listening python3 -m http.server {port}")
+    reach = f"/usr/bin/python3 /usr/local/reach.py {addresses[0]} {port}"
     try:
         service.until(lambda: "not" not in service.sh(reach), "it listens")
         service.drop_in(
-            f"[Service]\nExecStartPost={reach}\nExecStartPost=/usr/bin/python3 /usr/local/reach.py 127.0.0.1\n"
+            f"[Service]\nExecStartPost={reach}\nExecStartPost=/usr/bin/python3 /usr/local/reach.py 127.0.0.1 {port}\n"
         )
         began = time.time()
         service.sh("systemctl restart hippod")
@@ -120,16 +121,19 @@ def test_instances_have_stores_and_sockets_of_their_own_and_two_on_one_store_say
 
 
 def test_credentials_reach_hippod_and_the_doctor_s_command_sees_an_instance_s(service: Service) -> None:
-    tcp = 'tcp = "127.0.0.1:7411"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
+    port, other = free_port(), free_port()
+    tcp = f'tcp = "127.0.0.1:{port}"\ntoken_file = "$CREDENTIALS_DIRECTORY/token"\n'
     text = CONFIGURATION.replace("[[folder]]", f"{tcp}[[folder]]")
     service.write("/etc/hippod/credentials/token", "a-token-of-the-test-0123456789\n")
     service.write("/etc/hippod/config.toml", text)
     service.sh("systemctl restart hippod")
-    asked = "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:7411/v1/status"
+    asked = f"curl -s -o /dev/null -w '%{{http_code}}' http://127.0.0.1:{port}/v1/status"
     assert service.sh(f"{asked} -H 'Authorization: Bearer a-token-of-the-test-0123456789'") == "200"
     assert service.sh(asked) == "401"
     service.write("/etc/hippod/credentials/notes-token", "another-token-of-the-test-01234\n")
-    service.write("/etc/hippod/notes.toml", text.replace("/run/hippod/", "/run/hippod-notes/").replace("7411", "7412"))
+    service.write(
+        "/etc/hippod/notes.toml", text.replace("/run/hippod/", "/run/hippod-notes/").replace(str(port), str(other))
+    )
     found = json.loads(service.sh("HIPPOD_CONFIG=/etc/hippod/notes.toml hippoctl --json doctor", None))
     [finding] = [each for each in found["checks"] if "CREDENTIALS_DIRECTORY" in each["detail"]]
     command = finding["hint"].split("`")[1].replace("sudo ", "").replace("hippoctl doctor", "hippoctl --json doctor")
