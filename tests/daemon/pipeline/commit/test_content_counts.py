@@ -16,6 +16,8 @@ URIS = [*FILES[:2], *(f"{file}#{n}" for file in FILES[2:] for n in range(3)), "a
 GIVEN = [None, None, (("amber", "is", "box"),)]
 STATES = [State.INDEXED, State.INDEXED, State.FAILED]
 EXTRACTORS = ["rules/1", "rules/2", "model"]
+FILE_POSITIONS = [{"inode": 1} | reader for reader in ({}, {"reader": None}, {"reader": 4}, {"reader": 5})]
+"""An early version stored no reader; None is a file that waits to be parsed again."""
 
 
 def random_batch(draw, store):
@@ -34,7 +36,7 @@ def random_batch(draw, store):
         status = draw.choice([ExtractionOutcome.DONE, ExtractionOutcome.STAND_IN, ExtractionOutcome.FAILED])
         found.append(Extraction(known, draw.choice(EXTRACTORS), status=status, took_ms=6.0))
     positions = {
-        file: draw.choice([*({"inode": 1, "reader": reader} for reader in (None, 4, 5)), {"offset": 7}, None])
+        file: draw.choice([*FILE_POSITIONS, {"offset": 7}, None])
         for file in draw.sample(FILES, draw.randrange(4))
     }
     documents = tuple(
