@@ -36,8 +36,7 @@ def random_batch(draw, store):
         status = draw.choice([ExtractionOutcome.DONE, ExtractionOutcome.STAND_IN, ExtractionOutcome.FAILED])
         found.append(Extraction(known, draw.choice(EXTRACTORS), status=status, took_ms=6.0))
     positions = {
-        file: draw.choice([*FILE_POSITIONS, {"offset": 7}, None])
-        for file in draw.sample(FILES, draw.randrange(4))
+        file: draw.choice([*FILE_POSITIONS, {"offset": 7}, None]) for file in draw.sample(FILES, draw.randrange(4))
     }
     documents = tuple(
         replace(each, state=states[each.uri], passages=each.passages if states[each.uri] is State.INDEXED else ())
