@@ -79,3 +79,11 @@ def test_only_the_first_count_reads_everything(tmp_path, monkeypatch):
         counts.commit(complete(store, {"file:///new.md": [("T", "text 30", None)]}, ["file:///0.md"]))
         assert counts.extractors() == {"oracle": 20} and counts.readers() == {}
         assert set(asked) == {passage_id("T", "text 0"), passage_id("T", "text 30")}
+
+
+def test_a_file_that_waits_to_be_parsed_again_has_no_reader(tmp_path):
+    with open_store(tmp_path) as store:
+        counts = ContentCounts(store, DocumentsByFile([]))
+        batch = complete(store, {FILES[0]: [("T", "text 1", None)]}, [])
+        counts.commit(replace(batch, positions={FILES[0]: {"inode": 1, "reader": None}}))
+        assert not counts.readers()
