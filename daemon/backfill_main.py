@@ -62,14 +62,14 @@ def _run(config: Config, work: list[Shard], out: str, address: str | None, actor
     from daemon.backfill.ray_run import run
 
     def progress(done: int, records: int) -> None:
-        click.echo(f"{done} of {len(work)} shards, {records} records written", err=True)
+        click.echo(f"{done:,} of {len(work):,} shards, {records:,} records written", err=True)
 
     try:
         records = run(config, work, out, address, actors, gpus, progress)
     except Exception as error:  # noqa: BLE001 - report any exception of Ray in one line
         cause = getattr(error, "cause", None) or error
         return _refused(f"{cause}; start it again to go on from here", FAILED)
-    click.echo(f"{len(work)} shards are in {out}; {records} records were written now")
+    click.echo(f"{len(work):,} shards are in {out}; {records:,} records were written now")
     return 0
 
 

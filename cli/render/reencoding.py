@@ -10,8 +10,8 @@ def reencoding_lines(first: ReencodeResponse, last: ReencodeResponse) -> list[Te
     if first.configured is None:
         return [text((first.encoder, HEADING), ": the content is encoded as configured; nothing to do")]
     if not last.running:
-        done = f"{count(first.texts, 'text')} of {count(first.passages, 'passage')} encoded anew"
-        return [text((last.encoder, HEADING), f": {done}; queries use the new vectors")]
+        # `first` counts the texts that were left when it was written, perhaps fewer than all.
+        return [text((last.encoder, HEADING), ": everything is encoded anew; queries use the new vectors")]
     left = f", in about {duration(last.left_s)}" if last.left_s else ""
     calls = f", with at least {count(last.calls, 'call')}" if last.calls else ""
     waits = f"; waiting: {last.error}" if last.error else ""

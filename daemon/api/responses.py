@@ -39,8 +39,10 @@ def problem_response(error: RequestError, headers: Mapping[str, str] | None = No
 
 def openai_error(error: RequestError) -> OpenAiError:
     """Returns the refusal in OpenAI's format; `code` is the problem's type."""
-    details = "; ".join(f"{each.field}: {each.message}" for each in error.errors)
-    message = f"{error.detail} {details}".strip()
+    details = [f"{each.field}: {each.message}" for each in error.errors]
+    # The detail of an invalid request names the first of several fields, or the only one.
+    named = bool(details) and error.detail.startswith(details[0])
+    message = "; ".join(details if named and len(details) > 1 else [error.detail, *([] if named else details)])
     kind = "server_error" if error.status >= 500 else "invalid_request_error"
     return OpenAiError(
         message=message, type=kind, param=error.errors[0].field if error.errors else None, code=error.reason

@@ -20,7 +20,7 @@ from memory.types import Encoder, Hit, Retrieved
 from store.document_snapshot import DocumentLookup
 from store.snapshot import Snapshot
 
-NO_PASSAGES = "The memory is empty: no passage can answer this"
+NO_PASSAGES = "The memory, or the scope of the question, has no passage"
 """Note for an empty memory or scope; it replaces the mode's note."""
 
 

@@ -62,7 +62,7 @@ class _Guard:
             client = client_of(scope)
             if self._need is not Need.CLIENT and Right(self._need.value) not in client.rights:
                 raise Forbidden(
-                    f'The client "{client.name}" has not the right to {self._need.value}: the configuration gives it, with '
-                    "rights in its [[client]]."
+                    f'The client "{client.name}" does not have the right {self._need.value}; '
+                    "`rights` in its [[client]] gives it."
                 )
         await cancel_on_disconnect(self._app, scope, receive, send)

@@ -6,8 +6,9 @@ Names and types are OpenAI's, so clients for that protocol work unchanged.
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
 
 from daemon.contract.base import JsonBoolean, Response, is_empty
 from daemon.contract.query import NOT_BLANK
@@ -34,11 +35,19 @@ class TextPart(_Lenient):
     text: str
 
 
+def _text_or_parts(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        # The errors of a union are about each of its types.
+        raise PydanticCustomError("text_only", 'must be text, or parts of the type "text"') from None
+
+
 class ChatMessage(_Lenient):
     """A message. `content` is text, or parts that are text; it may be missing except in the user's messages."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[TextPart] | None = None
+    content: Annotated[str | list[TextPart] | None, WrapValidator(_text_or_parts)] = None
 
     @property
     def text(self) -> str:

@@ -97,8 +97,8 @@ export class Growth {
     this.figure.y_range.end = Math.max(10, ...data.triples, ...data.phrases, ...data.passages) * 1.25;
     const first = points[0];
     byId("growth-note").textContent = last
-      ? `${KINDS.map((kind) => `${number.format(last[kind])} ${kind}`).join(", ")}; ` +
-        `${KINDS.map((kind) => number.format(first[kind])).join(", ")} as of ${clock(first.time)}.`
+      ? `Now ${KINDS.map((kind) => `${number.format(last[kind])} ${kind}`).join(", ")}; ` +
+        `at ${clock(first.time)} ${KINDS.map((kind) => number.format(first[kind])).join(", ")}.`
       : "Nothing has been committed yet.";
   }
 }
@@ -157,8 +157,8 @@ export class Latency {
       this.scale();
     }
     byId("latency-note").textContent =
-      `${number.format(now.count)} ${now.count === 1 ? "query" : "queries"} since the daemon started: half within ` +
-      `${milliseconds(quantile(now.buckets, 0.5))}, 95 of 100 within ${milliseconds(quantile(now.buckets, 0.95))}. Milliseconds.`;
+      `${number.format(now.count)} ${now.count === 1 ? "query" : "queries"} since the daemon started: half took at most ` +
+      `${milliseconds(quantile(now.buckets, 0.5))}, 95 of 100 at most ${milliseconds(quantile(now.buckets, 0.95))}. The chart is in milliseconds.`;
   }
 
   scale() {

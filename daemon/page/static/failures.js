@@ -41,7 +41,7 @@ export class Failures {
       documentName(name, { cls: "name one", most: 90 }),
       retry ?? element("span", {}),
       documentText(entry.error ?? "no reason was given", { tag: "p", cls: "reason", most: 600 }),
-      element("span", { class: "place" }, documentName(place(entry.uri), { cls: "one", most: 140 }), retry || entry.retryable ? tries : `${tries}; another try as it is would not help`),
+      element("span", { class: "place" }, documentName(place(entry.uri), { cls: "one", most: 140 }), retry || entry.retryable ? tries : `${tries}; hippod tries again when the document changes`),
     );
   }
 

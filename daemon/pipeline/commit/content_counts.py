@@ -110,7 +110,10 @@ class ContentCounts:
 
 
 def _reader(position: Any) -> str | None:
-    """Returns the label of the reader that parsed a followed file; None if the position is not that of such a file."""
+    """Returns the label of the reader that parsed a followed file. None if the position is not that of such a file, or if the
+    file waits to be parsed again, for example by OCR.
+    """
     if not isinstance(position, dict) or "inode" not in position:
         return None
-    return f"reader/{position.get('reader') or 0}"
+    reader = position.get("reader", 0)
+    return None if reader is None else f"reader/{reader}"

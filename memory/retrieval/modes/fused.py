@@ -76,7 +76,7 @@ def rank(context: QueryContext) -> Ranking:
     ranking = replace(ranking, document_passages=per_document)
     if seeds or ranking.note:
         return ranking
-    return replace(ranking, note="no triple was kept and no name is known: from passages alone")
+    return replace(ranking, note="no triple was kept and no name is known: the walk starts from passages alone")
 
 
 def _names(context: QueryContext, titles: Sequence[NamedTitle], names: Sequence[str]) -> list[str]:

@@ -151,6 +151,26 @@ def test_a_refusal_is_an_error_of_the_clients(client: openai.OpenAI, asked: Any,
     assert Problem.model_validate_json(refused.value.response.content).status == refused.value.status_code
 
 
+PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"messages": QUESTION, "n": 2}, "n: input should be 1."),
+        ({"messages": PICTURE}, 'messages[0].content: must be text, or parts of the type "text".'),
+        (
+            {"messages": PICTURE, "n": 2},
+            'messages[0].content: must be text, or parts of the type "text"; n: input should be 1',
+        ),
+    ],
+)
+def test_an_invalid_field_is_named_once(client: openai.OpenAI, asked: Any, message: str) -> None:
+    with pytest.raises(INVALID) as refused:
+        client.chat.completions.create(model="hippod", **asked)
+    assert refused.value.body["message"] == message  # type: ignore[index]
+
+
 def test_without_the_token_the_client_knows_why(api: Served) -> None:
     with client_of(api, "wrong") as stranger, pytest.raises(openai.AuthenticationError):
         stranger.models.list()

@@ -1,4 +1,4 @@
-"""Makes the README's pictures from the example drive with the packaged encoder: `make pictures`."""
+"""Makes the README's pictures from the example drive with the packaged encoder, if HIPPOD_PICTURES is set."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ def test_the_readme_shows_a_picture_that_is_not_too_large(name: str) -> None:
     assert 10_000 < (PICTURES / name).stat().st_size <= MOST_BYTES
 
 
-@pytest.mark.skipif("HIPPOD_PICTURES" not in os.environ, reason="make pictures takes the README's pictures anew")
+@pytest.mark.skipif("HIPPOD_PICTURES" not in os.environ, reason="with HIPPOD_PICTURES=1, takes the README's pictures")
 def test_take_the_pictures(browser: Browser, tmp_path: Path) -> None:
     question = (ROOT / "examples" / "first-question.txt").read_text("utf-8").strip()
     shutil.copytree(ROOT / "examples" / "drive", tmp_path / "drive")

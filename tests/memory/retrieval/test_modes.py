@@ -119,7 +119,7 @@ def test_a_query_without_names_is_answered_by_similarity_and_says_so(several: St
 def test_an_empty_memory_says_that_there_is_nothing(tmp_path: Path, mode: str) -> None:
     with Store(tmp_path / "store", ENCODER.identity) as opened:
         found = ask(opened, "Who built the Heron gauge?", mode)
-    assert (found.note, found.hits) == ("The memory is empty: no passage can answer this", ())
+    assert (found.note, found.hits) == ("The memory, or the scope of the question, has no passage", ())
 
 
 class KeepsNothing:
@@ -142,7 +142,7 @@ def test_where_recognition_keeps_no_triple_similarity_answers(several: Store) ->
     fused = retrieve(
         several.snapshot(), ENCODER, query.lower().replace("heron", "hern"), "fused", 5, settings, KeepsNothing()
     )
-    assert fused.note == "no triple was kept and no name is known: from passages alone"
+    assert fused.note == "no triple was kept and no name is known: the walk starts from passages alone"
     assert not fused.seeds
 
 

@@ -16,6 +16,8 @@ URIS = [*FILES[:2], *(f"{file}#{n}" for file in FILES[2:] for n in range(3)), "a
 GIVEN = [None, None, (("amber", "is", "box"),)]
 STATES = [State.INDEXED, State.INDEXED, State.FAILED]
 EXTRACTORS = ["rules/1", "rules/2", "model"]
+FILE_POSITIONS = [{"inode": 1} | reader for reader in ({}, {"reader": None}, {"reader": 4}, {"reader": 5})]
+"""An early version stored no reader; None is a file that waits to be parsed again."""
 
 
 def random_batch(draw, store):
@@ -34,8 +36,7 @@ def random_batch(draw, store):
         status = draw.choice([ExtractionOutcome.DONE, ExtractionOutcome.STAND_IN, ExtractionOutcome.FAILED])
         found.append(Extraction(known, draw.choice(EXTRACTORS), status=status, took_ms=6.0))
     positions = {
-        file: draw.choice([*({"inode": 1, "reader": reader} for reader in (None, 4, 5)), {"offset": 7}, None])
-        for file in draw.sample(FILES, draw.randrange(4))
+        file: draw.choice([*FILE_POSITIONS, {"offset": 7}, None]) for file in draw.sample(FILES, draw.randrange(4))
     }
     documents = tuple(
         replace(each, state=states[each.uri], passages=each.passages if states[each.uri] is State.INDEXED else ())
@@ -78,3 +79,11 @@ def test_only_the_first_count_reads_everything(tmp_path, monkeypatch):
         counts.commit(complete(store, {"file:///new.md": [("T", "text 30", None)]}, ["file:///0.md"]))
         assert counts.extractors() == {"oracle": 20} and counts.readers() == {}
         assert set(asked) == {passage_id("T", "text 0"), passage_id("T", "text 30")}
+
+
+def test_a_file_that_waits_to_be_parsed_again_has_no_reader(tmp_path):
+    with open_store(tmp_path) as store:
+        counts = ContentCounts(store, DocumentsByFile([]))
+        batch = complete(store, {FILES[0]: [("T", "text 1", None)]}, [])
+        counts.commit(replace(batch, positions={FILES[0]: {"inode": 1, "reader": None}}))
+        assert not counts.readers()
