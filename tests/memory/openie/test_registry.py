@@ -74,7 +74,7 @@ def test_a_worker_backend_extracts_under_its_name(backend) -> None:
 def test_the_docs_list_every_backend_with_its_summary(heading: str, backends) -> None:
     text = (ROOT / "docs" / "how-to" / "models.md").read_text()
     section = text.split(f"## {heading}\n")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| `([^`]+)` \| (.+?) \|$", section, re.M))
+    rows = dict(re.findall(r"^- `([^`]+)`: (.+)$", section, re.M))
     assert rows == {name: backend.summary for name, backend in backends.items()}
 
 
