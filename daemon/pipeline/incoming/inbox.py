@@ -177,8 +177,7 @@ class Inbox:
             self._end(ticket)
 
     def _end(self, ticket: int) -> None:
-        # Not in the event loop: on a busy disk, deleting a file takes longer than a query. `recover` deletes what remains.
-        self._writer.submit(self._files.delete, ticket)
+        self._files.delete(ticket)
         self.capacity.release(*self._weights.pop(ticket))
 
     def _expect(self, ticket: int, weight: tuple[int, int]) -> None:

@@ -14,7 +14,7 @@ from store.untrusted_names import inside
 class InboxFiles:
     """One file per `add`, named by its ticket, with one line per document.
 
-    `put` and `delete` may be called from any thread, one call of each at a time; all other methods on the event loop only.
+    `put` may be called from any thread, one call at a time; all other methods on the event loop only.
     """
 
     def __init__(self, folder: Path, next_ticket: int, check: Callable[[], None] = lambda: None) -> None:
