@@ -75,7 +75,7 @@ async def fill(folder: Path, read: list[str], most: int, useless: str = "nothing
         extraction_queue.start(commit_extractions)
         await extraction_queue.drained()  # what is held back holds nobody up
         answer = await service.backfill()
-        while (answer := await service.status()).running:
+        while (answer := await service.extraction()).running:
             await asyncio.sleep(0.02)
         await extraction_queue.all_committed()
         await extraction_queue.stop()
