@@ -132,8 +132,10 @@ def test_every_file_beside_the_code_is_installed_with_it() -> None:
 
 
 def test_what_dpkg_runs_is_sound_and_deletes_no_memory() -> None:
+    deleted = []
     for script in (PACKAGE / "scripts").iterdir():
         assert subprocess.run(["sh", "-n", script], capture_output=True).returncode == 0
         for line in script.read_text().splitlines():
-            if "/var/lib" in line or "/etc/hippod" in line:
-                assert not re.match(r"\s*(rm|find|rmdir)\b", line), (script.name, line)
+            if ("/var/lib" in line or "/etc/hippod" in line) and re.match(r"\s*(rm|find|rmdir)\b", line):
+                deleted.append((script.name, line.strip()))
+    assert deleted == [("postrm", "rm -f /etc/hippod/config.toml")], "on purge, what postinst copied there"
