@@ -135,7 +135,8 @@ def test_what_dpkg_runs_is_sound_and_deletes_no_memory() -> None:
     deleted = []
     for script in (PACKAGE / "scripts").iterdir():
         assert subprocess.run(["sh", "-n", script], capture_output=True).returncode == 0
-        for line in script.read_text().splitlines():
-            if ("/var/lib" in line or "/etc/hippod" in line) and re.match(r"\s*(rm|find|rmdir)\b", line):
-                deleted.append((script.name, line.strip()))
+        lines = [
+            line.strip() for line in script.read_text().splitlines() if "/var/lib" in line or "/etc/hippod" in line
+        ]
+        deleted += [(script.name, line) for line in lines if re.match(r"(rm|find|rmdir)\b", line)]
     assert deleted == [("postrm", "rm -f /etc/hippod/config.toml")], "on purge, what postinst copied there"
