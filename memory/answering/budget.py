@@ -128,5 +128,5 @@ def fit_passages(
 
 
 def halved(passages: Sequence[PassageT]) -> tuple[PassageT, ...]:
-    """Return the better half of the passages, for a model that refuses the prompt as too long."""
+    """Returns the better half of the passages, for a model that refuses the prompt as too long."""
     return tuple(passages[: (len(passages) + 1) // 2])

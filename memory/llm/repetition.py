@@ -12,7 +12,7 @@ def ends_in_repetition(text: str) -> bool:
 
 
 def without_repetition(text: str) -> str:
-    """Return the text with a repetition at its end reduced to its first piece."""
+    """Returns the text with a repetition at its end reduced to its first piece."""
     if (period := _period(text)) == 0:
         return text
     end = len(text) - REPETITION_CHARS
@@ -22,7 +22,7 @@ def without_repetition(text: str) -> str:
 
 
 def _period(text: str) -> int:
-    """Return the length of the piece that the text's end repeats, or 0 if it ends without a repetition."""
+    """Returns the length of the piece that the text's end repeats, or 0 if it ends without a repetition."""
     tail = text[-REPETITION_CHARS:]
     if len(tail) < REPETITION_CHARS:
         return 0
