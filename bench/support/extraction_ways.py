@@ -150,7 +150,7 @@ _SEVERAL_NAMES, _SEVERAL_TRIPLES = _of_several(NAMES, _NAMES_LIST), _of_several(
 
 
 def _shared_prompt(passage: PassageText, task: str) -> list[ChatMessage]:
-    def asked(text: PassageText, last: str) -> ChatMessage:
+    def request_about(text: PassageText, last: str) -> ChatMessage:
         return user_message(f"{quoted('passage', text.full)}\n\n{last}")
 
     return [
@@ -159,11 +159,11 @@ def _shared_prompt(passage: PassageText, task: str) -> list[ChatMessage]:
             f"{prompts._ENTITIES_TASK}Second task: {prompts._TRIPLES_TASK}{prompts._MATERIAL} Answer with one JSON object and "
             'nothing else: {"named_entities": ["…", …]} or {"triples": [["subject", "predicate", "object"], …]}.'
         ),
-        asked(prompts._EXAMPLE, _LIST),
+        request_about(prompts._EXAMPLE, _LIST),
         example_answer(_json({NAMES: prompts._EXAMPLE_ENTITIES})),
-        asked(prompts._EXAMPLE, _state(prompts._EXAMPLE_ENTITIES)),
+        request_about(prompts._EXAMPLE, _state(prompts._EXAMPLE_ENTITIES)),
         example_answer(_json({TRIPLES: prompts._EXAMPLE_TRIPLES})),
-        asked(passage, task),
+        request_about(passage, task),
     ]
 
 

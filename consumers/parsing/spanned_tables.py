@@ -1,4 +1,4 @@
-"""Tables whose cells span rows and columns, as in HTML and office files: headers, and rows that are a name and a value."""
+"""Finds headers, and rows of a name and a value, in tables whose cells span rows and columns (HTML, office files)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -137,7 +137,7 @@ class DocumentChange:
     awaits_ocr: bool = False
     """Whether OCR work follows. Documents that this work did not find may be in pictures, so they stay until then."""
     lane: Urgency = Urgency.BULK
-    """The lane of the commit queue whose capacity it occupies."""
+    """The lane of the commit queue; the change occupies some of its capacity."""
     group: Group | None = None
     """The group with which it arrived in the commit queue; None if it did not arrive as fresh."""
 

@@ -46,7 +46,7 @@ OnRows = Callable[[int], None]
 
 
 class FillVectors(Protocol):
-    """Appends the vectors of rows whose texts the index has already. `first`: the first row number, by table."""
+    """Appends the vectors of the rows from `first` (by table) on. The index has their texts already."""
 
     def __call__(self, index: LiveIndex, tables: TableView, first: Mapping[str, int], on_rows: OnRows) -> None: ...
 

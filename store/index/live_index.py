@@ -48,7 +48,6 @@ MATRICES = {
 }
 """The kinds of the rows and columns of each matrix."""
 
-
 TOTALS = ("total_length", "living_passages", "living_phrases", "living_triples", "living_statements")
 
 

@@ -10,7 +10,7 @@ from store.index.synonyms.sketch_index import Order, SketchIndex
 
 
 class LookupDict(dict[Any, int]):
-    """A dictionary of rows whose lookups all go through `get`, which subclasses extend to another map."""
+    """A dictionary of rows. Every lookup calls `get`; subclasses override it to search a second map too."""
 
     def __getitem__(self, key: Any) -> int:
         row = self.get(key)

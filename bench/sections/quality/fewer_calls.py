@@ -137,7 +137,7 @@ def _equal_beginning(one: str, other: str) -> int:
 
 
 def _next(reading: Any, said: object, spent: Spent) -> Call | None:
-    """Returns the next call, or None at the end, when what was extracted is added to `spent`."""
+    """Returns the next call. At the end, adds what was extracted to `spent` and returns None."""
     try:
         call: Call = reading.send(said)
     except StopIteration as end:

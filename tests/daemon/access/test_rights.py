@@ -31,6 +31,17 @@ from daemon.page import routes as page_routes
 CHANGES = {("POST", Paths.DOCUMENTS), ("DELETE", Paths.DOCUMENTS), ("POST", Paths.RETRY), ("POST", Paths.REMOVE_SOURCE)}
 WHOLE = {Paths.METRICS, Paths.IMPORT, Paths.REEXTRACT, Paths.BACKFILL, Paths.EXTRACTION, Paths.VERIFY}
 WHOLE |= {Paths.BACKUP, Paths.CONFIRM, Paths.COSTS, Paths.REENCODE}
+ADMINISTRATION = (
+    Paths.IMPORT,
+    Paths.REEXTRACT,
+    Paths.BACKFILL,
+    Paths.VERIFY,
+    Paths.BACKUP,
+    Paths.CONFIRM,
+    Paths.REENCODE,
+)
+AUDITED = CHANGES | {("POST", path) for path in ADMINISTRATION} | {("GET", Paths.EXPORT), ("DELETE", Paths.SESSIONS)}
+"""Requests that are logged at info, because they change the memory, copy it out, or cost much."""
 
 
 def app(*more: Any) -> FastAPI:
@@ -52,6 +63,11 @@ def test_every_route_declares_what_it_needs() -> None:
             assert need is Need.CLIENT, path
         else:
             assert need is Need.READ, path
+
+
+def test_requests_that_change_or_copy_the_memory_are_audited_and_no_others() -> None:
+    routes = [route for route in app().routes if getattr(getattr(route, "endpoint", None), "audited", False)]
+    assert {(method, route.path) for route in routes for method in route.methods} == AUDITED
 
 
 def test_a_route_that_declares_nothing_is_not_served() -> None:
