@@ -21,6 +21,7 @@ from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
 from daemon.errors import Conflict, RequestError, UpstreamFailed
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.outage import Dependency
+from daemon.pipeline.uninterrupted import finish_even_if_cancelled
 from daemon.services.progress import LongTask, ProgressBoard
 from memory.batch_encoding import SliceSize, triple_text
 from memory.encoder.errors import EncoderRefused, EncoderUnavailable
@@ -247,21 +248,19 @@ class Reencoding:
         self._wanted = self._loaded = None
         self._needed.restored()
         self._measured.set()
-        # A crash before this leaves vectors that the next start deletes.
-        await asyncio.to_thread(discard, self._store.folder)
-        await asyncio.to_thread(self._store.write_checkpoint)
+        await finish_even_if_cancelled(asyncio.to_thread(self._tidy_up))
+
+    def _tidy_up(self) -> None:
+        """Deletes the new vectors, which the store holds now. After a crash before this, the next start deletes them."""
+        discard(self._store.folder)
+        self._store.write_checkpoint()
 
     async def _switch(self, new: NewEncoder, encoder: Encoder) -> None:
         assert self._wanted is not None
         kept = {self._wanted.prefix_key: encoder.passage_prefix}
         new = NewEncoder(new.vectors, new.calibration, new.rule, kept)
         announce = partial(self._switched, encoder, new.calibration)
-        switching = asyncio.ensure_future(asyncio.to_thread(self._store.switch_encoder, new, announce))
-        try:
-            await asyncio.shield(switching)
-        except asyncio.CancelledError:
-            await asyncio.wait([switching])  # no thread may write after the store is closed
-            raise
+        await finish_even_if_cancelled(asyncio.to_thread(self._store.switch_encoder, new, announce))
 
     def _refresh(self, vectors: NewVectors, task: LongTask) -> None:
         if not self._switching:

@@ -5,7 +5,7 @@ Encoding takes most of the time. A batch that is not fresh is encoded in slices;
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -23,6 +23,7 @@ from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.failed_passages import failed_extraction
 from daemon.pipeline.outage import Dependency, Outage, encoder_is_away
 from daemon.pipeline.records import encoded_by_record
+from daemon.pipeline.uninterrupted import finish_even_if_cancelled
 from daemon.pipeline.work_items import Change, DocumentChange, ExtractionsFound
 from memory.batch_encoding import EncodedAhead, SliceSize, missing_texts, slices, with_vectors
 from memory.types import Encoder
@@ -241,7 +242,7 @@ class Committer:
         with timed("encode"), self._step("encode"):
             batch = await loop.run_in_executor(self.writer, with_vectors, self._store, self._encoder, batch, ahead)
         with timed("commit"), self._step("commit"):
-            committed = await _finish_even_if_cancelled(loop.run_in_executor(self.writer, self._write_batch, batch))
+            committed = await finish_even_if_cancelled(loop.run_in_executor(self.writer, self._write_batch, batch))
         return batch, committed
 
     @contextmanager
@@ -300,13 +301,3 @@ class Committer:
         self._replacement = replacement
         await self._commit([replacement])
         self._replacement = None
-
-
-async def _finish_even_if_cancelled(writing: Awaitable[CommitResult]) -> CommitResult:
-    """Waits for a commit to end, even if cancelled: a write must not continue in a thread that nothing waits for."""
-    task = asyncio.ensure_future(writing)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

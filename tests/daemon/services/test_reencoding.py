@@ -1,6 +1,7 @@
 """Encoding the content anew: refusals, errors of the encoder, and what an earlier run has left."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from memory.encoder.hashing import HashEncoder
 from memory.types import Encoder, Matrix
 from store.export.json_lines import export_lines
 from store.passage_id import passage_id
-from store.reencode.new_vectors import NewVectors, Target, target_of
+from store.reencode.new_vectors import NewVectors, Target, discard, target_of
 from store.store import Store
 from store.types import Batch, Calibration, Document, Extraction, PassageRef, PassageText, SynonymRule
 from store.verify.verify import verify
@@ -183,6 +184,33 @@ def test_an_earlier_run_is_continued_or_deleted(tmp_path: Path) -> None:
         work.resume()
         await finished(work)
         assert store.snapshot().dim == 48 and target_of(store.folder) is None
+
+    with Store(tmp_path, OLD.identity) as store:
+        fill(store, OLD)
+        run(scenario(store))
+
+
+def test_a_stop_right_after_the_switch_waits_until_the_new_vectors_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, deleted = asyncio.Event(), []
+
+    async def scenario(store: Store) -> None:
+        loop = asyncio.get_running_loop()
+
+        def slow(folder: Path) -> None:
+            loop.call_soon_threadsafe(began.set)
+            time.sleep(0.2)
+            discard(folder)
+            deleted.append(folder)
+
+        monkeypatch.setattr(module, "discard", slow)
+        work = reencoding(store, lambda: HashEncoder(48))
+        await work.reencode()
+        async with asyncio.timeout(60):
+            await began.wait()
+        await work.stop()
+        assert deleted == [store.folder] and target_of(store.folder) is None
 
     with Store(tmp_path, OLD.identity) as store:
         fill(store, OLD)
