@@ -22,6 +22,8 @@ def test_the_readme_shows_a_picture_that_is_not_too_large(name: str) -> None:
     assert 10_000 < (PICTURES / name).stat().st_size <= MOST_BYTES
 
 
+@pytest.mark.browser
+@pytest.mark.daemon
 @pytest.mark.skipif("HIPPOD_PICTURES" not in os.environ, reason="with HIPPOD_PICTURES=1, takes the README's pictures")
 def test_take_the_pictures(browser: Browser, tmp_path: Path) -> None:
     question = (ROOT / "examples" / "first-question.txt").read_text("utf-8").strip()
