@@ -8,6 +8,7 @@ the wrong language or none; callers must tolerate that.
 """
 
 import re
+from itertools import chain
 from unicodedata import normalize
 
 import pycld2
@@ -58,6 +59,10 @@ FUNCTION_WORDS = {
     }.items()
 }
 """The most common words of languages that are often confused."""
+_LANGUAGES_OF = {
+    word: [code for code, known in FUNCTION_WORDS.items() if word in known] for word in chain(*FUNCTION_WORDS.values())
+}
+"""The languages of each function word."""
 _LATIN_RELATIVES = frozenset(
     ["af", "ca", "ceb", "da", "gl", "id", "la", "lb", "ms", "no", "oc", "ro", "so", "sv", "sw", "tl", "war"]
 )
@@ -72,7 +77,10 @@ def _outvoted(text: str, code: str) -> str:
     if code and code not in FUNCTION_WORDS and code not in _LATIN_RELATIVES:
         return code
     words = [word.lower() for word in _WORD.findall(text)]
-    counts = {each: sum(word in known for word in words) for each, known in FUNCTION_WORDS.items()}
+    counts = dict.fromkeys(FUNCTION_WORDS, 0)
+    for word in filter(_LANGUAGES_OF.__contains__, words):
+        for each in _LANGUAGES_OF[word]:
+            counts[each] += 1
     best = max(counts, key=counts.__getitem__)
     enough = counts[best] >= max(_FEWEST, _LEAD * counts.get(code, 0) + 1) and counts[best] * _SHARE >= len(words)
     return best if enough else code

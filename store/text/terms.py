@@ -64,13 +64,12 @@ def passage_terms(text: str) -> tuple[Counter[str], str, int]:
     """Returns the count of each term of a passage, the language of these terms, and the passage's length in words."""
     code = detect_language(text)
     code = code if code in STEMMERS else ENGLISH
+    words = Counter(split_words(text))
     found: Counter[str] = Counter()
-    length = 0
-    for word in split_words(text):
-        terms = _terms(word, code)
-        found.update(terms)
-        length += 1
-    return found, code, length
+    for word, count in words.items():
+        for term in _terms(word, code):
+            found[term] += count
+    return found, code, words.total()
 
 
 def query_terms(query: str, languages: Iterable[str]) -> dict[tuple[str, ...], int]:
