@@ -1,4 +1,4 @@
-"""Sources whose documents state their own labels, though labels decide which client sees a document."""
+"""Warns if documents can state their own labels although labels determine which client sees a document."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from daemon.contract.finding import Finding
 
 
 def label_rights(config: Config) -> Iterator[Finding]:
-    """Warns of each such source. Without `[[client]]`, labels give no rights."""
+    """Warns of each source whose documents' own labels count. Without `[[client]]`, labels give no rights."""
     if not config.client:
         return
     stating = [name for name, labels in source_labels(config) if labels.from_documents]

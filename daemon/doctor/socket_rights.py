@@ -1,4 +1,4 @@
-"""The socket's mode and group beside the configured ones, which systemd does not know of."""
+"""Compares the socket's mode and group with the configured ones, which systemd does not read."""
 
 import grp
 import stat
@@ -9,7 +9,7 @@ from daemon.contract.finding import Finding
 
 
 def socket_rights(config: Config) -> Iterator[Finding]:
-    """Compares only what is written in the configuration, no default. `hippoctl doctor` itself reports an absent socket."""
+    """Compares only settings that the configuration names. `hippoctl doctor` itself reports an absent socket."""
     api = config.api
     try:
         found = api.socket.stat()

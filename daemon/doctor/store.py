@@ -1,5 +1,4 @@
-"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its checkpoint is
-usable."""
+"""Checks the store without opening it: its lock, permissions, format, encoder, and checkpoint."""
 
 import os
 import time
@@ -60,7 +59,7 @@ def writable(folder: Path) -> Finding:
         owner, user = place.stat().st_uid, os.geteuid()
         said = f"{place} (owned by uid {owner}) cannot be written by this user"
         pid = lock_owner(folder)
-        if pid is not None and owner != user:  # somebody writes it: the running hippod, and this is another user
+        if pid is not None and owner != user:  # hippod runs as another user, which can write it
             return Finding("store directory", "warn", f"{said}; process {pid} has it open", ASK_ROOT)
         if owner == user:
             return Finding("store directory", "fail", said, f"chmod u+rwx {place}")
@@ -74,7 +73,7 @@ def writable(folder: Path) -> Finding:
 
 
 def _foreign_entries(folder: Path) -> list[str]:
-    """The entries that are not of the directory's owner."""
+    """Returns the entries that belong to another user than the directory does."""
     found = []
     if folder.exists():
         owner = folder.stat().st_uid
@@ -86,7 +85,7 @@ def _foreign_entries(folder: Path) -> list[str]:
 
 
 def lock(folder: Path) -> Finding:
-    """Held by a living process, or free: the kernel releases a lock when its process ends, however it does."""
+    """Reports which process holds the lock. The kernel releases a lock when its process ends, for whatever reason."""
     pid = lock_owner(folder)
     if pid is not None:
         try:
