@@ -227,8 +227,7 @@ def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Enco
 
 
 def calibration_for(encoder: Encoder, store: LogSummary | None) -> Calibration:
-    """The encoder's constants: measured ones, else those that a store of this encoder keeps. Otherwise they are found with the
-    encoder, which takes seconds."""
+    """Returns the encoder's calibration: the known one, or that of a store of this encoder. Otherwise measures it (seconds)."""
     if (known := known_calibration(encoder.identity)) is not None:
         return known
     if store is not None and store.encoder == encoder.identity:

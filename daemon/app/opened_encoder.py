@@ -1,4 +1,4 @@
-"""Loads the encoder that made the store's vectors, or a stand-in while another one replaces them."""
+"""Loads the encoder that made the store's vectors, or a stand-in while another encoder replaces the vectors."""
 
 from dataclasses import replace
 from functools import partial
@@ -24,10 +24,11 @@ log = structlog.get_logger()
 def load_opened_encoder(
     choice: EncoderChoice, store: LogSummary | None, reencode: bool
 ) -> tuple[Encoder, EncoderChoice]:
-    """Returns the encoder to open the store with, and the choice: loading may show that the configured one has other vectors.
+    """Returns the encoder to open the store with, and the choice, which loading may change: the configured encoder may turn out
+    to make other vectors than the store's.
 
-    If the store's encoder cannot be loaded, a stand-in takes its place, provided that its vectors are to be replaced now
-    (`reencode`). Raises EncoderMismatch otherwise, and EncoderUnavailable if the configuration asks for no other encoder.
+    If the store's encoder cannot be loaded, returns a stand-in, provided that its vectors are to be replaced now (`reencode`).
+    Raises EncoderMismatch otherwise, and EncoderUnavailable if the configuration names no other encoder.
     """
     made_by = None if store is None else store.encoder
     try:

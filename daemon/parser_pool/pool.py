@@ -1,7 +1,7 @@
 """The pool of child processes that parse untrusted content, and extract by rules.
 
-A document that crashes, hangs or bloats its parser becomes a document with an error, and the child is replaced. Children are
-started when they are needed, and ended when they have grown too large or served many requests.
+A document whose parser crashes, hangs or needs too much memory becomes a document with an error, and the child is replaced.
+Children are started when they are needed, and ended when they use too much memory or have served many requests.
 """
 
 import asyncio

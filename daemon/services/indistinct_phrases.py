@@ -10,7 +10,7 @@ GROWN = 1.5
 """Growth of the number of phrases after which the memory is checked again."""
 
 MIN_PASSAGES = 100
-"""Fewer say little of the languages of a memory that grows."""
+"""Minimum passages for an estimate of the memory's languages."""
 
 log = structlog.get_logger()
 

@@ -137,7 +137,7 @@ class Reencoding:
             await asyncio.wait([self._task])
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    # What status and answers say.
+    # Reports.
 
     @property
     def _running(self) -> bool:

@@ -1,7 +1,6 @@
-"""Extracts again what an older version of the rules has read, while hippod has nothing else to do (`[openie] reextract`).
+"""Extracts passages of older rules again while hippod is idle (`[openie] reextract`).
 
-There is no record of progress: the store says which extractor has read a passage. The old triples stay until the commit that
-replaces them.
+No progress is recorded, because the store records each passage's extractor. The old triples stay until a commit replaces them.
 """
 
 import asyncio
@@ -19,12 +18,12 @@ from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
 
 BATCH_PASSAGES = 32
-"""Passages of one commit. Fresh documents wait for at most the encoding of a slice of it."""
+"""Passages of one commit. A fresh document waits at most until a slice of them is encoded."""
 IDLE_CHECK_S = 0.5
 MAX_WAIT_S = 60.0
-"""A batch waits at most this long for an idle moment, so that an upgrade ends on a machine that is never idle."""
+"""A batch waits at most this long for an idle moment, so that the work ends on a machine that is never idle."""
 RECHECK_S = 600.0
-"""Pause after everything has been read. Afterwards only a passage that returns with an old extraction can be outdated."""
+"""Interval of checks for a passage that has returned with an old extraction."""
 
 log = structlog.get_logger()
 
