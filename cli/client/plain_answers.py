@@ -30,7 +30,7 @@ OPTIONAL: dict[str, Any] = {
 class PlainAnswer(dict[str, Any]):
     """An object of an answer. Only the fields that are used are checked; `understood` reports a missing one.
 
-    It replaces a type of the contract in functions that format text: `as_type(Status, answer)`.
+    It replaces a type of the contract in functions that format text: `cast("Status", PlainAnswer(answer))`.
     """
 
     def __getattr__(self, name: str) -> Any:

@@ -229,12 +229,12 @@ def _segment(wanted: str | None, count: int | None) -> str:
 
 
 def _answering(steps: dict[str, Any]) -> dict[str, Any]:
-    """How each question is answered, as fields of the request. Whether they have an effect is checked for each row."""
+    """Returns the fields of the request that say how to answer. `completed` refuses fields without effect in each row."""
     return {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
 
 
 def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
-    """The rows, and the files with saved rows, that `--compare` names."""
+    """Returns the rows, and the files with saved rows, that `--compare` names."""
     specs: list[str] = []
     saved: list[Path] = []
     for each in compared:

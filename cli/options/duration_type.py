@@ -1,4 +1,4 @@
-"""Lengths of time as options take them."""
+"""The type of options with durations."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from daemon.contract.durations import ALLOWED, parse_duration
 
 
 class Duration(click.ParamType["float"]):
-    """60, 60s, 90m or 1h30m: a length of time, in seconds if it has no unit."""
+    """A duration such as 60s, 90m or 1h30m; a number without a unit is seconds."""
 
     name = "duration"
 
     def __init__(self, longest_s: float, *, zero: bool = True) -> None:
-        """`longest_s`: the longest allowed time. `zero`: whether no time at all is allowed."""
+        """`longest_s` is the maximum. `zero` is whether 0 is allowed."""
         self._longest_s = longest_s
         self._zero = zero
 

@@ -118,8 +118,8 @@ deep_settings_option = _pairs_option(
 
 
 def typed_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert fields of a question from text to numbers and booleans, by the rules of the daemon. ValueError, naming the
-    field, for a value that it refuses."""
+    """Converts fields of a question from text to numbers and booleans, by the daemon's rules. Raises ValueError, naming the
+    field, for a value that the daemon refuses."""
     from pydantic import ValidationError  # loaded only if there are values to convert
 
     from daemon.contract.answering.ask import AskRequest
@@ -135,7 +135,7 @@ def typed_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
-    """UsageError for a setting that the mode does not read. The configured mode (None) is not known here."""
+    """Raises UsageError for a setting that has no effect in the mode. None is the configured mode, which is not known here."""
     if mode is None or mode == NO_RETRIEVAL:
         return
     if unread := [name for name in settings if name not in MODES[mode].settings]:

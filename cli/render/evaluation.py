@@ -91,7 +91,7 @@ def _tokens(cost: ModelCost | None) -> str:
 
 
 def step_lines(steps: Sequence[StepScores]) -> list[Text]:
-    """What the answers after each step are worth."""
+    """Returns the table with the scores of the answers after each step."""
     if not steps:
         return []
     ks = list(dict.fromkeys(k for step in steps for k in step.recall))
@@ -107,7 +107,7 @@ def step_lines(steps: Sequence[StepScores]) -> list[Text]:
 
 
 def files_lines(found: FilesResponse) -> list[Text]:
-    """The rows over each file, then their averages."""
+    """Returns the table of each file, then the averages."""
     lines: list[Text] = []
     for each in found.files:
         lines += [text((each.file, HEADING)), *comparison_lines(each), Text()]

@@ -22,7 +22,7 @@ def extraction_lines(answer: ExtractionResponse, requeued: int) -> list[Text]:
 
 
 def plan_lines(plan: ExtractionResponse, unconfirmed: bool) -> list[Text]:
-    """What `reextract` would do: 1,266 passages would be read again, in about 4 min 0 s."""
+    """Returns the plan of `reextract`, for example: 1,266 passages would be read again, in about 4 min 0 s."""
     passages = plan.passages or 0
     said = f"{count(passages, 'passage')} would be read again"
     if plan.calls:

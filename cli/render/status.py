@@ -98,10 +98,10 @@ Shares = Sequence[tuple[str, int, float | None]]
 
 
 def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple[str, str]]:
-    """What extracted, parsed and encoded the stored data, each as a word and the shares.
+    """Returns which extractors, readers and encoders made the stored data: pairs of a heading and the shares.
 
-    `mixed_only`: without the rows for data that a single extractor, reader or encoder of today has made, apart from what
-    documents supply and what waits for an extractor.
+    `mixed_only`: omits a row if one present extractor, reader or encoder made everything, except triples that documents supply
+    and passages that wait for an extractor.
     """
     rows: list[tuple[str, Shares, str]] = [
         ("extracted by", [(each.name, each.passages, each.left_s) for each in answer.extractors], "passage"),
@@ -125,7 +125,7 @@ def _is_uniform(shares: Shares) -> bool:
 
 
 def _share_words(shares: Shares, unit: str) -> str:
-    """rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min 0 s to read again."""
+    """Returns for example: rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min to read again"""
     total = sum(number for _, number, _ in shares)
     parts = []
     for name, number, left_s in shares:
