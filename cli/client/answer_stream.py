@@ -15,10 +15,10 @@ from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
 
 
-def stream_answer(client: Client, body: object, timeout_s: float) -> dict[str, Any]:
-    """Print the steps and the answer as they arrive, and return the JSON of the complete answer."""
+def stream_answer(client: Client, body: object) -> dict[str, Any]:
+    """Prints the steps and the answer as they arrive, and returns the JSON of the complete answer."""
     shown = ""
-    with client.stream(Route.ASK, accept=EVENT_STREAM, timeout_s=timeout_s, body=body) as response:
+    with client.stream(Route.ASK, accept=EVENT_STREAM, body=body) as response:
         stream = EventStream()
         for event, data in filter(None, map(stream.read_line, response.lines())):
             if event == "step":

@@ -10,7 +10,8 @@ from daemon.contract.http.routes import Route
 
 COMPARED_DOCUMENTS = 20
 """Number of a corpus's documents that are compared with the memory: evenly spread, including the first and the last."""
-WAIT_TIMEOUT_S = 600.0
+WAIT_S = 600.0
+"""How long to wait for a document that is not committed yet."""
 
 
 class CorpusCheck:
@@ -37,7 +38,7 @@ class CorpusCheck:
         """Returns the title of the document with this URI; None if there is no such document."""
         entry = self._entry(uri)
         if entry is not None and entry.get("state") == DocumentState.PENDING:
-            self._client.call("POST", Route.WAIT, {}, timeout_s=WAIT_TIMEOUT_S)
+            self._client.call("POST", Route.WAIT, {"timeout_s": WAIT_S})
             entry = self._entry(uri)
         return None if entry is None else str(entry.get("title", ""))
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,6 @@ from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 
-ADD_TIMEOUT_S = 600.0
-"""Seconds that the daemon may take to store the documents of a request durably."""
-IMPORT_TIMEOUT_S = 3600.0
 UPLOAD_CHUNK_BYTES = 1024 * 1024
 ID_PREFIX_CHARS_MAX = 200
 REJECTED_SHOWN = 20
@@ -63,8 +61,7 @@ def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace
     with invocation.client() as client, progress("adding") as shown:
         refuse = None if replace else CorpusCheck(client, id_prefix).refuse
         for batch in batches(_ready_documents(files, id_prefix, refuse, rejected, shown)):
-            post = lambda body: client.call("POST", Route.DOCUMENTS, body, timeout_s=ADD_TIMEOUT_S)  # noqa: E731
-            for answer in send(batch, post):
+            for answer in send(batch, partial(client.call, "POST", Route.DOCUMENTS)):
                 if isinstance(answer, RejectedDocument):
                     _reject(rejected, answer)
                     continue
@@ -149,7 +146,7 @@ def import_(invocation: Invocation, place: str) -> None:
                         sent += len(chunk)
                         shown.update(f"{file.name}: {size(sent)} of {size(file.size)} sent", sent, file.size)
 
-            answers.append(client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S))
+            answers.append(client.call("POST", Route.IMPORT, chunks))
     total = {key: sum(answer.get(key, 0) for answer in answers) for key in answers[0]}
     if invocation.json:
         print_json(total)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.commands.documents import all_documents
-from cli.commands.query import answer_timeout_s, form_options, step_fields, step_options
+from cli.commands.query import form_options, step_fields, step_options
 from cli.errors import CommandError
 from cli.evaluation.rows import Row
 from cli.options.global_options import Invocation, json_option, pass_invocation
@@ -154,7 +154,7 @@ def evaluate(
     with invocation.client() as client, progress("evaluating") as shown:
 
         def requests(as_of: str | None = None) -> EvalRequests:
-            return EvalRequests(client, max(ks), answer_timeout_s(steps), scope, as_of, shown.advance, journal)
+            return EvalRequests(client, max(ks), scope, as_of, shown.advance, journal)
 
         def evaluation(as_of: str | None = None) -> Evaluation:
             asked = requests(as_of)

@@ -23,8 +23,6 @@ from daemon.contract.http.routes import Route
 ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
 ESCAPES = {ExportFormat.JSONL: json_safe, ExportFormat.GRAPHML: xml_safe}
 """Functions that escape characters which act on a terminal. An export to a file or pipe stays unchanged."""
-READ_TIMEOUT_S = 300.0
-"""Seconds that the daemon may take for the next piece."""
 
 
 @click.command()
@@ -55,9 +53,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with invocation.client() as client, progress("exporting") as shown:
-        stream = client.stream(
-            f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S
-        )
+        stream = client.stream(f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type)
         with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
             write = terminal_write(target, wanted) if target.isatty() else target.write
             for chunk in response.pieces:

@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from cli.render.styled_text import Text
     from daemon.contract.query import QueryResponse
 
-ASK_TIMEOUT_S = 900.0
-"""Seconds that an answer by a model may take. A query may call the model too: [retrieval] filter_timeout_s."""
-ANSWER_MARGIN_S = 120.0
-"""Seconds by which the client's timeout exceeds the question's own time limit."""
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -104,7 +99,7 @@ def query(invocation: Invocation, /, **chosen: Any) -> None:
     """Find the passages that answer TEXT, and show the triples that led to them."""
     refuse_unread(chosen["mode"], chosen["settings"])
     with invocation.client() as client:
-        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"), timeout_s=ASK_TIMEOUT_S)
+        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"))
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 
@@ -172,11 +167,6 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     if not several and (unused := [field for field in BUDGETS if field in fields]):
         raise click.UsageError(f"{flag_of(unused[0])} is for questions of several steps: --deep, or --steps N.")
     return fields
-
-
-def answer_timeout_s(chosen: dict[str, Any]) -> float:
-    """Return the seconds that hippoctl waits for the answer, which exceed the question's time limit."""
-    return max(ASK_TIMEOUT_S, (chosen["timeout"] or 0.0) + ANSWER_MARGIN_S)
 
 
 def form_options(command: Command) -> Command:
@@ -248,10 +238,10 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
         if not invocation.json and sys.stdout.isatty():
             from cli.client.answer_stream import stream_answer
 
-            answer = stream_answer(client, body, answer_timeout_s(chosen))
+            answer = stream_answer(client, body)
             print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
         else:
-            answer = client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(chosen))
+            answer = client.call("POST", Route.ASK, body)
             invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
     if trace is not None:
         _write_trace(trace, answer)

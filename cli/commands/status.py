@@ -48,10 +48,8 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
     with invocation.client() as client, daemon_progress(invocation, "waiting", ("index", "extract")):
         while True:
             left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began))
-            silence = None if left is None else left + 10
             try:
-                body = {} if left is None else {"timeout_s": left}
-                answer = client.call("POST", Route.WAIT, body, timeout_s=silence, patience_s=0)
+                answer = client.call("POST", Route.WAIT, {} if left is None else {"timeout_s": left}, patience_s=0)
                 break
             except CommandError as failure:
                 # A daemon that is still starting has not read its sources yet, so the command keeps waiting.
@@ -68,7 +66,7 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
 @pass_invocation
 def watch(invocation: Invocation) -> None:
     """Print events, one per line, until hippod stops or you interrupt the command."""
-    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM, timeout_s=None) as response:
+    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM) as response:
         invocation.stdout_taken = True
         stream = EventStream()
         for _, data in filter(None, map(stream.read_line, response.lines())):

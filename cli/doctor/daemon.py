@@ -47,7 +47,7 @@ def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]
 def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
     """Yields the findings about the daemon's status."""
     with connect() as client:
-        status = parse_answer(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
+        status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0, limit_s=10))
         yield answering(status)
         yield from commits(status)
         yield encoder(status)

@@ -17,9 +17,10 @@ import httpx2
 
 from cli.client.address import Address
 from cli.ui.one_time_link import OneTimeLink
-from daemon.contract.http.client import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
+from daemon.contract.http.client import parse_json
 from daemon.contract.http.routes import Route
 from daemon.contract.http.same_origin import cookie_value, same_origin
+from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"
@@ -52,7 +53,6 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.daemon = httpx2.Client(
             transport=httpx2.HTTPTransport(uds=address.connectable, limits=httpx2.Limits(max_connections=64)),
             base_url="http://localhost",
-            timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=False,
         )
 
@@ -138,11 +138,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"At most {BODY_BYTES_MAX} bytes, with their length.\n")
             return
         body = self.rfile.read(int(length)) if self.command == "POST" else None
+        limit_s = answer_timeout_s(self.command, self.path, parse_json(body) if body else None)
+        timeout = httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S)
         wanted = ("accept", "content-type", "if-none-match", "if-modified-since", "last-event-id")
         sent = {name: headers[name] for name in wanted if name in headers}
         began = False
         try:
-            with self.server.daemon.stream(self.command, self.path, content=body, headers=sent) as answer:
+            with self.server.daemon.stream(
+                self.command, self.path, content=body, headers=sent, timeout=timeout
+            ) as answer:
                 self.send_response(answer.status_code)
                 for name, value in answer.headers.items():
                     if name not in _HEADERS_NOT_FORWARDED:

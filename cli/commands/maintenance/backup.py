@@ -15,9 +15,6 @@ from cli.terminal_text import count, size, uri
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import FRESH_BUILD_MAX_DOCUMENTS, SEED_MAX, BackupResponse, VerifyResponse
 
-MAINTENANCE_TIMEOUT_S = 3600.0
-"""Seconds that verifying or copying the whole memory may take."""
-
 
 @click.command()
 @click.option(
@@ -42,7 +39,7 @@ def verify(invocation: Invocation, documents: int | None, seed: int | None) -> N
     wanted = {"against_fresh_build": documents, "seed": seed}
     body = {name: value for name, value in wanted.items() if value is not None}
     with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
-        answer = client.call("POST", Route.VERIFY, body, timeout_s=MAINTENANCE_TIMEOUT_S)
+        answer = client.call("POST", Route.VERIFY, body)
     found = parse_answer(VerifyResponse, answer)
     lines = [
         f"commit {found.commit}: {count(found.checked, 'file')} and {count(found.lines, 'line')} compared, "
@@ -77,7 +74,7 @@ def backup(invocation: Invocation, place: str) -> None:
 
     where = place if "://" in place else str(Path(place).absolute())
     with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):
-        answer = client.call("POST", Route.BACKUP, {"directory": where}, timeout_s=MAINTENANCE_TIMEOUT_S)
+        answer = client.call("POST", Route.BACKUP, {"directory": where})
     made = parse_answer(BackupResponse, answer)
     said = f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {place}"
     if made.name is not None:

@@ -40,7 +40,7 @@ def reextract(invocation: Invocation, dry_run: bool, yes: bool, no_wait: bool) -
 
     if dry_run or not yes:
         with invocation.client() as client:
-            answer = client.call("POST", Route.REEXTRACT, {"dry_run": True}, timeout_s=None)
+            answer = client.call("POST", Route.REEXTRACT, {"dry_run": True})
         plan = parse_answer(ExtractionResponse, answer)
         unconfirmed = bool(plan.calls) and not yes
         if dry_run or unconfirmed:

@@ -1,4 +1,4 @@
-"""The common behaviour of clients: timeouts, parsing refusals, retries, parsing server-sent events.
+"""The common behaviour of clients: parsing refusals, retries, parsing server-sent events.
 
 `hippoctl` and the MCP server use it. It does not depend on an HTTP library.
 """
@@ -10,9 +10,6 @@ from typing import Any
 
 from daemon.contract.http.problem_type import ProblemType
 
-CONNECT_TIMEOUT_S = 5.0
-ANSWER_TIMEOUT_S = 120.0
-"""Maximum time without data from the daemon before a request is abandoned."""
 RETRY_PATIENCE_S = 30.0
 """How long a request is retried while the daemon is starting or busy."""
 RETRY_PAUSE_S = 0.5
