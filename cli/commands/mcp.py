@@ -7,23 +7,20 @@ import click
 
 from cli.client.address import Address, read_config, table
 from cli.errors import CommandError
-from cli.options.global_options import Invocation, pass_invocation
+from cli.options.global_options import Invocation, command
 
 CONFIG_VARIABLE = "HIPPOD_MCP__WRITE"
 
 
-@click.command()
+@command("mcp", json=False)
 @click.option(
     "--write/--read-only",
     "write",
     default=None,
     help="Whether to offer the tools that add and forget documents. Default: [mcp] write of the configuration.",
 )
-@pass_invocation
 def mcp(invocation: Invocation, write: bool | None) -> None:
-    """Serve the memory to an agent over the Model Context Protocol, on standard input and output.
-
-    Name this command in the configuration of an agent's host, which starts it. It ends when its input ends. While no daemon
+    """Name this command in the configuration of an agent's host, which starts it. It ends when its input ends. While no daemon
     answers, each call returns an error that says so.
     """
     address = invocation.address()

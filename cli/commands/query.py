@@ -3,16 +3,15 @@
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
 
-from cli.errors import CommandError
+from cli.files import file_errors
 from cli.options.duration_type import Duration
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, command, options
 from cli.options.retrieval_options import (
     answer_mode_option,
     deep_settings_option,
@@ -24,7 +23,7 @@ from cli.options.retrieval_options import (
     settings_option,
 )
 from cli.options.scope_options import scope_options
-from cli.options.time_type import Moment
+from cli.options.time_type import as_of_option
 from cli.output import print_lines, width
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, Investigation
 from daemon.contract.http.routes import Route
@@ -41,8 +40,6 @@ from daemon.contract.limits import (
 if TYPE_CHECKING:
     from cli.render.styled_text import Text
     from daemon.contract.query import QueryResponse
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> str:
@@ -64,19 +61,18 @@ def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[
     return found
 
 
-def question_options(command: Command) -> Command:
-    """Add TEXT, in quotes or as several words, and the number of passages."""
-    command = click.option(
-        "-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages."
-    )(command)
-    return click.argument("text", nargs=-1, required=True, metavar="TEXT", callback=_text)(command)
+question_options = options(
+    click.argument("text", nargs=-1, required=True, metavar="TEXT", callback=_text),
+    click.option("-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages."),
+)
+"""Adds TEXT, in quotes or as several words, and the number of passages."""
 
 
-@click.command()
+@command("query")
 @question_options
 @mode_option
 @filter_option
-@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
+@as_of_option
 @click.option(
     "--after",
     multiple=True,
@@ -93,10 +89,7 @@ def question_options(command: Command) -> Command:
 @click.option("--explain", is_flag=True, help="Show how each passage was found.")
 @settings_option
 @scope_options
-@json_option
-@pass_invocation
 def query(invocation: Invocation, /, **chosen: Any) -> None:
-    """Find the passages that answer TEXT, and show the triples that led to them."""
     refuse_unread(chosen["mode"], chosen["settings"])
     with invocation.client() as client:
         answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"))
@@ -110,55 +103,50 @@ def query(invocation: Invocation, /, **chosen: Any) -> None:
     invocation.emit(answer, lines)
 
 
-def step_options(command: Command) -> Command:
-    """Add the options of questions with several steps, except `--deep`."""
-    for option in reversed(
-        (
-            click.option(
-                "--steps",
-                type=click.IntRange(1, STEPS_MAX),
-                metavar="N",
-                help="With --deep: number of the last step, from 0 (default: 3). Otherwise: largest number of retrievals, each "
-                "with the model's last thought as its query.",
-            ),
-            click.option(
-                "--only",
-                type=click.Choice([each.value for each in Investigation]),
-                help="With --deep: raise one kind of concern only.",
-            ),
-            click.option(
-                "--quick",
-                is_flag=True,
-                help="With --deep: judge, raise concerns and write subqueries in one model call.",
-            ),
-            click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
-            click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
-            deep_settings_option,
-            click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
-            click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
-            click.option(
-                "--max-calls", type=click.IntRange(1), metavar="N", help="Largest number of model calls per question."
-            ),
-            click.option(
-                "--max-tokens",
-                type=click.IntRange(1),
-                metavar="N",
-                help="Largest number of tokens per question, including the answer.",
-            ),
-            click.option(
-                "--timeout",
-                type=Duration(TIMEOUT_MAX_S, zero=False),
-                metavar="TIME",
-                help="Largest time per question; a fifth is reserved for the answer.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+step_options = options(
+    click.option(
+        "--steps",
+        type=click.IntRange(1, STEPS_MAX),
+        metavar="N",
+        help="With --deep: number of the last step, from 0 (default: 3). Otherwise: largest number of retrievals, each "
+        "with the model's last thought as its query.",
+    ),
+    click.option(
+        "--only",
+        type=click.Choice([each.value for each in Investigation]),
+        help="With --deep: raise one kind of concern only.",
+    ),
+    click.option(
+        "--quick",
+        is_flag=True,
+        help="With --deep: judge, raise concerns and write subqueries in one model call.",
+    ),
+    click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
+    click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
+    deep_settings_option,
+    click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
+    click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
+    click.option(
+        "--max-calls", type=click.IntRange(1), metavar="N", help="Largest number of model calls per question."
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Largest number of tokens per question, including the answer.",
+    ),
+    click.option(
+        "--timeout",
+        type=Duration(TIMEOUT_MAX_S, zero=False),
+        metavar="TIME",
+        help="Largest time per question; a fifth is reserved for the answer.",
+    ),
+)
+"""Adds the options of questions with several steps, except `--deep`."""
 
 
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a question as fields of the request. Raises UsageError for options of `step_options` without
+    """Returns the options of a question as fields of the request. Raises UsageError for options of `step_options` without
     effect."""
     fields = request_fields(chosen, text="question")
     if not chosen["deep"] and (unused := [field for field in DEEP_ONLY if field in fields]):
@@ -169,17 +157,16 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def form_options(command: Command) -> Command:
-    """Add the parameters `length` and `reason`, the form of the answer."""
-    command = click.option("--reason", is_flag=True, help="Let the model write its reasoning before the answer.")(
-        command
-    )
-    return click.option(
+form_options = options(
+    click.option(
         "--length",
         type=click.IntRange(1, LENGTH_MAX),
         metavar="WORDS",
         help="Approximate length of the answer. Default: one to four sentences.",
-    )(command)
+    ),
+    click.option("--reason", is_flag=True, help="Let the model write its reasoning before the answer."),
+)
+"""Adds the parameters `length` and `reason`, the form of the answer."""
 
 
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -189,7 +176,7 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
     return name
 
 
-@click.command()
+@command("ask")
 @question_options
 @click.option(
     "--deep", is_flag=True, help="Answer in steps with a working memory (docs/explanation/working-memory.md)."
@@ -198,7 +185,7 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 @answer_mode_option
 @filter_option
 @settings_option
-@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
+@as_of_option
 @form_options
 @click.option("--verify", is_flag=True, help="TEXT is a claim: the short answer is true or false.")
 @click.option(
@@ -214,10 +201,8 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
     help="Write the answer with its steps to FILE as JSON; `show FILE --html OUT` draws it.",
 )
 @scope_options
-@json_option
-@pass_invocation
 def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
-    """Answer TEXT from the memory, with citations. Needs a language model; exits with 4 if none is configured.
+    """Needs a language model; exits with 4 if none is configured.
 
     Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
     happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
@@ -244,11 +229,5 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
             answer = client.call("POST", Route.ASK, body)
             invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
     if trace is not None:
-        _write_trace(trace, answer)
-
-
-def _write_trace(path: Path, answer: dict[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
+        with file_errors(trace, "written"):
+            trace.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")

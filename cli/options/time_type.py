@@ -36,3 +36,6 @@ class Moment(click.ParamType["str | int"]):
                 param,
                 ctx,
             )
+
+
+as_of_option = click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
