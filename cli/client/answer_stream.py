@@ -49,7 +49,7 @@ def _print_step(data: object) -> None:
 
 
 def _print_new_text(before: str, now: str) -> str:
-    """Write the new part of the text; if its beginning has changed, write all of it on a new line."""
+    """Writes the new part of the text; if its beginning has changed, writes all of it on a new line."""
     _write(now[len(before) :] if now.startswith(before) else f"\n{now}")
     return now
 

@@ -156,7 +156,7 @@ UNIT_SOCKET = re.compile(r"/run/hippod(?:-(?P<instance>[^/]+))?/hippod\.sock")
 
 
 def start_command(address: Address) -> str:
-    """Return the command that starts the daemon: that of the systemd unit of this socket, if there is one.
+    """Returns the command that starts the daemon: that of the systemd unit of this socket, if there is one.
 
     hippod started by root would leave files that the unit may not read.
     """
@@ -169,7 +169,7 @@ def start_command(address: Address) -> str:
 
 
 def no_daemon(address: Address, reason: str) -> CommandError:
-    """Return the error for a socket on which no process listens, or to which this user may not connect."""
+    """Returns the error for a socket on which no process listens, or to which this user may not connect."""
     if "Permission denied" in reason:
         from cli.client.socket_permission import permission_hint  # loaded only for this error
 

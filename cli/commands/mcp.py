@@ -30,7 +30,7 @@ def mcp(invocation: Invocation, write: bool | None) -> None:
 
 
 async def serve(socket: str, *, write: bool) -> None:
-    """Answer one client until its input ends. The daemon's absence is reported for each call."""
+    """Answers one client until its input ends. The daemon's absence is reported for each call."""
     # Imported here because the SDK imports a web server, and hippoctl must start fast.
     from mcp.server.stdio import stdio_server
 
@@ -47,7 +47,7 @@ async def serve(socket: str, *, write: bool) -> None:
 
 
 def configured(address: Address) -> bool:
-    """Return `[mcp] write` as the daemon reads it; false if it is not configured."""
+    """Returns `[mcp] write` as the daemon reads it; false if it is not configured."""
     value_in_environment = os.environ.get(CONFIG_VARIABLE)
     if value_in_environment is not None:
         if value_in_environment.strip().lower() not in ("true", "false"):

@@ -42,7 +42,7 @@ def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
 
 
 def _open_browser(url: str) -> None:
-    """Open the browser if there is a desktop; a text browser would take over the terminal."""
+    """Opens the browser if there is a desktop; a text browser would take over the terminal."""
     import webbrowser
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):

@@ -24,7 +24,7 @@ Coordinates = tuple[float, float]
 
 
 def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
-    """Return each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
+    """Returns each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
     import igraph
 
     if graph.vcount() < 2:
@@ -44,14 +44,14 @@ def _scaled(values: Sequence[float]) -> list[float]:
 
 
 def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
-    """Return a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
+    """Returns a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
     weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
     highest = max(weights, default=0.0) or 1.0
     return [smallest + (largest - smallest) * math.sqrt(weight / highest) for weight in weights]
 
 
 def labelled_nodes(neighbourhood: GraphResponse) -> dict[int, str]:
-    """Return the labels of the nodes that have one, by index."""
+    """Returns the labels of the nodes that have one, by index."""
     by_size = sorted(range(len(neighbourhood.nodes)), key=node_sizes(neighbourhood, 0.0, 1.0).__getitem__, reverse=True)
     return {at: label(neighbourhood.nodes[at]) for at in by_size[:MAX_LABELS]}
 

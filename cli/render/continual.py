@@ -15,7 +15,7 @@ Growth = Sequence[tuple[Segment, ComparisonResponse]]
 
 
 def continual_lines(growth: Growth, questions: int) -> list[Text]:
-    """Return the lines with recall, the share of questions with every gold passage, exact match and F1 after each segment."""
+    """Returns the lines with recall, the share of questions with every gold passage, exact match and F1 after each segment."""
     rows = [(segment, result) for segment, found in growth for result in found.modes]
     ks = list(dict.fromkeys(k for _, result in rows for k in result.recall))
     several = len(growth[0][1].modes) > 1
@@ -37,7 +37,7 @@ def continual_lines(growth: Growth, questions: int) -> list[Text]:
 
 
 def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
-    """Return the JSON of `eval` on the whole memory with `segments` added; for several modes if they were compared."""
+    """Returns the JSON of `eval` on the whole memory with `segments` added; for several modes if they were compared."""
     last = growth[-1][1]
     whole = last.model_dump(mode="json") if several else last.modes[0].model_dump(mode="json")
     rows = []
@@ -49,7 +49,7 @@ def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
 
 
 def _figures(result: EvalResponse) -> dict[str, Any]:
-    """Return the measurements without those of individual questions."""
+    """Returns the measurements without those of individual questions."""
     shown = result.model_dump(mode="json", include={"mode", "name", "recall", "all", "took_ms"})
     if (scores := result.answers) is not None:
         shown["answers"] = scores.model_dump(mode="json", exclude={"questions"})

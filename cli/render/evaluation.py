@@ -18,7 +18,7 @@ from daemon.contract.evaluation import (
 
 
 def comparison_lines(found: ComparisonResponse) -> list[Text]:
-    """Return the table of all modes, and below it the differences between them.
+    """Returns the table of all modes, and below it the differences between them.
 
     Its columns are recall and the share of questions with every gold passage, by k, answers, the time of a query, and the
     model's cost.
@@ -47,7 +47,7 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
 
 
 def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalResponse], str]]:
-    """Return the columns by heading, without those that are empty for all modes."""
+    """Returns the columns by heading, without those that are empty for all modes."""
     ks = list(dict.fromkeys(k for result in results for k in result.recall))
     columns: dict[str, Callable[[EvalResponse], str]] = {}
     for k in ks:
@@ -73,7 +73,7 @@ def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalRespons
 
 
 def four_decimals(value: float | None) -> str:
-    """Return a share with four decimals, or a dash for None."""
+    """Returns a share with four decimals, or a dash for None."""
     return "–" if value is None else f"{value:.4f}"
 
 
@@ -131,7 +131,7 @@ def files_lines(found: FilesResponse) -> list[Text]:
 
 
 def difference_lines(differences: Sequence[Difference]) -> list[Text]:
-    """Return the table of differences between each mode and the first."""
+    """Returns the table of differences between each mode and the first."""
     if not differences:
         return []
     heads = ("", "difference", "95 % interval", "p")
@@ -144,7 +144,7 @@ def difference_lines(differences: Sequence[Difference]) -> list[Text]:
 
 
 def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
-    """Return the table of the judge's comparisons of two modes."""
+    """Returns the table of the judge's comparisons of two modes."""
     if not comparisons:
         return []
     heads = ("judged", "wins", "ties", "losses", "win rate")
@@ -156,7 +156,7 @@ def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
 
 
 def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Text]:
-    """Return the lines with the quality and cost of the answers."""
+    """Returns the lines with the quality and cost of the answers."""
     tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
     calls = f"{scores.calls:.2f} calls"
     times = f", {milliseconds(scores.took_ms.p50)} (p95 {milliseconds(scores.took_ms.p95)})" if scores.took_ms else ""

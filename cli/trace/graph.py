@@ -38,7 +38,7 @@ class StepGraph:
 
 
 def working_memory_graphs(earlier: PointMemory, steps: Sequence[DeepStep]) -> list[StepGraph]:
-    """Return the memory at the beginning, if there was one, and after each step."""
+    """Returns the memory at the beginning, if there was one, and after each step."""
     graphs = [_memory("Before", earlier.points, ())] if earlier.points else []
     for step in steps:
         changed = {change.point.id for change in step.changes}
@@ -64,7 +64,7 @@ def _memory(title: str, points: Sequence[MemoryPoint], fresh: Iterable[str]) -> 
 
 
 def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
-    """Return everything that was found up to each step."""
+    """Returns everything that was found up to each step."""
     graphs = []
     for end in range(1, len(steps) + 1):
         nodes = [
@@ -85,7 +85,7 @@ def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
 
 
 def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return each node's position in every graph: one force-directed, deterministic layout of all graphs together."""
+    """Returns each node's position in every graph: one force-directed, deterministic layout of all graphs together."""
     import igraph
 
     keys = sorted({node.key for graph in graphs for node in graph.nodes})

@@ -14,7 +14,7 @@ class OneTimeLink:
         self._lock = threading.Lock()
 
     def redeem(self, token: str) -> str | None:
-        """Return the session's cookie for the right token on the first call, and None otherwise."""
+        """Returns the session's cookie for the right token on the first call, and None otherwise."""
         with self._lock:
             if self._session is not None or not compare_digest(token.encode(), self.token.encode()):
                 return None

@@ -61,7 +61,7 @@ class PageServer(http.server.ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}{OPEN_PATH}?token={self.link.token}"
 
     def serve_until_interrupted(self) -> None:
-        """Serve in a thread until Ctrl-C.
+        """Serves in a thread until Ctrl-C.
 
         The main thread waits for the signal. As a KeyboardInterrupt, it could be raised while Python handles another exception
         and get lost, and the command would continue.
@@ -79,7 +79,7 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.daemon.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore errors of a request, such as a disconnected browser."""
+        """Ignores errors of a request, such as a disconnected browser."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -173,4 +173,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: the page shows the events, and the address stays visible on the terminal."""
+        """Logs nothing: the page shows the events, and the address stays visible on the terminal."""
