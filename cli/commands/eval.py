@@ -192,7 +192,7 @@ def evaluate(
                 for path, questions in loaded.items()
             }
     if count is not None:
-        from cli.render.continual import continual_json, continual_lines
+        from cli.render.evaluation import continual_json, continual_lines
 
         whole = continual_json(growth, bool(specs))
         _save(save, whole)

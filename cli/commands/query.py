@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from cli.files import file_errors
-from cli.options.duration_type import Duration
 from cli.options.global_options import Invocation, command, options
 from cli.options.retrieval_options import (
     answer_mode_option,
@@ -23,7 +22,7 @@ from cli.options.retrieval_options import (
     settings_option,
 )
 from cli.options.scope_options import scope_options
-from cli.options.time_type import as_of_option
+from cli.options.time_type import Duration, as_of_option
 from cli.output import print_lines, width
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, Investigation
 from daemon.contract.http.routes import Route

@@ -9,8 +9,8 @@ import click
 from cli.client.plain_answers import PlainAnswer, understood
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
-from cli.options.duration_type import Duration
 from cli.options.global_options import Invocation, command
+from cli.options.time_type import Duration
 from cli.output import print_json, print_lines, print_note
 from cli.render.lines import DIM, STATE_STYLES, text
 from cli.render.status import status_lines

@@ -7,16 +7,17 @@ forwards requests that the page makes.
 
 import http.server
 import re
+import secrets
 import signal
 import threading
 from collections.abc import Mapping
+from hmac import compare_digest
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
 from cli.client.address import Address
-from cli.ui.one_time_link import OneTimeLink
 from daemon.contract.http.client import parse_json
 from daemon.contract.http.routes import Route
 from daemon.contract.http.same_origin import cookie_value, same_origin
@@ -174,3 +175,24 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing: the page shows the events, and the address stays visible on the terminal."""
+
+
+class OneTimeLink:
+    """The link of one run of the command. The browser with the session's cookie may use the page until the command ends."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._session: str | None = None
+        self._lock = threading.Lock()
+
+    def redeem(self, token: str) -> str | None:
+        """Returns the session's cookie for the right token on the first call, and None otherwise."""
+        with self._lock:
+            if self._session is not None or not compare_digest(token.encode(), self.token.encode()):
+                return None
+            self._session = secrets.token_urlsafe(32)
+            return self._session
+
+    def admits(self, cookie: str) -> bool:
+        session = self._session
+        return session is not None and compare_digest(cookie.encode(), session.encode())

@@ -7,7 +7,6 @@ import structlog
 
 from daemon.config import Config
 from daemon.config.store_encoder import PREFIX_KEY, EncoderChoice
-from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import calibration_for, load_encoder
 from daemon.services.reencoding import ConfiguredEncoder
 from memory.encoder.absent import AbsentEncoder
@@ -73,4 +72,4 @@ def wanted_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
 def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
     encoder = load_encoder(config)
     calibration = calibration_for(encoder, None)
-    return encoder, calibration, synonym_rule(config, calibration)
+    return encoder, calibration, config.synonym_rule(calibration)

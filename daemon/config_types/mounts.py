@@ -10,6 +10,14 @@ HIDDEN = ("/home", "/root", "/run/user")
 PRIVATE_TMP = "systemd-private-"
 """Prefix of the name of the directory that systemd mounts on /tmp and /var/tmp for a unit with `PrivateTmp=yes`."""
 
+NETWORK_FILE_SYSTEMS = frozenset(
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs virtiofs ncpfs davfs lustre beegfs fuse.sshfs fuse.rclone fuse.davfs2 "
+    "fuse.s3fs fuse.glusterfs fuse.ceph fuse.gvfsd-fuse".split()
+)
+"""File systems on which inotify does not report changes made by other machines."""
+VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
+"""File systems that show other folders, and on which inotify does not report changes made to those folders directly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:

@@ -1,6 +1,7 @@
 """Limits for the queues of the pipeline, so that documents arriving faster than they are indexed do not fill the memory."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 MIB = 1 << 20
 
@@ -48,3 +49,11 @@ class Capacity:
     def release(self, items: int, bytes: int) -> None:
         self.items -= items
         self.bytes -= bytes
+
+
+@dataclass(slots=True)
+class Burst:
+    """`done` counts the items that have left the queue since `began` (monotonic time)."""
+
+    began: float = field(default_factory=time.monotonic)
+    done: int = 0

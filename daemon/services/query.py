@@ -26,12 +26,12 @@ from daemon.contract.query import (
 from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
+from daemon.pipeline.uninterrupted import run_to_end
 from daemon.services.documents.document_references import other_documents, passage_source
 from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
-from daemon.services.threads import run_to_end
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities

@@ -34,11 +34,11 @@ from daemon.errors import Conflict, Invalid
 from daemon.pipeline.fresh_build import FreshBuild, FreshBuildReport
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file
+from daemon.pipeline.uninterrupted import run_to_end
 from daemon.pipeline.work_items import AddedDocument
 from daemon.services.documents.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
-from daemon.services.threads import run_to_end
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup.local import backup
 from store.backup.remote import send

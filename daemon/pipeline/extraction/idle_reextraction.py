@@ -11,8 +11,8 @@ from itertools import islice
 import structlog
 
 from daemon.parser_pool.pool import ParserFailed
+from daemon.pipeline.backpressure import Burst
 from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.pipeline import Pipeline
 from store.store import Store
 from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText

@@ -14,10 +14,9 @@ import pytest
 
 from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
-from daemon.pipeline.backpressure import Capacity, QueueLimits
+from daemon.pipeline.backpressure import Burst, Capacity, QueueLimits
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import Extraction
-from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
