@@ -28,12 +28,15 @@ class RequestError(Exception):
         self,
         detail: str,
         *,
-        errors: Sequence[FieldError] = (),
+        errors: Sequence[FieldError] | Mapping[str, str] = (),
         retry_after_s: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        """`errors` names the wrong fields, or maps them to messages."""
         super().__init__(detail)
         self.detail = detail
+        if isinstance(errors, Mapping):
+            errors = [FieldError(field=field, message=message) for field, message in errors.items()]
         self.errors = list(errors)
         self.retry_after_s = retry_after_s
         self.headers = dict(headers or {})

@@ -13,7 +13,6 @@ from starlette.types import Message, Receive
 
 from daemon.api.middleware.concurrency import FairShares
 from daemon.api.settings import MIB, ApiLimits
-from daemon.contract.http.problem import FieldError
 from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 
 
@@ -193,6 +192,6 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
     except ValueError as error:
         raise BadRequest(f"Line {number} is not JSON: {error}.") from None
     if not isinstance(value, dict):
-        wrong = FieldError(field=f"line {number}", message="must be a JSON object, one document a line")
-        raise Invalid(f"Line {number} is not a JSON object.", errors=[wrong])
+        wrong = {f"line {number}": "must be a JSON object, one document a line"}
+        raise Invalid(f"Line {number} is not a JSON object.", errors=wrong)
     found.append(value)

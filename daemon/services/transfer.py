@@ -20,7 +20,6 @@ import numpy as np
 
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
-from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
 from daemon.contract.transfer import (
     SEED_MAX,
@@ -200,7 +199,7 @@ class TransferService:
             # Before anything is written: the client would be told of a backup that nobody finds.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
             if problem is not None:
-                raise Conflict(problem, errors=[FieldError(field="directory", message=problem)])
+                raise Conflict(problem, errors={"directory": problem})
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:
@@ -212,7 +211,7 @@ class TransferService:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
                 detail += "; the daemon writes it, so name a directory that its user and its unit may write to"
-            raise Conflict(detail, errors=[FieldError(field="directory", message=detail)]) from error
+            raise Conflict(detail, errors={"directory": detail}) from error
         return BackupResponse(
             directory=directory,
             commit=sent.backup.commit,

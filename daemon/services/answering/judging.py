@@ -1,7 +1,6 @@
 """Judges answers with the model, for evaluations. Uses nothing from the memory."""
 
 from daemon.contract.answering.judge import Criterion, JudgeRequest, JudgeResponse
-from daemon.contract.http.problem import FieldError
 from daemon.contract.query import Tokens
 from daemon.errors import Invalid, UpstreamFailed
 from memory.answering import answer_judge
@@ -61,4 +60,4 @@ def _refuse_ineffective(request: JudgeRequest) -> None:
 
 
 def _invalid(field: str, message: str) -> Invalid:
-    return Invalid(f"{field} {message}.", errors=[FieldError(field=field, message=message)])
+    return Invalid(f"{field} {message}.", errors={field: message})
