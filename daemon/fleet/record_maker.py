@@ -14,7 +14,7 @@ from consumers.types import ParsedDocument, Passage
 from daemon.observe.metrics import timed
 from daemon.parser_pool.pool import ParserFailed
 from daemon.pipeline.document_mapping import normalised_triples, storable
-from daemon.pipeline.extraction.extractors import PassageExtractor
+from daemon.pipeline.extraction.extractors import PassageExtractor, extract_each
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder
 from store.passage_id import passage_id
@@ -72,18 +72,13 @@ class RecordMaker:
         if not texts:
             return {}
         with timed("extract"):
-            return {each.passage: each for each in await self._extract_each(list(texts.values()))}
+            found = await extract_each(self._extractor, list(texts.values()), self._failure)
+        return {each.passage: each for each in found}
 
-    async def _extract_each(self, passages: list[PassageText]) -> list[Extraction]:
-        """Extracts from the passages. If a passage crashes the extractor's process, the others are not affected."""
-        try:
-            return await self._extractor.extract(passages)
-        except ParserFailed as error:
-            if len(passages) == 1:
-                log.warning("passage_failed", passage=passages[0].id, attempts=1)
-                failed = ExtractionOutcome.FAILED
-                return [Extraction(passages[0].id, self._extractor.name, status=failed, attempts=1, error=str(error))]
-        return [found for passage in passages for found in await self._extract_each([passage])]
+    def _failure(self, passage: PassageText, error: ParserFailed) -> list[Extraction]:
+        log.warning("passage_failed", passage=passage.id, attempts=1)
+        failed = ExtractionOutcome.FAILED
+        return [Extraction(passage.id, self._extractor.name, status=failed, attempts=1, error=str(error))]
 
 
 def _record(each: PositionedDocument, found: dict[str, Extraction]) -> Record:

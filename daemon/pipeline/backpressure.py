@@ -1,6 +1,8 @@
 """Limits for the queues of the pipeline, so that documents arriving faster than they are indexed do not fill the memory."""
 
+import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 MIB = 1 << 20
@@ -57,3 +59,11 @@ class Burst:
 
     began: float = field(default_factory=time.monotonic)
     done: int = 0
+
+
+async def until_idle(busy: Callable[[], bool], check_s: float, max_wait_s: float) -> None:
+    """Returns when other work has ended, or after `max_wait_s`: a machine may never be idle."""
+    waited_s = 0.0
+    while busy() and waited_s < max_wait_s:
+        await asyncio.sleep(check_s)
+        waited_s += check_s

@@ -11,11 +11,11 @@ from itertools import islice
 import structlog
 
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.backpressure import Burst
-from daemon.pipeline.extraction.extractors import PassageExtractor
+from daemon.pipeline.backpressure import Burst, until_idle
+from daemon.pipeline.extraction.extractors import PassageExtractor, extract_each
 from daemon.pipeline.pipeline import Pipeline
 from store.store import Store
-from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
+from store.types import ExtractionOutcome, ExtractionState, PassageText
 
 BATCH_PASSAGES = 32
 """Passages of one commit. A fresh document waits at most until a slice of them is encoded."""
@@ -75,9 +75,10 @@ class IdleReextraction:
         self.burst = Burst()
         log.info("reextraction_began", passages=len(self._waiting), extractor=self._extractor.name)
         while self._waiting:
-            await self._until_idle()
+            await until_idle(self._busy, IDLE_CHECK_S, MAX_WAIT_S)
             batch = list(islice(self._waiting, BATCH_PASSAGES))
-            found = await self._extract([passage for id in batch if (passage := self._passage(id)) is not None])
+            passages = [passage for id in batch if (passage := self._passage(id)) is not None]
+            found = await extract_each(self._extractor, passages, self._keep_old)
             if found:
                 await self._pipeline.commit_extractions({each.passage: each for each in found})
             for _ in batch:
@@ -90,21 +91,7 @@ class IdleReextraction:
         needed = self.is_outdated(self._store.extraction_state(id)) and self._store.documents_to_extract(id)
         return self._store.passage(id) if needed else None
 
-    async def _extract(self, passages: list[PassageText]) -> list[Extraction]:
-        """Extracts from passages; one by one if that fails, to find those that cause the failure."""
-        if not passages:
-            return []
-        try:
-            return await self._extractor.extract(passages)
-        except ParserFailed as error:
-            if len(passages) > 1:
-                return [found for each in passages for found in await self._extract([each])]
-            log.error("extraction_failed", passage=passages[0].id, error=error)
-            self._failed.add(passages[0].id)
-            return []
-
-    async def _until_idle(self) -> None:
-        waited_s = 0.0
-        while self._busy() and waited_s < MAX_WAIT_S:
-            await asyncio.sleep(IDLE_CHECK_S)
-            waited_s += IDLE_CHECK_S
+    def _keep_old(self, passage: PassageText, error: ParserFailed) -> tuple[()]:
+        log.error("extraction_failed", passage=passage.id, error=error)
+        self._failed.add(passage.id)
+        return ()

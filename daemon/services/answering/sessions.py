@@ -200,7 +200,7 @@ class SessionService:
                     question=each.question,
                     answer=each.answer if with_answers else "",
                     commit=each.commit,
-                    time=_utc(each.time),
+                    time=datetime.fromtimestamp(each.time, UTC),
                 )
                 for each in session.questions
             ],
@@ -233,10 +233,6 @@ class SessionService:
                 self._sessions.keep(key, session, memory_to_json(supported), dropped)
         except (SessionDamaged, BadWorkingMemory, OSError) as error:
             log.warning("session_unreadable", session=key, error=error)
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def drop_unsupported_points(memory: WorkingMemory, snapshot: Snapshot, wholly: bool = False) -> WorkingMemory:

@@ -25,6 +25,7 @@ from daemon.services import transfer
 from daemon.services.documents import document_service as serving
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.progress import ProgressBoard
+from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.store import Store
@@ -248,7 +249,8 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
     monkeypatch.setattr(serving, "check_document", named)
     monkeypatch.setattr(DocumentService, "_in_sight", lambda *_: [])
     taking = Taking(10, 1000)
-    service = DocumentService(None, taking, *[cast("Any", None)] * 4)  # type: ignore[arg-type]
+    absent = cast("Any", None)
+    service = DocumentService(absent, cast("Any", taking), absent, absent, ScopeService(absent, tuple), absent)
     asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
     assert [document.uri for document in taking.taken[0]] == ["added:1", "added:2"]
     assert threading.main_thread() not in threads
