@@ -85,7 +85,6 @@ async def import_records(
 
 
 def record_delivery(record: Record, payload: Callable[[], str] | None = None) -> DeliveredDocument:
-    """Returns the record as a document for the pipeline."""
     document = None if record.document.deleted else record.document
     return DeliveredDocument(record.uri, document, payload, record)
 

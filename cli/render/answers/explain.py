@@ -36,7 +36,6 @@ def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
 
 
 def stage_times_line(explained: "Explanation") -> Text:
-    """Returns the line with the time of each stage."""
     spent = sorted(explained.stages_ms.items(), key=lambda stage: -stage[1])
     return text(("Time  ", HEADING), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
 

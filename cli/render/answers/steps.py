@@ -37,7 +37,6 @@ STOP_REASON_TEXTS = {
 
 
 def step_event_lines(event: KnownStepEvent, width: int) -> list[Text]:
-    """Returns the lines to print for `event`."""
     match event:
         case StepBegan():
             return [

@@ -196,7 +196,6 @@ class Intake:
         return work is not None and work.seq <= seq
 
     def waiting_for(self, key: str) -> Work | None:
-        """Returns the waiting work for `key`."""
         return self._waiting.get(key)
 
     def _free(self, key: str) -> bool:
