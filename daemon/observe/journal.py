@@ -30,8 +30,7 @@ NOT_A_FIELD = frozenset({"time", "level", "event", "logger", "error", "hint", "e
 class JournalSender:
     """The last processor of structlog: sends the event, or returns it as a line for stderr if the journal refuses it."""
 
-    def __init__(self, identifier: str = "hippod") -> None:
-        self._identifier = identifier
+    def __init__(self) -> None:
         self._socket: socket.socket | None = None
         with suppress(OSError):
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
@@ -39,7 +38,7 @@ class JournalSender:
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
         """Raises DropEvent if the event was sent to the journal."""
-        fields = {"MESSAGE": message(event), "PRIORITY": str(priority(event)), "SYSLOG_IDENTIFIER": self._identifier}
+        fields = {"MESSAGE": message(event), "PRIORITY": str(priority(event)), "SYSLOG_IDENTIFIER": "hippod"}
         fields |= {PREFIX + name.upper(): _text(value) for name, value in event.items() if name != "time"}
         if self._socket is not None and _sent(self._socket, _datagram(fields)):
             raise structlog.DropEvent
