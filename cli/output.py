@@ -75,10 +75,6 @@ class ProgressBar:
         self._bars = bars
         self._task = task
 
-    def advance(self, by: float = 1) -> None:
-        if self._bars is not None and self._task is not None:
-            self._bars.advance(self._task, by)
-
     def describe(self, text: str) -> None:
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, description=one_line(text))

@@ -1,5 +1,6 @@
 """eval: measures retrieval and answers with questions whose answers are known."""
 
+import itertools
 import json
 from functools import cache
 from pathlib import Path
@@ -148,9 +149,13 @@ def evaluate(
             "delete it to ask every question again."
         )
     with invocation.client() as client, progress("evaluating") as shown:
+        answers_so_far = itertools.count(1)
+
+        def answered() -> None:
+            shown.describe(f"evaluating: {number(next(answers_so_far), 'answer')}")
 
         def requests(as_of: str | None = None) -> EvalRequests:
-            return EvalRequests(client, max(ks), scope, as_of, shown.advance, journal)
+            return EvalRequests(client, max(ks), scope, as_of, answered, journal)
 
         def evaluation(as_of: str | None = None) -> Evaluation:
             asked = requests(as_of)
