@@ -25,17 +25,22 @@ Coordinates = tuple[float, float]
 
 def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
     """Returns each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
-    import igraph
-
     if graph.vcount() < 2:
         return [(0.5, 0.5)] * graph.vcount()
-    igraph.set_random_number_generator(random.Random(0))
-    try:
-        layout = graph.layout_fruchterman_reingold(niter=LAYOUT_ITERATIONS)
-    finally:
-        igraph.set_random_number_generator(random)
+    layout = force_directed(graph, 0, LAYOUT_ITERATIONS)
     axes = [_scaled([point[axis] for point in layout]) for axis in (0, 1)]
     return list(zip(*axes, strict=True))
+
+
+def force_directed(graph: "igraph.Graph", seed: int, iterations: int) -> list[Coordinates]:
+    """Returns each node's position by Fruchterman and Reingold's algorithm; the same for the same graph and `seed`."""
+    import igraph
+
+    igraph.set_random_number_generator(random.Random(seed))
+    try:
+        return [(float(x), float(y)) for x, y in graph.layout_fruchterman_reingold(niter=iterations).coords]
+    finally:
+        igraph.set_random_number_generator(random)
 
 
 def _scaled(values: Sequence[float]) -> list[float]:

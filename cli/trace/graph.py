@@ -3,10 +3,10 @@
 Positions are computed once, for all steps together, so that nothing moves between steps.
 """
 
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from cli.graph.layout import force_directed
 from daemon.contract.answering.steps import DeepStep, IterativeStep, MemoryPoint, PointMemory
 
 POINT, ENTITY, ABSENT, QUERY, PASSAGE = "point", "entity", "absent", "query", "passage"
@@ -91,9 +91,4 @@ def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[fl
     keys = sorted({node.key for graph in graphs for node in graph.nodes})
     rows = {key: row for row, key in enumerate(keys)}
     edges = {(rows[graph.nodes[a].key], rows[graph.nodes[b].key]) for graph in graphs for a, b in graph.edges}
-    igraph.set_random_number_generator(random.Random(7))
-    try:
-        layout = igraph.Graph(len(keys), sorted(edges)).layout_fruchterman_reingold(niter=1000)
-    finally:
-        igraph.set_random_number_generator(random)
-    return {key: (float(x), float(y)) for key, (x, y) in zip(keys, layout.coords, strict=True)}
+    return dict(zip(keys, force_directed(igraph.Graph(len(keys), sorted(edges)), 7, 1000), strict=True))

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
@@ -120,8 +121,7 @@ def body_media_type(request: Request, allowed: Collection[str]) -> str:
     return media_type
 
 
-def has_body(request: Request) -> bool:
-    headers = request.headers
+def has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 

@@ -10,14 +10,13 @@ import structlog
 from numpy.typing import NDArray
 
 from consumers.records.record import PassageExtraction, Record, RecordVectors, SourcePosition
-from consumers.types import ParsedDocument, Passage
+from consumers.types import ParsedDocument
 from daemon.observe.metrics import timed
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.document_mapping import normalised_triples, storable
+from daemon.pipeline.document_mapping import normalised_triples, passage_text
 from daemon.pipeline.extraction.extractors import PassageExtractor, extract_each
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder
-from store.passage_id import passage_id
 from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple, is_statement
 
 ENCODE_SLICE_CHARS = 65_536
@@ -68,7 +67,7 @@ class RecordMaker:
             for passage in document.passages
             if passage.triples is None
         ]
-        texts = {text.id: text for text in map(_text, passages)}
+        texts = {text.id: text for text in map(passage_text, passages)}
         if not texts:
             return {}
         with timed("extract"):
@@ -83,7 +82,7 @@ class RecordMaker:
 
 def _record(each: PositionedDocument, found: dict[str, Extraction]) -> Record:
     extractions = [
-        None if passage.triples is not None else _travelling(found.get(_text(passage).id))
+        None if passage.triples is not None else _travelling(found.get(passage_text(passage).id))
         for passage in each.document.passages
     ]
     return Record(each.document, tuple(extractions), each.position)
@@ -113,7 +112,7 @@ def _encode(encoder: Encoder, records: Sequence[Record]) -> EncodedAhead:
         triples = _triples(record)
         statements = filter(is_statement, triples)
         rough |= dict.fromkeys(
-            [*(_text(passage).full for passage in record.document.passages), *map(triple_text, statements)]
+            [*(passage_text(passage).full for passage in record.document.passages), *map(triple_text, statements)]
         )
         exact |= dict.fromkeys(_phrases(triples))
     for part in slices(sorted(rough, key=len), ENCODE_SLICE_CHARS):
@@ -131,7 +130,7 @@ def _with_vectors(record: Record, ahead: EncodedAhead, identity: EncoderIdentity
     vectors = RecordVectors(
         identity.name,
         identity.dim,
-        _rows([ahead.rough[_text(passage).full] for passage in record.document.passages], identity.dim),
+        _rows([ahead.rough[passage_text(passage).full] for passage in record.document.passages], identity.dim),
         tuple(phrases),
         _rows([ahead.exact[phrase] for phrase in phrases], identity.dim),
         statements,
@@ -157,8 +156,3 @@ def _triples(record: Record) -> list[Triple]:
 
 def _phrases(triples: Iterable[Triple]) -> list[str]:
     return list(dict.fromkeys(phrase for subject, _, object_ in triples for phrase in (subject, object_)))
-
-
-def _text(passage: Passage) -> PassageText:
-    title, text = storable(passage.title), storable(passage.text)
-    return PassageText(passage_id(title, text), title, text)

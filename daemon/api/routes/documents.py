@@ -71,7 +71,7 @@ def add_routes(endpoints: Endpoints) -> None:
     async def remove(request: Request, reservation: BodyReservation) -> RemoveResponse:
         """Remove documents, named in the body or by ?uri=."""
         uris = _uris_of_query(request)
-        if has_body(request) or not uris:
+        if has_body(request.headers) or not uris:
             uris = [*uris, *(await read_model(request, RemoveRequest, reservation, context.limits)).uris]
         return await (await context.memory(request)).documents.remove(uris)
 
