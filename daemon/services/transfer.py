@@ -196,7 +196,7 @@ class TransferService:
     async def backup(self, directory: str) -> BackupResponse:
         given_up = threading.Event()
         if "://" not in directory or directory.startswith("file://"):
-            # Before anything is written: the client would be told of a backup that nobody finds.
+            # Checked before anything is written. Otherwise the client would be told of a backup that no other process can see.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
             if problem is not None:
                 raise Conflict(problem, errors={"directory": problem})
