@@ -1,13 +1,13 @@
 """The commands by name: the module and function of each, and one sentence on what it does. Modules are loaded when called.
 
-The sentence is the beginning of the command's help; a test checks this.
+The sentence is the beginning of the command's help.
 """
 
 COMMANDS = {
     "add": ("add", "add", "Add documents: files of any known format, or JSON lines on standard input (-)."),
     "ask": ("query", "ask", "Answer TEXT from the memory, with citations."),
     "backfill": (
-        "maintenance.reextract",
+        "maintenance.background",
         "backfill",
         "Extract triples from all waiting passages with vLLM in the daemon, for the first load of a large drive.",
     ),
@@ -22,7 +22,7 @@ COMMANDS = {
         "Print the completion script for SHELL (by default that of $SHELL).",
     ),
     "confirm": (
-        "maintenance.confirm",
+        "documents",
         "confirm",
         "Remove the documents that hippod keeps for the folder SOURCE until you confirm their removal.",
     ),
@@ -68,12 +68,12 @@ COMMANDS = {
     ),
     "query": ("query", "query", "Find the passages that answer TEXT, and show the triples that led to them."),
     "reencode": (
-        "maintenance.reencode",
+        "maintenance.background",
         "reencode",
         "Encode the whole memory anew with the configured encoder, in the background.",
     ),
     "reextract": (
-        "maintenance.reextract",
+        "maintenance.background",
         "reextract",
         "Extract triples again, with the configured extractor, from passages that another extractor has read.",
     ),

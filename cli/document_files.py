@@ -88,7 +88,7 @@ def encode_document(document: object, where: str, id_prefix: str = "") -> Docume
 
 
 def _prefixed(document: dict[str, Any], id_prefix: str) -> dict[str, Any]:
-    """With the prefix before its id; a document without one is named by its content."""
+    """Returns the document with the prefix before its id. A document without an id is named by its content and unchanged."""
     for key in ("id", "idx"):
         value = document.get(key)
         if isinstance(value, str | int) and not isinstance(value, bool):

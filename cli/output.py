@@ -75,10 +75,6 @@ class ProgressBar:
         self._bars = bars
         self._task = task
 
-    def advance(self, by: float = 1) -> None:
-        if self._bars is not None and self._task is not None:
-            self._bars.advance(self._task, by)
-
     def describe(self, text: str) -> None:
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, description=one_line(text))
@@ -90,24 +86,13 @@ class ProgressBar:
 
 
 @contextmanager
-def progress(label: str, total: float | None = None, *, counted: bool = False) -> Iterator[ProgressBar]:
-    """Shows a progress bar on stderr during the `with` block, or a spinner while the total is unknown.
-
-    `counted`: the bar shows count, rate and remaining time, because the label does not.
-    """
+def progress(label: str) -> Iterator[ProgressBar]:
+    """Shows a progress bar on stderr during the `with` block, or a spinner while the total is unknown."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield ProgressBar()
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
     coloured = is_coloured(sys.stderr)
@@ -118,7 +103,7 @@ def progress(label: str, total: float | None = None, *, counted: bool = False) -
         def on_broken_pipe(self) -> None:
             raise
 
-    bars_console = Pipe(
+    console = Pipe(
         file=sys.stderr,
         force_terminal=coloured,
         color_system="auto" if coloured else None,
@@ -128,8 +113,6 @@ def progress(label: str, total: float | None = None, *, counted: bool = False) -
         emoji=False,
         legacy_windows=False,
     )
-    columns: list[ProgressColumn] = [SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False)]
-    if counted:
-        columns += [MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True)]
-    with Bars(*columns, TimeElapsedColumn(), console=bars_console, transient=True) as bars:
-        yield ProgressBar(bars, bars.add_task(one_line(label), total=total))
+    columns = SpinnerColumn(), BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Bars(*columns, console=console, transient=True) as bars:
+        yield ProgressBar(bars, bars.add_task(one_line(label), total=None))

@@ -14,7 +14,7 @@ STORE_LOST = (
     "The folder of the memory ([store] path) was deleted, renamed or unmounted while hippod runs, so nothing can be stored: "
     "restore the folder, or restart hippod."
 )
-"""For every client: without the folder's path, which `status` and the log show."""
+"""Message for every client. Omits the folder's path, which only `status` and the log show."""
 
 
 class RequestError(Exception):
@@ -28,12 +28,15 @@ class RequestError(Exception):
         self,
         detail: str,
         *,
-        errors: Sequence[FieldError] = (),
+        errors: Sequence[FieldError] | Mapping[str, str] = (),
         retry_after_s: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        """`errors` names the wrong fields, or maps them to messages."""
         super().__init__(detail)
         self.detail = detail
+        if isinstance(errors, Mapping):
+            errors = [FieldError(field=field, message=message) for field, message in errors.items()]
         self.errors = list(errors)
         self.retry_after_s = retry_after_s
         self.headers = dict(headers or {})
@@ -61,31 +64,31 @@ class BadRequest(RequestError):
 
 
 class Unauthorised(RequestError):
-    """Over TCP, without the right token."""
+    """A request over TCP has no valid token."""
 
     type, title, status = ProblemType.UNAUTHORISED, "A bearer token is needed", 401
 
 
 class Forbidden(RequestError):
-    """A page of another site asks, or what is asked for is for the Unix socket alone."""
+    """The client lacks the right, another site's page sent the request, or the request is allowed on the Unix socket only."""
 
     type, title, status = ProblemType.FORBIDDEN, "Not allowed here", 403
 
 
 class NotFound(RequestError):
-    """Nothing there."""
+    """The path, or the thing that the request names, does not exist."""
 
     type, title, status = ProblemType.NOT_FOUND, "Not found", 404
 
 
 class MethodNotAllowed(RequestError):
-    """The path exists, the method does not."""
+    """The path does not support the method."""
 
     type, title, status = ProblemType.METHOD_NOT_ALLOWED, "Method not allowed", 405
 
 
 class Conflict(RequestError):
-    """The request is sound, and what is there now stands against it."""
+    """The request is valid, but the present state does not allow it."""
 
     type, title, status = ProblemType.CONFLICT, "Not possible as things stand", 409
 
@@ -97,7 +100,7 @@ class NotConfigured(RequestError):
 
 
 class TimedOut(RequestError):
-    """What the client wanted to wait for did not happen in the time it gave."""
+    """The event that the request waits for did not happen within the client's time limit."""
 
     type, title, status = ProblemType.TIMED_OUT, "Timed out", 409
 
@@ -115,25 +118,25 @@ class TooLarge(RequestError):
 
 
 class UnsupportedMediaType(RequestError):
-    """The body is of another kind than the route reads."""
+    """The route does not accept the body's media type."""
 
     type, title, status = ProblemType.UNSUPPORTED_MEDIA_TYPE, "Unsupported media type", 415
 
 
 class WrongHost(RequestError):
-    """Over TCP, under a name that is not this daemon's: a web page may be behind it."""
+    """A request over TCP uses a host name that is not this daemon's: a web page may have sent it."""
 
     type, title, status = ProblemType.WRONG_HOST, "This host is not served here", 421
 
 
 class Invalid(RequestError):
-    """The request can be read and asks for something that is not allowed; `errors` say which field and what is."""
+    """The request contains values that are not allowed; `errors` name the fields and the allowed values."""
 
     type, title, status = ProblemType.INVALID, "The request is not valid", 422
 
 
 class TooManyRequests(RequestError):
-    """More requests in a second than one client may make."""
+    """The client sent more requests per second than it may."""
 
     type, title, status = ProblemType.TOO_MANY_REQUESTS, "Too many requests", 429
 
@@ -142,19 +145,19 @@ class TooManyRequests(RequestError):
 
 
 class InternalError(RequestError):
-    """An error of the daemon's own; what it was is in the log only."""
+    """An internal error of the daemon, which only the log describes."""
 
     type, title, status = ProblemType.INTERNAL, "Internal error", 500
 
 
 class UpstreamFailed(RequestError):
-    """A model server that the daemon asks did not answer as it should."""
+    """A model server failed, or sent an answer that cannot be used."""
 
     type, title, status = ProblemType.UPSTREAM, "The model server failed", 502
 
 
 class Busy(RequestError):
-    """More requests of this kind at a time than are served."""
+    """The limit of concurrent requests of this kind is reached."""
 
     type, title, status = ProblemType.BUSY, "Busy", 503
 

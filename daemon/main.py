@@ -195,13 +195,13 @@ def print_estimate(config: Config, lock: StoreLock) -> None:
 
 
 def _refused(error: Exception, code: int, log_it: Callable[[str], object]) -> int:
-    """Says on stderr, to the service manager (whose `status` goes on showing it) and to waiting clients why it does not run.
+    """Reports why hippod does not run: on stderr, to the service manager, and to waiting clients. Returns `code`.
 
-    For people in plain lines. A refused configuration is an event in the journal only.
+    Under systemd it logs an event; otherwise it prints a line, and logs errors except those of the configuration.
     """
     journal = is_journal(sys.stderr)
     if journal:
-        setup("error", sys.__stderr__, last_words=True)
+        setup("error", sys.__stderr__, ends_now=True)
     if journal or code != BAD_CONFIG:
         log_it(str(error))
     if not journal:

@@ -1,4 +1,4 @@
-"""Builds the configured models: the client, the limiter, the OpenIE backend, the filter, the encoder."""
+"""Builds the configured models (client, limiter, OpenIE backend, filter, encoder) and the pool of parsing processes."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import structlog
 
+from consumers.parsing import Limits
+from consumers.parsing.programs.installed import find_programs
 from daemon.config import Config, model_key
+from daemon.config.sections import Parsing
 from daemon.costs.daily_budget import Budget, DailyBudget
 from daemon.costs.estimate import CostEstimator
-from daemon.costs.ledger import CostLedger, Price, charged_to
-from daemon.costs.passage_source import source_of_passage
+from daemon.costs.ledger import CostLedger, Price, charged_to, source_of_passage
 from daemon.model_settings import judge_settings, model_settings
 from daemon.observe.logs import mask
 from daemon.observe.metrics import CALLS, DROPPED, FILTERED, TOKENS
@@ -46,6 +48,8 @@ log = structlog.get_logger()
 
 JOURNAL = "openie.jsonl"
 USABLE_OUTCOMES = frozenset({"ok", "surrounded", "repaired", "cut off", "incomplete"})
+PROGRAM_SHARE = 0.75
+"""Share of a document's time limit that one run of an external program may take. So the process can report that it did."""
 PASSAGES_PER_CALL = 1.25
 """Passages being extracted for each allowed concurrent call, so that the next call is ready when one ends."""
 
@@ -227,8 +231,7 @@ def load_encoder(config: Config, made_by: EncoderIdentity | None = None) -> Enco
 
 
 def calibration_for(encoder: Encoder, store: LogSummary | None) -> Calibration:
-    """The encoder's constants: measured ones, else those that a store of this encoder keeps. Otherwise they are found with the
-    encoder, which takes seconds."""
+    """Returns the encoder's calibration: the known one, or that of a store of this encoder. Otherwise measures it (seconds)."""
     if (known := known_calibration(encoder.identity)) is not None:
         return known
     if store is not None and store.encoder == encoder.identity:
@@ -269,3 +272,12 @@ def _embedding_server(config: Config, made_by: EncoderIdentity | None) -> Embedd
         encoder.phrase_query_prefix,
         encoder.name_query_prefix,
     )
+
+
+def parser_pool(parsing: Parsing) -> ParserPool:
+    limits = Limits(
+        program_seconds=PROGRAM_SHARE * parsing.time_limit_s,
+        ocr="off" if parsing.ocr == "off" else "later",
+        programs=find_programs(parsing.ocr, parsing.ocr_languages),
+    )
+    return ParserPool(parsing.workers, parsing.memory_bytes, parsing.time_limit_s, limits=limits)

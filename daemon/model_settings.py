@@ -12,7 +12,7 @@ def model_settings(config: Config) -> ModelSettings | None:
 
 
 def judge_settings(config: Config) -> ModelSettings | None:
-    """The model of `[llm.judge]`; None if the section sets nothing. A key is sent only to the server that it is for."""
+    """Returns the settings of `[llm.judge]`; None if the section sets nothing. A key is sent only to the server it is for."""
     llm, judge = config.llm, config.llm.judge
     own = {name: value for name in ("base_url", "model") if (value := getattr(judge, name)) is not None}
     if not judge.model_fields_set:

@@ -17,7 +17,7 @@ ROOMS = {
 
 DAEMON_ROOMS = {
     "backfill_main": {"backfill", "config", "observe"},
-    "backfill": {"config", "fleet", "model_factory", "parser_pool", "parser_pool_factory", "pipeline"},
+    "backfill": {"config", "fleet", "model_factory", "parser_pool", "pipeline"},
     "worker_main": {"api", "config", "config_types", "fleet", "observe", "runtime"},
     "fleet": {
         "api",
@@ -25,7 +25,6 @@ DAEMON_ROOMS = {
         "model_factory",
         "observe",
         "parser_pool",
-        "parser_pool_factory",
         "pipeline",
         "runtime",
         "sources",
@@ -42,7 +41,6 @@ DAEMON_ROOMS = {
         "observe",
         "page",
         "parser_pool",
-        "parser_pool_factory",
         "pipeline",
         "runtime",
         "services",
@@ -50,9 +48,8 @@ DAEMON_ROOMS = {
     },
     "doctor": {"config", "config_types", "contract", "fleet", "model_settings", "runtime", "sources"},
     "model_factory": {"config", "costs", "model_settings", "observe", "parser_pool", "pipeline"},
-    "parser_pool_factory": {"config", "parser_pool"},
     "model_settings": {"config", "observe"},
-    "runtime": {"api", "config", "config_types", "contract", "observe", "pipeline"},
+    "runtime": {"api", "config", "config_types", "contract", "observe", "pipeline", "sources"},
     "mcp": {"contract", "errors"},
     "page": {"api", "contract", "errors"},
     "api": {"config_types", "contract", "errors", "observe", "services", "sources"},

@@ -37,7 +37,7 @@ class Address:
 
 
 def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Address:
-    """Return the socket to connect to. Raises CommandError if the configuration cannot be read."""
+    """Returns the socket to connect to. Raises CommandError if the configuration cannot be read."""
     if flag:
         return Address(_path(flag, cwd, environ), "--socket")
     if environ.get("HIPPOD_SOCKET"):
@@ -54,7 +54,7 @@ def find_socket(flag: str | None, environ: Mapping[str, str], cwd: Path) -> Addr
 
 
 def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
-    """Return the configuration file that may define the socket, if there is one."""
+    """Returns the configuration file that may define the socket, if there is one."""
     if environ.get("HIPPOD_CONFIG"):
         return _path(environ["HIPPOD_CONFIG"], cwd, environ)
     places = [place for place, _ in candidates(environ)]
@@ -63,7 +63,7 @@ def find_config(environ: Mapping[str, str], cwd: Path) -> Path | None:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return the parsed TOML. The daemon validates its values. Raises CommandError."""
+    """Returns the parsed TOML. The daemon validates its values. Raises CommandError."""
     import tomllib  # needed only if a configuration defines the socket
 
     try:
@@ -79,7 +79,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def table(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a table of the configuration; empty if it is missing or not a table."""
+    """Returns a table of the configuration; empty if it is missing or not a table."""
     value = config.get(name)
     return value if isinstance(value, dict) else {}
 

@@ -15,10 +15,10 @@ from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
 
 
-def stream_answer(client: Client, body: object, timeout_s: float) -> dict[str, Any]:
-    """Print the steps and the answer as they arrive, and return the JSON of the complete answer."""
+def stream_answer(client: Client, body: object) -> dict[str, Any]:
+    """Prints the steps and the answer as they arrive, and returns the JSON of the complete answer."""
     shown = ""
-    with client.stream(Route.ASK, accept=EVENT_STREAM, timeout_s=timeout_s, body=body) as response:
+    with client.stream(Route.ASK, accept=EVENT_STREAM, body=body) as response:
         stream = EventStream()
         for event, data in filter(None, map(stream.read_line, response.lines())):
             if event == "step":
@@ -49,7 +49,7 @@ def _print_step(data: object) -> None:
 
 
 def _print_new_text(before: str, now: str) -> str:
-    """Write the new part of the text; if its beginning has changed, write all of it on a new line."""
+    """Writes the new part of the text; if its beginning has changed, writes all of it on a new line."""
     _write(now[len(before) :] if now.startswith(before) else f"\n{now}")
     return now
 

@@ -20,7 +20,7 @@ Send = Callable[[bytes], dict[str, Any]]
 def batches(
     pieces: Iterable[ReadyDocument], count: int = BATCH_COUNT, size: int = BATCH_BYTES
 ) -> Iterator[list[ReadyDocument]]:
-    """Yield the pieces in order, in lists of at most `count` pieces and `size` bytes."""
+    """Yields the pieces in order, in lists of at most `count` pieces and `size` bytes."""
     batch: list[ReadyDocument] = []
     batch_bytes = 0
     for piece in pieces:
@@ -34,7 +34,7 @@ def batches(
 
 
 def send(batch: list[ReadyDocument], post: Send) -> Iterator[dict[str, Any] | RejectedDocument]:
-    """Post `{"documents": batch}`, and yield the answers and the rejected documents.
+    """Posts `{"documents": batch}`, and yields the answers and the rejected documents.
 
     Rejected documents are left out of the next request. If the daemon does not name them, the batch is halved until only they
     remain.
@@ -59,7 +59,7 @@ def send(batch: list[ReadyDocument], post: Send) -> Iterator[dict[str, Any] | Re
 
 
 def _refused_documents(refused: RequestRefused, length: int) -> dict[int, str]:
-    """Return the daemon's error message for each rejected piece of the batch, by index."""
+    """Returns the daemon's error message for each rejected piece of the batch, by index."""
     errors = refused.problem.get("errors") if refused.problem else None
     wrong: dict[int, str] = {}
     for error in errors if isinstance(errors, list) else []:

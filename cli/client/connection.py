@@ -46,11 +46,10 @@ class Response:
         return 200 <= self.status < 300
 
     def read(self) -> bytes:
-        """Return the remaining body."""
         return b"".join(self.pieces)
 
     def lines(self) -> Iterator[str]:
-        """Yield the body's lines without their ends, each as soon as it arrives."""
+        """Yields the body's lines without their ends, each as soon as it arrives."""
         left = b""
         for piece in self.pieces:
             *whole, left = (left + piece).split(b"\n")
@@ -81,7 +80,7 @@ class Connection:
         content: bytes | Iterable[bytes] | None,
         timeout_s: float | None,
     ) -> Response:
-        """Send a request and return the head of its answer.
+        """Sends a request and returns the head of its answer.
 
         `timeout_s` limits how long the daemon may neither answer nor read (`None`: no limit). An iterable `content` is sent in
         chunks while it is produced.
@@ -111,7 +110,7 @@ class Connection:
         return Response(event.status_code, self._body())
 
     def _connected(self) -> socket.socket:
-        """Return the existing connection if it is still usable, otherwise a new one."""
+        """Returns the existing connection if it is still usable, otherwise a new one."""
         if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
             self._state.start_next_cycle()
         if self._socket is not None and (self._state.our_state is not h11.IDLE or _is_readable(self._socket)):

@@ -1,4 +1,4 @@
-"""HippoRAG corpora number their documents from 0, so that one corpus would silently replace the documents of another."""
+"""Prevents a HippoRAG corpus from replacing the documents of another corpus: both number their documents from 0."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,9 @@ from daemon.contract.choices import DocumentState
 from daemon.contract.http.routes import Route
 
 COMPARED_DOCUMENTS = 20
-"""Documents of a corpus that are compared with those in the memory: evenly spread, with the first and the last."""
-WAIT_TIMEOUT_S = 600.0
+"""Number of a corpus's documents that are compared with the memory: evenly spread, including the first and the last."""
+WAIT_S = 600.0
+"""How long to wait for a document that is not committed yet."""
 
 
 class CorpusCheck:
@@ -19,7 +20,7 @@ class CorpusCheck:
         self._id_prefix = id_prefix
 
     def refuse(self, path: Path, documents: Sequence[dict[str, Any]]) -> str | None:
-        """Why the corpus must not be added: a document of another title has one of its ids. None if it may be added."""
+        """Returns why the corpus must not be added: one of its ids has a document with another title. None if it may be."""
         last = len(documents) - 1
         places = sorted({round(at * last / max(COMPARED_DOCUMENTS - 1, 1)) for at in range(COMPARED_DOCUMENTS)})
         for document in (documents[place] for place in places):
@@ -34,10 +35,10 @@ class CorpusCheck:
         return None
 
     def _title(self, uri: str) -> str | None:
-        """The title of the document with this URI; None if there is none."""
+        """Returns the title of the document with this URI; None if there is no such document."""
         entry = self._entry(uri)
         if entry is not None and entry.get("state") == DocumentState.PENDING:
-            self._client.call("POST", Route.WAIT, {}, timeout_s=WAIT_TIMEOUT_S)
+            self._client.call("POST", Route.WAIT, {"timeout_s": WAIT_S})
             entry = self._entry(uri)
         return None if entry is None else str(entry.get("title", ""))
 

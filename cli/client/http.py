@@ -21,8 +21,6 @@ from cli.client.connection import (
 from cli.errors import CommandError, Exit
 from cli.request_json import request_json
 from daemon.contract.http.client import (
-    ANSWER_TIMEOUT_S,
-    CONNECT_TIMEOUT_S,
     RETRY_PATIENCE_S,
     Retries,
     is_problem,
@@ -32,6 +30,7 @@ from daemon.contract.http.client import (
 )
 from daemon.contract.http.problem_type import ProblemType
 from daemon.contract.http.routes import JSON, PROBLEM_JSON
+from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 _CODES = {
     ProblemType.NOT_CONFIGURED: Exit.NOT_CONFIGURED,
@@ -70,20 +69,21 @@ class Client:
         body: Any = None,
         params: Mapping[str, str | int] | None = None,
         *,
-        timeout_s: float | None = ANSWER_TIMEOUT_S,
         patience_s: float | None = RETRY_PATIENCE_S,
+        limit_s: float | None = None,
     ) -> dict[str, Any]:
-        """Send a request and return the daemon's JSON object.
+        """Sends a request and returns the daemon's JSON object.
 
         `body` is JSON, bytes that already are JSON, or a function that returns their pieces. If the daemon is starting or busy,
-        the request is repeated for `patience_s` seconds (`None`: without limit).
+        the request is repeated for `patience_s` seconds (`None`: without limit). `limit_s` replaces the route's time limit.
         """
         is_content = body is None or isinstance(body, bytes) or callable(body)
         content = body if is_content else request_json(body).encode()
+        limit_s = limit_s or answer_timeout_s(method, path, body)
         retries = Retries(patience_s)
         while True:
             try:
-                return self._once(method, path, content, params, timeout_s)
+                return self._once(method, path, content, params, limit_s)
             except RequestRefused as refused:
                 pause_s = retries.pause_s(refused.problem or {})
                 if pause_s is None:
@@ -92,13 +92,14 @@ class Client:
                 time.sleep(pause_s)
 
     @contextmanager
-    def stream(self, path: str, *, accept: str, timeout_s: float | None, body: object = None) -> Iterator[Response]:
-        """Yield a response whose body is read piece by piece inside the `with`. Raises the errors of `call`."""
+    def stream(self, path: str, *, accept: str, body: object = None) -> Iterator[Response]:
+        """Yields a response whose body is read piece by piece inside the `with`. Raises the errors of `call`."""
         headers = {"accept": accept} | ({} if body is None else {"content-type": JSON})
         content = None if body is None else request_json(body).encode()
         with self._failures():
             method = "GET" if body is None else "POST"
-            response = self._connection.request(method, path, headers, content, timeout_s)
+            limit_s = answer_timeout_s(method, path, body)
+            response = self._connection.request(method, path, headers, content, limit_s)
             if not response.is_success:
                 self._refuse(response.status, response.read())
             yield response
@@ -155,7 +156,7 @@ UNIT_SOCKET = re.compile(r"/run/hippod(?:-(?P<instance>[^/]+))?/hippod\.sock")
 
 
 def start_command(address: Address) -> str:
-    """Return the command that starts the daemon: that of the systemd unit of this socket, if there is one.
+    """Returns the command that starts the daemon: that of the systemd unit of this socket, if there is one.
 
     hippod started by root would leave files that the unit may not read.
     """
@@ -168,7 +169,7 @@ def start_command(address: Address) -> str:
 
 
 def no_daemon(address: Address, reason: str) -> CommandError:
-    """Return the error for a socket on which no process listens, or to which this user may not connect."""
+    """Returns the error for a socket on which no process listens, or to which this user may not connect."""
     if "Permission denied" in reason:
         from cli.client.socket_permission import permission_hint  # loaded only for this error
 

@@ -30,7 +30,7 @@ OPTIONAL: dict[str, Any] = {
 class PlainAnswer(dict[str, Any]):
     """An object of an answer. Only the fields that are used are checked; `understood` reports a missing one.
 
-    It replaces a type of the contract in functions that format text: `as_type(Status, answer)`.
+    It replaces a type of the contract in functions that format text: `cast("Status", PlainAnswer(answer))`.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def understood() -> Iterator[None]:
-    """Convert errors of a `PlainAnswer` to a CommandError, for values of another type than the contract's."""
+    """Converts errors of a `PlainAnswer` to a CommandError, for values of another type than the contract's."""
     try:
         yield
     except (AttributeError, TypeError, ValueError) as error:
@@ -62,7 +62,7 @@ def understood() -> Iterator[None]:
 
 
 def not_understood(what: str) -> CommandError:
-    """Return the error for an answer that violates the contract; `what` begins with the field."""
+    """Returns the error for an answer that violates the contract; `what` begins with the field."""
     return CommandError(
         f"hippod's answer is not understood: {what}.",
         hint="hippoctl and hippod probably have different versions; --json prints the unchanged answer.",

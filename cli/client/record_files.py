@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cli.errors import CommandError
+from cli.files import file_errors
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -26,18 +27,16 @@ class RecordFile:
 
 
 def record_files(place: str) -> Iterator[RecordFile]:
-    """Yield at least one file, in order of their names. Raises CommandError."""
+    """Yields at least one file, in order of their names. Raises CommandError."""
     if "://" in place:
         yield from _remote(place)
         return
     path = Path(place)
-    try:
+    with file_errors(place, "read"):
         found = sorted(path.glob(f"*{PARQUET}")) if path.is_dir() else [path]
         for each in found:
             each.open("rb").close()
             yield RecordFile(each.name, each.stat().st_size, partial(each.open, "rb"))
-    except OSError as error:
-        raise CommandError(f"{place} cannot be read: {error.strerror or error}.") from None
     if not found:
         raise CommandError(f"{place} contains no files of records (*{PARQUET}).")
 
@@ -66,7 +65,7 @@ def _remote(url: str) -> Iterator[RecordFile]:
 
 
 def _s3() -> "fs.FileSystem":
-    """Return the object store, with credentials as AWS tools find them and the server of AWS_ENDPOINT_URL, if set."""
+    """Returns the object store, with credentials as AWS tools find them and the server of AWS_ENDPOINT_URL, if set."""
     from pyarrow import fs
 
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

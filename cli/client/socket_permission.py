@@ -1,4 +1,4 @@
-"""What somebody can do whom the socket's permissions keep out."""
+"""Hints for a user who lacks permission for the socket."""
 
 import grp
 import os
@@ -11,7 +11,7 @@ ASK_HIPPOD = "run this as hippod's user, or with sudo"
 
 
 def permission_hint(path: Path) -> str:
-    """The group that may use the socket and the command that adds this user to it; a phrase for the end of a sentence."""
+    """Returns the command that adds this user to the socket's group, or another hint, as the end of a sentence."""
     try:
         status = path.stat()
     except OSError:
@@ -26,7 +26,7 @@ def permission_hint(path: Path) -> str:
 
 
 def group_name(gid: int) -> str:
-    """The number, where the group has no name."""
+    """Returns the group's name, or its number if it has no name."""
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:

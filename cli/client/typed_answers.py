@@ -15,7 +15,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def parse_answer(model: type[Answer], answer: Mapping[str, Any]) -> Answer:
-    """Return the answer as `model`. Raises CommandError if the answer violates the contract."""
+    """Returns the answer as `model`. Raises CommandError if the answer violates the contract."""
     try:
         return model.model_validate(answer)
     except ValidationError as error:
@@ -23,6 +23,6 @@ def parse_answer(model: type[Answer], answer: Mapping[str, Any]) -> Answer:
 
 
 def incompatible_answer(error: ValidationError) -> CommandError:
-    """Return the error for an answer that violates the contract."""
+    """Returns the error for an answer that violates the contract."""
     first = error.errors(include_url=False, include_input=False)[0]
     return not_understood(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")

@@ -2,24 +2,26 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.client.batching import batches, send
+from cli.client.corpus_check import CorpusCheck
 from cli.client.record_files import RecordFile, record_files
+from cli.client.typed_answers import parse_answer
 from cli.daemon_progress import daemon_progress
 from cli.document_files import DocumentResult, ReadyDocument, RefuseCorpus, RejectedDocument, read_file, read_json_lines
 from cli.errors import Exit
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, command
 from cli.output import ProgressBar, print_json, print_lines, print_note, progress
+from cli.render.lines import text
 from cli.terminal_text import count, size
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import ImportResponse
 
-ADD_TIMEOUT_S = 600.0
-"""Seconds that the daemon may take to store the documents of a request durably."""
-IMPORT_TIMEOUT_S = 3600.0
 UPLOAD_CHUNK_BYTES = 1024 * 1024
 ID_PREFIX_CHARS_MAX = 200
 REJECTED_SHOWN = 20
@@ -33,7 +35,7 @@ def _prefix(context: click.Context, parameter: click.Parameter, value: str) -> s
     return value.rstrip("/")
 
 
-@click.command()
+@command("add")
 @click.argument("files", nargs=-1, required=True, metavar="FILE… | -", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--id-prefix",
@@ -45,26 +47,18 @@ def _prefix(context: click.Context, parameter: click.Parameter, value: str) -> s
 @click.option(
     "--replace", is_flag=True, help="Add a HippoRAG corpus although its ids belong to documents with other titles."
 )
-@json_option
-@pass_invocation
 def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace: bool) -> None:
-    """Add documents: files of any known format, or JSON lines on standard input (-).
-
-    A .json file contains one document or an array of documents (such as a HippoRAG corpus), a .jsonl file one document a line:
-    {"id", "title", "text", …}. A document with the same id is replaced. A corpus numbers its documents from 0: it is refused if
-    its numbers belong to documents with other titles. After the command returns, a crash does not lose the documents that it
-    names as added. Invalid documents are reported with their lines and the others are added; the exit code is then 1.
+    """A .json file contains one document or an array of documents (such as a HippoRAG corpus), a .jsonl file one document a
+    line: {"id", "title", "text", …}. A document with the same id is replaced. A corpus numbers its documents from 0: it is
+    refused if its numbers belong to documents with other titles. After the command returns, a crash does not lose the documents
+    that it names as added. Invalid documents are reported with their lines and the others are added; the exit code is then 1.
     """
-    from cli.client.batching import batches, send  # loaded only by commands that ask the daemon
-    from cli.client.corpus_check import CorpusCheck
-
     rejected: list[RejectedDocument] = []
     accepted, replaced, uris = 0, 0, list[str]()
     with invocation.client() as client, progress("adding") as shown:
         refuse = None if replace else CorpusCheck(client, id_prefix).refuse
         for batch in batches(_ready_documents(files, id_prefix, refuse, rejected, shown)):
-            post = lambda body: client.call("POST", Route.DOCUMENTS, body, timeout_s=ADD_TIMEOUT_S)  # noqa: E731
-            for answer in send(batch, post):
+            for answer in send(batch, partial(client.call, "POST", Route.DOCUMENTS)):
                 if isinstance(answer, RejectedDocument):
                     _reject(rejected, answer)
                     continue
@@ -75,22 +69,12 @@ def add(invocation: Invocation, files: tuple[Path, ...], id_prefix: str, replace
     whole: dict[str, Any] = {"accepted": accepted, "documents": uris}
     whole |= {"replaced": replaced} if replaced else {}
     whole |= {"rejected": [each.to_json() for each in rejected]} if rejected else {}
-    from cli.render.lines import text
-
-    invocation.emit(
-        whole, lambda: [text(f"{count(accepted, 'document')} added{_tail(uris)}{_replaced(replaced)}")], wrap=False
-    )
+    only = f": {uris[0]}" if len(uris) == 1 else ""
+    again = f" ({replaced:,} replaced)" if replaced else ""
+    invocation.emit(whole, lambda: [text(f"{count(accepted, 'document')} added{only}{again}")], wrap=False)
     if rejected:
         print_note(f"{count(len(rejected), 'document')} could not be added.")
         sys.exit(Exit.FAILED)
-
-
-def _tail(uris: list[str]) -> str:
-    return f": {uris[0]}" if len(uris) == 1 else ""
-
-
-def _replaced(number: int) -> str:
-    return f" ({number:,} replaced)" if number else ""
 
 
 def _ready_documents(
@@ -122,19 +106,13 @@ def _reject(rejected: list[RejectedDocument], item: RejectedDocument) -> None:
         print_note("…further ones are counted; --json lists all of them.")
 
 
-@click.command(name="import")
+@command("import")
 @click.argument("place", metavar="URL")
-@json_option
-@pass_invocation
 def import_(invocation: Invocation, place: str) -> None:
-    """Import records (a Parquet file, a folder of them, or an s3:// prefix), or a HippoRAG OpenIE results file.
-
-    Records are documents that hippod-worker or hippod-backfill has parsed, extracted and encoded; hippod does not repeat that
-    work. The passages of a HippoRAG file become documents, and its triples are used unchanged. A second import of the same
+    """Records are documents that hippod-worker or hippod-backfill has parsed, extracted and encoded; hippod does not repeat
+    that work. The passages of a HippoRAG file become documents, and its triples are used unchanged. A second import of the same
     file changes nothing.
     """
-    from cli.client.typed_answers import parse_answer
-
     answers: list[dict[str, int]] = []
     with invocation.client() as client, daemon_progress(invocation, f"importing {place}", ["import"]) as shown:
         for file in record_files(place):
@@ -149,13 +127,11 @@ def import_(invocation: Invocation, place: str) -> None:
                         sent += len(chunk)
                         shown.update(f"{file.name}: {size(sent)} of {size(file.size)} sent", sent, file.size)
 
-            answers.append(client.call("POST", Route.IMPORT, chunks, timeout_s=IMPORT_TIMEOUT_S))
+            answers.append(client.call("POST", Route.IMPORT, chunks))
     total = {key: sum(answer.get(key, 0) for answer in answers) for key in answers[0]}
     if invocation.json:
         print_json(total)
         return
-    from cli.render.lines import text
-
     imported = parse_answer(ImportResponse, total)
     what = "malformed triple" if imported.records is None else "unreadable record"
     skipped = f"; {count(imported.skipped, what)} skipped" if imported.skipped else ""

@@ -6,7 +6,7 @@ from pathlib import PurePath
 import click
 from click.shell_completion import get_completion_class
 
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, command
 
 SHELLS = ("bash", "zsh", "fish")
 _INSTALL_PATHS = {
@@ -16,15 +16,10 @@ _INSTALL_PATHS = {
 }
 
 
-@click.command()
+@command("completion")
 @click.argument("shell", required=False, type=click.Choice(SHELLS))
-@json_option
-@pass_invocation
 def completion(invocation: Invocation, shell: str | None) -> None:
-    """Print the completion script for SHELL (by default that of $SHELL).
-
-    bash: hippoctl completion bash > ~/.local/share/bash-completion/completions/hippoctl
-    """
+    """bash: hippoctl completion bash > ~/.local/share/bash-completion/completions/hippoctl"""
     shell = shell or PurePath(os.environ.get("SHELL", "")).name
     kind = get_completion_class(shell) if shell in SHELLS else None
     if kind is None:

@@ -1,5 +1,6 @@
 """eval: measures retrieval and answers with questions whose answers are known."""
 
+import itertools
 import json
 from functools import cache
 from pathlib import Path
@@ -8,10 +9,10 @@ from typing import Any
 import click
 
 from cli.commands.documents import all_documents
-from cli.commands.query import answer_timeout_s, form_options, step_fields, step_options
-from cli.errors import CommandError
+from cli.commands.query import form_options, step_fields, step_options
 from cli.evaluation.rows import Row
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.files import file_errors
+from cli.options.global_options import Invocation, command
 from cli.options.retrieval_options import answer_mode_option, filter_option, request_fields, settings_option
 from cli.options.row_specs import completed, parse_row
 from cli.options.scope_options import scope_options, scope_parameter
@@ -31,7 +32,7 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[
     return ks
 
 
-@click.command(name="eval")
+@command("eval")
 @click.argument("files", nargs=-1, required=True, metavar="QUESTIONS…", type=click.Path(path_type=Path))
 @answer_mode_option
 @filter_option
@@ -84,8 +85,6 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> list[
 )
 @settings_option
 @scope_options
-@json_option
-@pass_invocation
 def evaluate(
     invocation: Invocation,
     /,
@@ -107,9 +106,7 @@ def evaluate(
     reason: bool,
     **steps: Any,
 ) -> None:
-    """Measure recall (and, with --answers, exact match and F1) on files of QUESTIONS with known answers.
-
-    Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
+    """Reads the files of common data sets and {"question", "documents": [paths]} (docs/how-to/evaluation.md). Recall@k is the
     share of gold passages among the first k, all@k the share of questions with all of them there; with --steps, among the
     passages of all steps. Times are the daemon's, for one query at a time; with --compare they do not include encoding the
     question. Several files are measured one after another, and their figures averaged.
@@ -152,9 +149,13 @@ def evaluate(
             "delete it to ask every question again."
         )
     with invocation.client() as client, progress("evaluating") as shown:
+        answers_so_far = itertools.count(1)
+
+        def answered() -> None:
+            shown.describe(f"evaluating: {number(next(answers_so_far), 'answer')}")
 
         def requests(as_of: str | None = None) -> EvalRequests:
-            return EvalRequests(client, max(ks), answer_timeout_s(steps), scope, as_of, shown.advance, journal)
+            return EvalRequests(client, max(ks), scope, as_of, answered, journal)
 
         def evaluation(as_of: str | None = None) -> Evaluation:
             asked = requests(as_of)
@@ -196,7 +197,7 @@ def evaluate(
                 for path, questions in loaded.items()
             }
     if count is not None:
-        from cli.render.continual import continual_json, continual_lines
+        from cli.render.evaluation import continual_json, continual_lines
 
         whole = continual_json(growth, bool(specs))
         _save(save, whole)
@@ -229,12 +230,12 @@ def _segment(wanted: str | None, count: int | None) -> str:
 
 
 def _answering(steps: dict[str, Any]) -> dict[str, Any]:
-    """How each question is answered, as fields of the request. Whether they have an effect is checked for each row."""
+    """Returns the fields of the request that say how to answer. `completed` refuses fields without effect in each row."""
     return {name: value for name, value in step_fields({**steps, "deep": True}).items() if name != "deep"}
 
 
 def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
-    """The rows, and the files with saved rows, that `--compare` names."""
+    """Returns the rows, and the files with saved rows, that `--compare` names."""
     specs: list[str] = []
     saved: list[Path] = []
     for each in compared:
@@ -246,20 +247,18 @@ def _split(compared: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 
 
 def _save(path: Path | None, content: dict[str, Any]) -> None:
-    """Write the result, then delete the journal."""
+    """Writes the result, then deletes the journal."""
     if path is None:
         return
     from cli.evaluation.answer_journal import journal_of
 
-    try:
+    with file_errors(path, "written"):
         path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
         journal_of(path).unlink(missing_ok=True)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _answerer(answers: bool, answerer: str | None, steps: dict[str, Any]) -> Answerer | None:
-    """Return the method of answering, or None if only retrieval is measured."""
+    """Returns the method of answering, or None if only retrieval is measured."""
     if answerer is not None:
         return Answerer(answerer)
     if steps["steps"] is not None:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,9 +12,10 @@ from urllib.parse import urlencode
 import click
 
 from cli.errors import CommandError
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.files import atomic_file
+from cli.options.global_options import Invocation, command
 from cli.options.scope_options import scope_options, scope_parameter
-from cli.output import print_note, progress
+from cli.output import progress
 from cli.terminal_text import count, json_safe, size, xml_safe
 from daemon.contract.choices import ExportFormat
 from daemon.contract.http.routes import Route
@@ -23,11 +23,9 @@ from daemon.contract.http.routes import Route
 ARCHIVE_ENDINGS = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".tar", ".7z", ".rar")
 ESCAPES = {ExportFormat.JSONL: json_safe, ExportFormat.GRAPHML: xml_safe}
 """Functions that escape characters which act on a terminal. An export to a file or pipe stays unchanged."""
-READ_TIMEOUT_S = 300.0
-"""Seconds that the daemon may take for the next piece."""
 
 
-@click.command()
+@command("export")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format",
@@ -36,12 +34,8 @@ READ_TIMEOUT_S = 300.0
     help="Default: by FILE's ending: .graphml, .graphmlz or .graphml.gz (igraph), otherwise jsonl.",
 )
 @scope_options
-@json_option
-@pass_invocation
 def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[str, Any] | None) -> None:
-    """Export the memory as JSON lines, or its graph as GraphML, to FILE or to standard output (-).
-
-    igraph, networkx and Gephi read `graphml`; `igraph` is the same with gzip, for igraph.Graph.Read_GraphMLz. The order
+    """igraph, networkx and Gephi read `graphml`; `igraph` is the same with gzip, for igraph.Graph.Read_GraphMLz. The order
     depends on content alone. FILE is written completely or not at all. Scope options limit the export. With `-`, standard
     output contains only the export, with or without --json. On a terminal, control characters are escaped.
     """
@@ -55,9 +49,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
     lines = written = 0
     to_stdout = invocation.stdout_taken = str(file) == "-"
     with invocation.client() as client, progress("exporting") as shown:
-        stream = client.stream(
-            f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type, timeout_s=READ_TIMEOUT_S
-        )
+        stream = client.stream(f"{Route.EXPORT}?{urlencode(chosen)}", accept=wanted.media_type)
         with stream as response, _stdout() if to_stdout else atomic_file(file) as target:
             write = terminal_write(target, wanted) if target.isatty() else target.write
             for chunk in response.pieces:
@@ -79,7 +71,7 @@ def export(invocation: Invocation, file: Path, format_: str | None, scope: dict[
 
 
 def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes], object]:
-    """Return a function that writes UTF-8 pieces to a terminal, with characters escaped that would act on it.
+    """Returns a function that writes UTF-8 pieces to a terminal, with characters escaped that would act on it.
 
     Raises CommandError for a format that is not text.
     """
@@ -90,7 +82,7 @@ def terminal_write(stream: IO[bytes], format: ExportFormat) -> Callable[[bytes],
 
 
 def export_format_of(file: Path) -> ExportFormat | None:
-    """Return the format for a file's name, or None if the name's ending is that of an unsupported archive."""
+    """Returns the format for a file's name, or None if the name's ending is that of an unsupported archive."""
     name = file.name.lower()
     if name.endswith((".graphmlz", ".graphml.gz")):
         return ExportFormat.IGRAPH
@@ -107,40 +99,3 @@ def _export_format(format: ExportFormat, lines: int, written: int) -> str:
 def _stdout() -> Iterator[IO[bytes]]:
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
-
-
-@contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write to a temporary file that replaces `path` once it is completely on disk."""
-    if path.exists() and not path.is_file():
-        # A pipe or a device, such as /dev/stdout, cannot be replaced.
-        try:
-            with path.open("wb") as stream:
-                yield stream
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
-        return
-    target = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)
-        temporary.replace(target)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
-    finally:
-        try:
-            temporary.unlink(missing_ok=True)
-        except OSError as error:
-            print_note(f"{temporary} is left over: {error.strerror}")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.commands.export import atomic_file
 from cli.commands.query import question_options
 from cli.errors import CommandError
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.files import atomic_file
+from cli.options.global_options import Invocation, command
 from cli.options.retrieval_options import mode_option, request_fields
 from cli.options.scope_options import scope_options
-from cli.options.time_type import Moment
+from cli.options.time_type import as_of_option
 from cli.output import progress
 from cli.terminal_text import count
 from daemon.contract.http.routes import Route
@@ -25,7 +25,7 @@ DEFAULT_NODES = 200
 OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command()
+@command("graph")
 @question_options
 @click.option("--html", "page", type=OUTPUT_FILE, metavar="FILE", help="A page: one file that works offline.")
 @click.option("--png", "picture", type=OUTPUT_FILE, metavar="FILE", help="A picture, 1600 x 1200.")
@@ -38,16 +38,12 @@ OUTPUT_FILE = click.Path(path_type=Path, dir_okay=False)
     help="Largest number of nodes.",
 )
 @mode_option
-@click.option("--as-of", type=Moment(), help="Use an earlier state of the memory: a time, or the number of a commit.")
+@as_of_option
 @scope_options
-@json_option
-@pass_invocation
 def graph(
     invocation: Invocation, /, page: Path | None, picture: Path | None, exchanged: Path | None, **chosen: Any
 ) -> None:
-    """Write the graph around the question TEXT to files: passages, their phrases, and the edges between them.
-
-    The nodes are those with the highest PageRank from the phrases that the question is linked to, with the strongest path to
+    """The nodes are those with the highest PageRank from the phrases that the question is linked to, with the strongest path to
     each passage. Give one or more files, or --json to print the graph.
     """
     if page is picture is exchanged is None and not invocation.json:
@@ -82,7 +78,7 @@ def graph(
 def _write_file(
     neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
 ) -> list[str]:
-    """Write each requested file, completely or not at all, and return their paths."""
+    """Writes each requested file, completely or not at all, and returns their paths."""
     from cli.graph.igraph_graph import as_igraph, graphml
     from cli.graph.layout import node_positions
 

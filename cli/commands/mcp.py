@@ -7,23 +7,20 @@ import click
 
 from cli.client.address import Address, read_config, table
 from cli.errors import CommandError
-from cli.options.global_options import Invocation, pass_invocation
+from cli.options.global_options import Invocation, command
 
 CONFIG_VARIABLE = "HIPPOD_MCP__WRITE"
 
 
-@click.command()
+@command("mcp", json=False)
 @click.option(
     "--write/--read-only",
     "write",
     default=None,
     help="Whether to offer the tools that add and forget documents. Default: [mcp] write of the configuration.",
 )
-@pass_invocation
 def mcp(invocation: Invocation, write: bool | None) -> None:
-    """Serve the memory to an agent over the Model Context Protocol, on standard input and output.
-
-    Name this command in the configuration of an agent's host, which starts it. It ends when its input ends. While no daemon
+    """Name this command in the configuration of an agent's host, which starts it. It ends when its input ends. While no daemon
     answers, each call returns an error that says so.
     """
     address = invocation.address()
@@ -33,7 +30,7 @@ def mcp(invocation: Invocation, write: bool | None) -> None:
 
 
 async def serve(socket: str, *, write: bool) -> None:
-    """Answer one client until its input ends. The daemon's absence is reported for each call."""
+    """Answers one client until its input ends. The daemon's absence is reported for each call."""
     # Imported here because the SDK imports a web server, and hippoctl must start fast.
     from mcp.server.stdio import stdio_server
 
@@ -50,7 +47,7 @@ async def serve(socket: str, *, write: bool) -> None:
 
 
 def configured(address: Address) -> bool:
-    """Return `[mcp] write` as the daemon reads it; false if it is not configured."""
+    """Returns `[mcp] write` as the daemon reads it; false if it is not configured."""
     value_in_environment = os.environ.get(CONFIG_VARIABLE)
     if value_in_environment is not None:
         if value_in_environment.strip().lower() not in ("true", "false"):

@@ -3,16 +3,14 @@
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
 
-from cli.errors import CommandError
-from cli.options.duration_type import Duration
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.files import file_errors
+from cli.options.global_options import Invocation, command, options
 from cli.options.retrieval_options import (
     answer_mode_option,
     deep_settings_option,
@@ -24,7 +22,7 @@ from cli.options.retrieval_options import (
     settings_option,
 )
 from cli.options.scope_options import scope_options
-from cli.options.time_type import Moment
+from cli.options.time_type import Duration, as_of_option
 from cli.output import print_lines, width
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, Investigation
 from daemon.contract.http.routes import Route
@@ -41,13 +39,6 @@ from daemon.contract.limits import (
 if TYPE_CHECKING:
     from cli.render.styled_text import Text
     from daemon.contract.query import QueryResponse
-
-ASK_TIMEOUT_S = 900.0
-"""Seconds that an answer by a model may take. A query may call the model too: [retrieval] filter_timeout_s."""
-ANSWER_MARGIN_S = 120.0
-"""Seconds by which the client's timeout exceeds the question's own time limit."""
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _text(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> str:
@@ -69,19 +60,18 @@ def _positions(context: click.Context, parameter: click.Parameter, pairs: tuple[
     return found
 
 
-def question_options(command: Command) -> Command:
-    """Add TEXT, in quotes or as several words, and the number of passages."""
-    command = click.option(
-        "-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages."
-    )(command)
-    return click.argument("text", nargs=-1, required=True, metavar="TEXT", callback=_text)(command)
+question_options = options(
+    click.argument("text", nargs=-1, required=True, metavar="TEXT", callback=_text),
+    click.option("-k", type=click.IntRange(1, K_MAX), default=5, show_default=True, help="Number of passages."),
+)
+"""Adds TEXT, in quotes or as several words, and the number of passages."""
 
 
-@click.command()
+@command("query")
 @question_options
 @mode_option
 @filter_option
-@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
+@as_of_option
 @click.option(
     "--after",
     multiple=True,
@@ -98,13 +88,10 @@ def question_options(command: Command) -> Command:
 @click.option("--explain", is_flag=True, help="Show how each passage was found.")
 @settings_option
 @scope_options
-@json_option
-@pass_invocation
 def query(invocation: Invocation, /, **chosen: Any) -> None:
-    """Find the passages that answer TEXT, and show the triples that led to them."""
     refuse_unread(chosen["mode"], chosen["settings"])
     with invocation.client() as client:
-        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"), timeout_s=ASK_TIMEOUT_S)
+        answer = client.call("POST", Route.QUERY, request_fields(chosen, text="query"))
     from cli.client.plain_answers import PlainAnswer, understood
     from cli.render.answers.query import query_lines
 
@@ -115,55 +102,50 @@ def query(invocation: Invocation, /, **chosen: Any) -> None:
     invocation.emit(answer, lines)
 
 
-def step_options(command: Command) -> Command:
-    """Add the options of questions with several steps, except `--deep`."""
-    for option in reversed(
-        (
-            click.option(
-                "--steps",
-                type=click.IntRange(1, STEPS_MAX),
-                metavar="N",
-                help="With --deep: number of the last step, from 0 (default: 3). Otherwise: largest number of retrievals, each "
-                "with the model's last thought as its query.",
-            ),
-            click.option(
-                "--only",
-                type=click.Choice([each.value for each in Investigation]),
-                help="With --deep: raise one kind of concern only.",
-            ),
-            click.option(
-                "--quick",
-                is_flag=True,
-                help="With --deep: judge, raise concerns and write subqueries in one model call.",
-            ),
-            click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
-            click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
-            deep_settings_option,
-            click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
-            click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
-            click.option(
-                "--max-calls", type=click.IntRange(1), metavar="N", help="Largest number of model calls per question."
-            ),
-            click.option(
-                "--max-tokens",
-                type=click.IntRange(1),
-                metavar="N",
-                help="Largest number of tokens per question, including the answer.",
-            ),
-            click.option(
-                "--timeout",
-                type=Duration(TIMEOUT_MAX_S, zero=False),
-                metavar="TIME",
-                help="Largest time per question; a fifth is reserved for the answer.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+step_options = options(
+    click.option(
+        "--steps",
+        type=click.IntRange(1, STEPS_MAX),
+        metavar="N",
+        help="With --deep: number of the last step, from 0 (default: 3). Otherwise: largest number of retrievals, each "
+        "with the model's last thought as its query.",
+    ),
+    click.option(
+        "--only",
+        type=click.Choice([each.value for each in Investigation]),
+        help="With --deep: raise one kind of concern only.",
+    ),
+    click.option(
+        "--quick",
+        is_flag=True,
+        help="With --deep: judge, raise concerns and write subqueries in one model call.",
+    ),
+    click.option("--each-step", is_flag=True, help="With --deep: also write an answer after every step."),
+    click.option("--forced", is_flag=True, help="With --deep: make all steps, also if the points seem enough."),
+    deep_settings_option,
+    click.option("--no-update", is_flag=True, help="With --deep: do not update points."),
+    click.option("--no-merge", is_flag=True, help="With --deep: do not merge points."),
+    click.option(
+        "--max-calls", type=click.IntRange(1), metavar="N", help="Largest number of model calls per question."
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Largest number of tokens per question, including the answer.",
+    ),
+    click.option(
+        "--timeout",
+        type=Duration(TIMEOUT_MAX_S, zero=False),
+        metavar="TIME",
+        help="Largest time per question; a fifth is reserved for the answer.",
+    ),
+)
+"""Adds the options of questions with several steps, except `--deep`."""
 
 
 def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a question as fields of the request. Raises UsageError for options of `step_options` without
+    """Returns the options of a question as fields of the request. Raises UsageError for options of `step_options` without
     effect."""
     fields = request_fields(chosen, text="question")
     if not chosen["deep"] and (unused := [field for field in DEEP_ONLY if field in fields]):
@@ -174,22 +156,16 @@ def step_fields(chosen: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def answer_timeout_s(chosen: dict[str, Any]) -> float:
-    """Return the seconds that hippoctl waits for the answer, which exceed the question's time limit."""
-    return max(ASK_TIMEOUT_S, (chosen["timeout"] or 0.0) + ANSWER_MARGIN_S)
-
-
-def form_options(command: Command) -> Command:
-    """Add the parameters `length` and `reason`, the form of the answer."""
-    command = click.option("--reason", is_flag=True, help="Let the model write its reasoning before the answer.")(
-        command
-    )
-    return click.option(
+form_options = options(
+    click.option(
         "--length",
         type=click.IntRange(1, LENGTH_MAX),
         metavar="WORDS",
         help="Approximate length of the answer. Default: one to four sentences.",
-    )(command)
+    ),
+    click.option("--reason", is_flag=True, help="Let the model write its reasoning before the answer."),
+)
+"""Adds the parameters `length` and `reason`, the form of the answer."""
 
 
 def _session(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -199,7 +175,7 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
     return name
 
 
-@click.command()
+@command("ask")
 @question_options
 @click.option(
     "--deep", is_flag=True, help="Answer in steps with a working memory (docs/explanation/working-memory.md)."
@@ -208,7 +184,7 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
 @answer_mode_option
 @filter_option
 @settings_option
-@click.option("--as-of", type=Moment(), metavar="TIME|COMMIT", help="Ask an earlier state of the memory.")
+@as_of_option
 @form_options
 @click.option("--verify", is_flag=True, help="TEXT is a claim: the short answer is true or false.")
 @click.option(
@@ -224,10 +200,8 @@ def _session(context: click.Context, parameter: click.Parameter, name: str | Non
     help="Write the answer with its steps to FILE as JSON; `show FILE --html OUT` draws it.",
 )
 @scope_options
-@json_option
-@pass_invocation
 def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
-    """Answer TEXT from the memory, with citations. Needs a language model; exits with 4 if none is configured.
+    """Needs a language model; exits with 4 if none is configured.
 
     Without options: one retrieval and one answer. With --steps or --deep: several steps, which a terminal shows as they
     happen. If a budget is reached or the model fails in a step, the answer uses what was found until then and says so.
@@ -248,17 +222,11 @@ def ask(invocation: Invocation, /, trace: Path | None, **chosen: Any) -> None:
         if not invocation.json and sys.stdout.isatty():
             from cli.client.answer_stream import stream_answer
 
-            answer = stream_answer(client, body, answer_timeout_s(chosen))
+            answer = stream_answer(client, body)
             print_lines(evidence_lines(parse_answer(AskResponse, answer), width()))
         else:
-            answer = client.call("POST", Route.ASK, body, timeout_s=answer_timeout_s(chosen))
+            answer = client.call("POST", Route.ASK, body)
             invocation.emit(answer, lambda: answer_lines(parse_answer(AskResponse, answer), width()))
     if trace is not None:
-        _write_trace(trace, answer)
-
-
-def _write_trace(path: Path, answer: dict[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from None
+        with file_errors(trace, "written"):
+            trace.write_text(json.dumps(answer, ensure_ascii=False, indent=1) + "\n", "utf-8")

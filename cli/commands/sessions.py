@@ -1,13 +1,17 @@
 """sessions: the sessions that `ask --deep --session` continues."""
 
 import re
+from collections.abc import Sequence
 
 import click
 
+from cli.client.typed_answers import parse_answer
 from cli.options.global_options import Invocation, json_option, pass_invocation
 from cli.output import print_note, width
-from cli.terminal_text import count
-from daemon.contract.answering.sessions import SessionList
+from cli.render.lines import DIM, HEADING, indent, text
+from cli.render.styled_text import Text
+from cli.terminal_text import count, local_time, one_line
+from daemon.contract.answering.sessions import SessionEntry, SessionList
 from daemon.contract.http.routes import Route
 from daemon.contract.limits import SESSION_PATTERN
 
@@ -34,11 +38,8 @@ def list_sessions(invocation: Invocation) -> None:
 
 
 def _list(invocation: Invocation) -> None:
-    from cli.client.typed_answers import parse_answer
-    from cli.render.sessions import session_lines
-
     answer = invocation.call("GET", Route.SESSIONS)
-    invocation.emit(answer, lambda: session_lines(parse_answer(SessionList, answer).sessions, width()))
+    invocation.emit(answer, lambda: _session_lines(parse_answer(SessionList, answer).sessions, width()))
 
 
 def _names(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,6 +58,27 @@ def remove_sessions(invocation: Invocation, names: tuple[str, ...]) -> None:
     answer = invocation.call("DELETE", Route.SESSIONS, {"names": list(names)})
     for name in answer.get("missing", []):
         print_note(f"session {name} does not exist")
-    from cli.render.lines import text
-
     invocation.emit(answer, lambda: [text(f"{count(int(answer.get('removed', 0)), 'session')} removed")])
+
+
+def _session_lines(sessions: Sequence[SessionEntry], width: int) -> list[Text]:
+    lines: list[Text] = []
+    for entry in sessions:
+        lines += [*([Text()] if lines else []), *_entry(entry, width)]
+    return lines or [text("There are no sessions.")]
+
+
+def _entry(entry: SessionEntry, width: int) -> list[Text]:
+    if entry.error:
+        return [text((entry.name, HEADING)), *indent(text((entry.error, "red")), 2, width)]
+    facts = f"{count(len(entry.points), 'point')} at commit {entry.commit} · used {local_time(entry.used_at)}"
+    lines = [text((entry.name, HEADING), (f"  {facts} · kept until {local_time(entry.expires_at)}", DIM))]
+    if entry.scope is not None:
+        lines += indent(text((f"within {one_line(entry.scope.model_dump_json())}", DIM)), 2, width)
+    for asked in entry.questions:
+        lines += indent(text(("? ", "cyan"), one_line(asked.question)), 2, width)
+        if asked.answer:
+            lines += indent(text(one_line(asked.answer)), 4, width)
+    for description in entry.points:
+        lines += indent(text(("• ", "green"), one_line(description)), 2, width)
+    return lines

@@ -1,35 +1,38 @@
 """status, wait and watch: the state and events of the daemon."""
 
 import time
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from cli.client.plain_answers import PlainAnswer, understood
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
-from cli.options.duration_type import Duration
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, command
+from cli.options.time_type import Duration
 from cli.output import print_json, print_lines, print_note
+from cli.render.lines import DIM, STATE_STYLES, text
+from cli.render.status import status_lines
+from cli.render.styled_text import Text
+from cli.terminal_text import local_time, one_line, uri
 from daemon.contract.http.client import EventStream
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.limits import TIMEOUT_MAX_S
 
 if TYPE_CHECKING:
-    from cli.render.styled_text import Text
     from daemon.contract.status import Event, Status
 
 READY_POLL_INTERVAL_S = 0.5
+_NOT_DETAILS = ("id", "time", "event", "uri")
 
 
-@click.command()
-@json_option
-@pass_invocation
+@command("status")
 def status(invocation: Invocation) -> None:
-    """Show the daemon's state, the size of the memory, and each source with its lag."""
     _emit_status(invocation, invocation.call("GET", Route.STATUS))
 
 
-@click.command()
+@command("wait")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -37,21 +40,14 @@ def status(invocation: Invocation) -> None:
     metavar="TIME",
     help="Give up after TIME, such as 60s or 5m.",
 )
-@json_option
-@pass_invocation
 def wait(invocation: Invocation, timeout_s: float | None) -> None:
-    """Wait until everything that the sources contain now is committed or failed.
-
-    Exits with 5 if that takes longer than the timeout.
-    """
+    """Exits with 5 if that takes longer than the timeout."""
     began = time.monotonic()
     with invocation.client() as client, daemon_progress(invocation, "waiting", ("index", "extract")):
         while True:
             left = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began))
-            silence = None if left is None else left + 10
             try:
-                body = {} if left is None else {"timeout_s": left}
-                answer = client.call("POST", Route.WAIT, body, timeout_s=silence, patience_s=0)
+                answer = client.call("POST", Route.WAIT, {} if left is None else {"timeout_s": left}, patience_s=0)
                 break
             except CommandError as failure:
                 # A daemon that is still starting has not read its sources yet, so the command keeps waiting.
@@ -63,12 +59,9 @@ def wait(invocation: Invocation, timeout_s: float | None) -> None:
     _emit_status(invocation, answer)
 
 
-@click.command()
-@json_option
-@pass_invocation
+@command("watch")
 def watch(invocation: Invocation) -> None:
-    """Print events, one per line, until hippod stops or you interrupt the command."""
-    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM, timeout_s=None) as response:
+    with invocation.client() as client, client.stream(Route.EVENTS, accept=EVENT_STREAM) as response:
         invocation.stdout_taken = True
         stream = EventStream()
         for _, data in filter(None, map(stream.read_line, response.lines())):
@@ -82,19 +75,29 @@ def watch(invocation: Invocation) -> None:
 
 
 def _print_event(data: dict[str, object]) -> None:
-    from cli.client.plain_answers import PlainAnswer, understood
-    from cli.render.events import event_line
-
     with understood():
-        line = event_line(cast("Event", PlainAnswer(data)))
+        line = _event_line(cast("Event", PlainAnswer(data)))
     print_lines([line], wrap=False)
 
 
-def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
-    from cli.client.plain_answers import PlainAnswer, understood
-    from cli.render.status import status_lines
+def _event_line(each: "Event") -> Text:
+    """Returns the line of an event: 12:00:01  indexed  file:///…  title="…"."""
+    when = local_time(each.time, "%H:%M:%S")
+    line = text((when, DIM), f"  {each.event:<8}  ")
+    line.stylize(STATE_STYLES.get(each.event, ""), len(when) + 2)
+    line.append_text(text(uri(each.uri) if each.uri else ""))
+    details = _details(each.model_extra or {})
+    line.append_text(text("  " if each.uri and details else "", (details, DIM)))
+    return line
 
-    def lines() -> "list[Text]":
+
+def _details(extra: Mapping[str, Any]) -> str:
+    parts = (f"{key}={one_line(str(value))}" for key, value in extra.items() if value not in (None, "", [], {}))
+    return " ".join(part for part in parts if part.partition("=")[0] not in _NOT_DETAILS)
+
+
+def _emit_status(invocation: Invocation, answer: dict[str, object]) -> None:
+    def lines() -> list[Text]:
         with understood():
             return status_lines(cast("Status", PlainAnswer(answer)))
 

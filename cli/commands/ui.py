@@ -6,23 +6,19 @@ import sys
 import click
 
 from cli.errors import CommandError
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, command
 from cli.output import print_json, print_note
 from daemon.contract.http.routes import Route
 
 
-@click.command()
+@command("ui")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on. Default: a free one."
 )
 @click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
-@json_option
-@pass_invocation
 def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
-    """Open hippod's page in a browser.
-
-    The command serves the page on 127.0.0.1 until Ctrl-C. The printed address works once, in the browser that opens it first.
-    """
+    """The command serves the page on 127.0.0.1 until Ctrl-C. The printed address works once, in the browser that opens it
+    first."""
     from cli.ui.server import PageServer  # the HTTP client is loaded only if it is needed
 
     address = invocation.address()
@@ -46,7 +42,7 @@ def ui(invocation: Invocation, port: int, no_browser: bool) -> None:
 
 
 def _open_browser(url: str) -> None:
-    """Open the browser if there is a desktop; a text browser would take over the terminal."""
+    """Opens the browser if there is a desktop; a text browser would take over the terminal."""
     import webbrowser
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):

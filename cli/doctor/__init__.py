@@ -1,1 +1,1 @@
-"""`doctor`: what `hippod --inspect` finds, and what only a client sees: its socket, and what the daemon says of itself."""
+"""The checks of `doctor`: those of `hippod --inspect`, and those of a client: the socket, and the daemon's status."""

@@ -1,4 +1,4 @@
-"""The socket, and what the daemon that answers on it says of itself."""
+"""Checks the socket, and the status that the daemon reports."""
 
 import os
 import socket as sockets
@@ -27,10 +27,10 @@ from daemon.contract.status import (
 )
 
 SOON_FULL_S = 86_400.0
-"""A memory that will be full within this time is worth a warning."""
+"""A memory that will be full within this time causes a warning."""
 
 MOST_LANGUAGES = 4
-"""Languages that a finding names."""
+"""Maximum languages that a finding names."""
 
 
 def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]:
@@ -45,9 +45,9 @@ def daemon(address: Address, connect: Callable[[], Client]) -> Iterator[Finding]
 
 
 def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
-    """What the daemon says of itself."""
+    """Yields the findings about the daemon's status."""
     with connect() as client:
-        status = parse_answer(Status, client.call("GET", Route.STATUS, timeout_s=10, patience_s=0))
+        status = parse_answer(Status, client.call("GET", Route.STATUS, patience_s=0, limit_s=10))
         yield answering(status)
         yield from commits(status)
         yield encoder(status)
@@ -63,7 +63,7 @@ def daemon_findings(connect: Callable[[], Client]) -> Iterator[Finding]:
 
 
 def socket(address: Address) -> Finding:
-    """Exists, is a socket, and this user may write to it."""
+    """Checks that the path is a socket on which a process listens, and that this user may write to it."""
     path = address.path
     where = f"{path} ({address.origin})"
     if len(os.fsencode(address.connectable)) > SOCKET_BYTES:
@@ -78,7 +78,7 @@ def socket(address: Address) -> Finding:
         return Finding("socket", "fail", f"{where}: {error.strerror}", hint, Exit.NO_DAEMON)
     if not stat.S_ISSOCK(status.st_mode):
         return Finding(
-            "socket", "fail", f"{where}  is not a socket", "name hippod's socket with --socket", Exit.NO_DAEMON
+            "socket", "fail", f"{where} is not a socket", "name hippod's socket with --socket", Exit.NO_DAEMON
         )
     if _stale(address.connectable):
         hint = "start hippod, which replaces it; the one that made it has ended"
@@ -99,7 +99,7 @@ def _stale(path: str) -> bool:
             probe.connect(path)
         except ConnectionRefusedError:
             return True
-        except OSError:  # no permission, or a full queue: what follows says so
+        except OSError:  # no permission, or a full queue, which later checks report
             return False
     return False
 
@@ -120,7 +120,7 @@ def answering(status: Status) -> Finding:
 
 
 def commits(status: Status) -> Iterator[Finding]:
-    """Why nothing that is new can be committed, or written from the log into the tables, where that is so."""
+    """Reports why commits fail, or why the log cannot be written to the tables."""
     if status.trouble is not None:
         hint = "correct the cause named here: new documents may wait until then, queries continue; hippod's log has details"
         yield Finding("commits", "fail", one_line(status.trouble), hint)
@@ -135,7 +135,7 @@ def encoder(status: Status) -> Finding:
 
 
 def languages(status: Status) -> Iterator[Finding]:
-    """Whether the encoder can tell apart what was read."""
+    """Warns if the encoder is unsuitable for the documents."""
     found = status.indistinct_phrases
     advice = encoder_advice(status.encoder, status.phrases, found, status.languages)
     if advice is None:
@@ -153,7 +153,7 @@ def languages(status: Status) -> Iterator[Finding]:
 
 
 def memory(status: Status) -> Iterator[Finding]:
-    """What the memory takes, and when there is no room left."""
+    """Reports the memory in use, and when its limit will be reached."""
     use = status.memory
     if use is None:
         return
@@ -168,7 +168,7 @@ def memory(status: Status) -> Iterator[Finding]:
 
 
 def extraction(status: Status) -> Iterator[Finding]:
-    """Passages that wait for the model, or that it could not read."""
+    """Reports passages that wait for the model, and passages that it could not extract."""
     found = status.extraction
     if found is None:
         return
@@ -185,7 +185,7 @@ def extraction(status: Status) -> Iterator[Finding]:
 
 
 def contents(status: Status) -> Iterator[Finding]:
-    """What made the stored data. A warning if older rules have made a part that nothing reads again."""
+    """Reports which programs made the stored data. Warns if a part is of older rules and is not being extracted again."""
     rows = provenance_rows(status)
     if not rows:
         return
@@ -217,12 +217,12 @@ def source(each: SourceStatus) -> Finding:
         return Finding(name, "fail", f"{each.state}{lag}{why}", hint)
     excluded = extra.get("excluded") or {}
     left_out = f", {sum(excluded.values()):,} excluded ({reason_counts(excluded)})" if excluded else ""
-    # A source that works and has something to say has fallen back to something, or waits for a confirmation.
+    # A working source with a detail uses a fallback, or waits for a confirmation.
     return Finding(name, "warn" if detail else "ok", f"{each.state}{lag}{left_out}{why}")
 
 
 def documents(client: Client, status: Status) -> Finding:
-    """How many documents are indexed, failed and skipped; the first failed one with its reason."""
+    """Reports the numbers of indexed, failed and skipped documents, and the first failed document with its reason."""
     skipped = sum(status.skipped.values())
     detail = f"{count(status.documents, 'document')}, {status.pending:,} pending, "
     detail += f"{status.failed:,} failed" if status.failed or skipped else "none failed"

@@ -1,4 +1,4 @@
-"""What `hippod --inspect` finds, run beside hippoctl whether or not a daemon runs: only the server's own code can look."""
+"""Runs `hippod --inspect`, the part of `doctor` that needs the server's code but no running daemon."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ INSPECT_TIMEOUT_S = 150.0
 
 
 def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
-    """Its findings on the configuration `file`, None for the one that `hippod` finds itself."""
+    """Yields the findings of the program `hippod` about the configuration `file`, or about the one that it finds itself."""
     if hippod is None:
         hint = "install hippod here, or run this command on the machine where hippod is"
         yield Finding("inspection", "warn", "nothing was inspected: hippod is not installed next to hippoctl", hint)
@@ -25,7 +25,7 @@ def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
     command = [hippod, *([] if file is None else ["--config", str(file)]), "--inspect"]
     detail = "it cannot be run"
     try:
-        done = subprocess.run(  # noqa: S603 - the program installed beside this one, no shell
+        done = subprocess.run(  # noqa: S603 - the program installed next to this one, no shell
             command, capture_output=True, timeout=INSPECT_TIMEOUT_S, check=False
         )
         detail = one_line(done.stderr.decode("utf-8", "replace")) or "it prints nothing"
@@ -40,7 +40,7 @@ def inspection(file: Path | None, hippod: str | None) -> Iterator[Finding]:
 
 
 def find_hippod() -> str | None:
-    """The hippod that is installed beside hippoctl, or the one on $PATH."""
+    """Returns the path of the hippod that is installed next to hippoctl, or of the one on $PATH."""
     beside = Path(sys.executable).parent / "hippod"
     return str(beside) if beside.is_file() else shutil.which("hippod")
 
@@ -48,5 +48,5 @@ def find_hippod() -> str | None:
 def _finding(found: Mapping[str, Any]) -> Finding:
     status: Verdict = "fail" if found["status"] == "fail" else "ok" if found["status"] == "ok" else "warn"
     name, detail, hint = (one_line(str(found.get(key, ""))) for key in ("name", "detail", "hint"))
-    # A configuration that hippod refuses is a mistake of use, as with `hippod --check`.
+    # An invalid configuration is a usage error, as in `hippod --check`.
     return Finding(name, status, detail, hint, Exit.USAGE if name == "configuration" else Exit.FAILED)

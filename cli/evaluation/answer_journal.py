@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CommandError
+from cli.files import file_errors
 
 
 class AnswerJournal:
@@ -40,11 +41,8 @@ class AnswerJournal:
 
     def keep(self, route: str, body: dict[str, Any], answer: dict[str, Any]) -> None:
         line = json.dumps({"request": _hash(route, body), "answer": answer}) + "\n"
-        try:
-            with self.file.open("a", encoding="ascii") as out:
-                out.write(line)
-        except OSError as error:
-            raise CommandError(f"{self.file} cannot be written: {error.strerror or error}.") from None
+        with file_errors(self.file, "written"), self.file.open("a", encoding="ascii") as out:
+            out.write(line)
 
 
 def journal_of(saved: Path) -> Path:
@@ -54,15 +52,14 @@ def journal_of(saved: Path) -> Path:
 
 def _whole_lines(file: Path) -> list[bytes]:
     """Returns the lines of a file that may be missing, and removes an incomplete last line."""
-    try:
-        content = file.read_bytes()
+    with file_errors(file, "read"):
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            return []
         whole = content[: content.rfind(b"\n") + 1]
         if len(whole) < len(content):
             os.truncate(file, len(whole))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror or error}.") from None
     return whole.splitlines()
 
 

@@ -1,6 +1,5 @@
 """Compares rows over the same questions, fresh or saved, with the first row: by each measure, and by a judge."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from cli.errors import CommandError
 from cli.evaluation.judging import Judge, PairTally
 from cli.evaluation.questions import EvalQuestion
 from cli.evaluation.significance import Values, differences
+from cli.files import read_json
 from daemon.contract.evaluation import (
     ComparisonResponse,
     EvalResponse,
@@ -77,12 +77,7 @@ def _judged(results: Sequence[EvalResponse], questions: Sequence[EvalQuestion], 
 def read_saved(path: Path, question_file: str) -> list[EvalResponse]:
     """Returns the rows of a file written by `--save` or `--json`. Of several question files, it takes the one with this
     name."""
-    try:
-        content: object = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except ValueError as error:
-        raise CommandError(f"{path} is not JSON: {error}.") from None
+    content = read_json(path)
     try:
         if isinstance(content, dict) and "files" in content:
             files = FilesResponse.model_validate(content).files

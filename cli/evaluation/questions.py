@@ -27,6 +27,7 @@ from cli.evaluation.question_formats import (
     scope_of,
     sources_of,
 )
+from cli.files import file_errors
 
 FORMATS_HINT = "See docs/how-to/evaluation.md for the keys of an entry, and the data sets whose files need no change."
 
@@ -128,7 +129,7 @@ def read_questions(path: Path, judged: bool = False) -> list[EvalQuestion]:
 
 def _read_table(path: Path) -> list[object]:
     """Returns the rows of a Parquet or CSV file."""
-    try:
+    with file_errors(path, "read"):
         if path.suffix.lower() == ".parquet":
             from pyarrow import ArrowException
             from pyarrow.parquet import read_table
@@ -138,19 +139,17 @@ def _read_table(path: Path) -> list[object]:
             except ArrowException as error:
                 raise CommandError(f"{path} is not a Parquet file: {error}.") from None
             return rows
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CommandError(f"{path} is not a CSV file in UTF-8: {error}.") from None
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                return list(csv.DictReader(file))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise CommandError(f"{path} is not a CSV file in UTF-8: {error}.") from None
 
 
 def _read_json(path: Path) -> list[object]:
     try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
+        with file_errors(path, "read"):
+            text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start:,}.") from None
     return _entries(text, path) if text.strip() else []

@@ -30,9 +30,6 @@ class EvalRequests:
 
     client: Client
     depth: int
-    timeout_s: float
-    """Time limit of every request. A query may wait for the model ([retrieval] filter_timeout_s), or for the index of an
-    earlier commit."""
     scope: dict[str, Any] | None = None
     as_of: str | None = None
     on_answer: Callable[[], None] = lambda: None
@@ -46,7 +43,7 @@ class EvalRequests:
         """Returns the passages that match a text best by its words. Calls no model."""
         body = {"query": text[:QUERY_CHARS_MAX], "k": LOOKED_AT, "mode": "bm25", "filter": "none"}
         asked = body | self._within(question)
-        found = self.client.call("POST", Route.QUERY, asked, timeout_s=self.timeout_s)
+        found = self.client.call("POST", Route.QUERY, asked)
         self.on_answer()
         return parse_answer(QueryResponse, found).passages
 
@@ -84,7 +81,7 @@ class EvalRequests:
     def _answered(self, model: type[Answer], route: Route, body: dict[str, Any]) -> Answer:
         """Returns the kept answer, else the daemon's answer, which is then kept."""
         kept = self.journal.take(route, body) if self.journal is not None else None
-        answer = kept if kept is not None else self.client.call("POST", route, body, timeout_s=self.timeout_s)
+        answer = kept if kept is not None else self.client.call("POST", route, body)
         parsed = parse_answer(model, answer)
         if self.journal is not None and kept is None:
             self.journal.keep(route, body, answer)

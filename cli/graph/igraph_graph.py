@@ -17,7 +17,7 @@ _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def as_igraph(neighbourhood: GraphResponse) -> "igraph.Graph":
-    """Return vertices and edges with their attributes, named as in `hippoctl export --format graphml`."""
+    """Returns vertices and edges with their attributes, named as in `hippoctl export --format graphml`."""
     import igraph
 
     at = {node.id: number for number, node in enumerate(neighbourhood.nodes)}
@@ -46,7 +46,7 @@ def as_igraph(neighbourhood: GraphResponse) -> "igraph.Graph":
 
 
 def on_paths(neighbourhood: GraphResponse) -> set[frozenset[str]]:
-    """Return the pairs of nodes that are consecutive on a path."""
+    """Returns the pairs of nodes that are consecutive on a path."""
     return {frozenset(pair) for path in neighbourhood.paths for pair in pairwise(path.nodes)}
 
 
@@ -55,7 +55,7 @@ def ends(edge: GraphEdge) -> frozenset[str]:
 
 
 def graphml(graph: "igraph.Graph") -> bytes:
-    """Return the GraphML as bytes. igraph can only write to named files."""
+    """Returns the GraphML as bytes. igraph can only write to named files."""
     handle, name = tempfile.mkstemp(suffix=".graphml")
     os.close(handle)
     try:

@@ -24,18 +24,23 @@ Coordinates = tuple[float, float]
 
 
 def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
-    """Return each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
-    import igraph
-
+    """Returns each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
     if graph.vcount() < 2:
         return [(0.5, 0.5)] * graph.vcount()
-    igraph.set_random_number_generator(random.Random(0))
-    try:
-        layout = graph.layout_fruchterman_reingold(niter=LAYOUT_ITERATIONS)
-    finally:
-        igraph.set_random_number_generator(random)
+    layout = force_directed(graph, 0, LAYOUT_ITERATIONS)
     axes = [_scaled([point[axis] for point in layout]) for axis in (0, 1)]
     return list(zip(*axes, strict=True))
+
+
+def force_directed(graph: "igraph.Graph", seed: int, iterations: int) -> list[Coordinates]:
+    """Returns each node's position by Fruchterman and Reingold's algorithm; the same for the same graph and `seed`."""
+    import igraph
+
+    igraph.set_random_number_generator(random.Random(seed))
+    try:
+        return [(float(x), float(y)) for x, y in graph.layout_fruchterman_reingold(niter=iterations).coords]
+    finally:
+        igraph.set_random_number_generator(random)
 
 
 def _scaled(values: Sequence[float]) -> list[float]:
@@ -44,14 +49,14 @@ def _scaled(values: Sequence[float]) -> list[float]:
 
 
 def node_sizes(neighbourhood: GraphResponse, smallest: float, largest: float) -> list[float]:
-    """Return a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
+    """Returns a radius for each node: its area is proportional to its PageRank, or without a query to its number of edges."""
     weights = [node.mass if node.mass is not None else float(node.links) for node in neighbourhood.nodes]
     highest = max(weights, default=0.0) or 1.0
     return [smallest + (largest - smallest) * math.sqrt(weight / highest) for weight in weights]
 
 
 def labelled_nodes(neighbourhood: GraphResponse) -> dict[int, str]:
-    """Return the labels of the nodes that have one, by index."""
+    """Returns the labels of the nodes that have one, by index."""
     by_size = sorted(range(len(neighbourhood.nodes)), key=node_sizes(neighbourhood, 0.0, 1.0).__getitem__, reverse=True)
     return {at: label(neighbourhood.nodes[at]) for at in by_size[:MAX_LABELS]}
 

@@ -58,7 +58,6 @@ PAGE_TEMPLATE = """
 
 
 def html(neighbourhood: GraphResponse, positions: list[Coordinates]) -> str:
-    """Return the HTML."""
     # Imported here and below only, because Bokeh imports numpy and hippoctl must start fast.
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
@@ -121,7 +120,7 @@ def _plot(neighbourhood: GraphResponse, positions: list[Coordinates]) -> "figure
 
 
 def _tip(*lines: str) -> str:
-    """Return a tooltip with the width of a text column. Bokeh escapes the values that it inserts."""
+    """Returns a tooltip with the width of a text column. Bokeh escapes the values that it inserts."""
     rows = "".join(f"<div>{line}</div>" for line in lines)
     return f'<div style="max-width: 24em; overflow-wrap: anywhere; white-space: normal">{rows}</div>'
 

@@ -19,7 +19,6 @@ TEXT_COLOUR, BACKGROUND, HALO = "#1d2329", "#ffffff", "#ffffff"
 
 
 def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
-    """Return the PNG as bytes."""
     image = Image.new("RGB", (WIDTH * SUPERSAMPLING, HEIGHT * SUPERSAMPLING), BACKGROUND)
     draw = ImageDraw.Draw(image)
     at = {node.id: _pixel(spot) for node, spot in zip(neighbourhood.nodes, positions, strict=True)}
@@ -48,7 +47,7 @@ def png(neighbourhood: GraphResponse, positions: list[Coordinates]) -> bytes:
 
 
 def _edges(draw: ImageDraw.ImageDraw, neighbourhood: GraphResponse, at: dict[str, Coordinates]) -> None:
-    """Draw context edges at the bottom, then mentions, synonyms and relations, and paths on top."""
+    """Draws context edges at the bottom, then mentions, synonyms and relations, and paths on top."""
     on = on_paths(neighbourhood)
     order = ("context", "mention", "synonym", "relation")
     for edge in sorted(neighbourhood.edges, key=lambda edge: (ends(edge) in on, order.index(edge.type))):

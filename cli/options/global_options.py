@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from cli.client.address import Address, find_socket
+from cli.command_index import COMMANDS, OPTIONS
 from cli.output import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class Invocation:
         return find_socket(self.socket, os.environ, Path.cwd())
 
     def client(self) -> "Client":
-        """Return a client, to be used in a `with`.
+        """Returns a client, to be used in a `with`.
 
         It prints once on stderr why it waits for a daemon that is starting or busy.
         """
@@ -47,12 +49,12 @@ class Invocation:
         return Client(self.address(), on_wait)
 
     def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """Send one request and return the daemon's JSON object."""
+        """Sends one request and returns the daemon's JSON object."""
         with self.client() as client:
             return client.call(method, path, body)
 
     def emit(self, document: object, lines: "Callable[[], Iterable[Text]]", *, wrap: bool = True) -> None:
-        """Print the answer: `document` with --json, otherwise the `lines`."""
+        """Prints the answer: `document` with --json, otherwise the `lines`."""
         if self.json:
             print_json(document)
             self.stdout_taken = True  # later errors go to stderr only, so stdout contains one JSON document
@@ -64,12 +66,35 @@ pass_invocation = click.make_pass_decorator(Invocation)
 
 
 def json_option(command: Command) -> Command:
-    """Add `--json`, which is accepted before and after the command."""
+    """Adds `--json`, which is accepted before and after the command."""
 
     def switch(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
             context.ensure_object(Invocation).json = True
 
-    return click.option(
-        "--json", is_flag=True, expose_value=False, callback=switch, help="Print exactly one JSON document on stdout."
-    )(command)
+    return click.option("--json", is_flag=True, expose_value=False, callback=switch, help=OPTIONS["--json"])(command)
+
+
+def options(*declared: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Returns a decorator that adds several options, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(declared):
+            command = option(command)
+        return command
+
+    return add
+
+
+def command(name: str, *, json: bool = True) -> Callable[[Callable[..., None]], click.Command]:
+    """Declares a command of the index, whose function takes the invocation and the values of its options.
+
+    Its help is the index's sentence, then the docstring. `json` is whether it has `--json`.
+    """
+
+    def declared(function: Callable[..., None]) -> click.Command:
+        paragraphs = filter(None, (COMMANDS[name][2], cleandoc(function.__doc__ or "")))
+        made = click.command(name, help="\n\n".join(paragraphs))(pass_invocation(function))
+        return json_option(made) if json else made
+
+    return declared

@@ -24,14 +24,14 @@ _FIELDS = {
 
 
 def request_fields(chosen: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    """Return the options that were given as fields of a request. `names`: fields of options that have another name."""
+    """Returns the options that were given as fields of a request. `names`: fields of options that have another name."""
     known = _FIELDS | names
     given = {name: value for name, value in chosen.items() if value is not None and value is not False and value != {}}
     return {known.get(name, name): not value if name.startswith("no_") else value for name, value in given.items()}
 
 
 def flag_of(field: str) -> str:
-    """Return the option that sets a field of a request."""
+    """Returns the option that sets a field of a request."""
     names = {named: option for option, named in _FIELDS.items()}
     return f"--{names.get(field, field).rstrip('_').replace('_', '-')}"
 
@@ -44,37 +44,25 @@ class _ModeChoice(click.Choice[str]):
         return [CompletionItem(name, help=said) for name, said in summaries.items() if name.startswith(incomplete)]
 
 
-def mode_option(command: Command) -> Command:
-    """Add the parameter `mode`, the name of a retrieval mode or None."""
-    return click.option("--mode", type=_ModeChoice(list(MODES)), help="Retrieval mode. Default: the configured one.")(
-        command
-    )
-
-
-def answer_mode_option(command: Command) -> Command:
-    """Add `mode_option` with the further value "none", which means an answer without retrieval."""
-    return click.option(
-        "--mode",
-        type=_ModeChoice([*MODES, NO_RETRIEVAL]),
-        help=f"Retrieval mode. {NO_RETRIEVAL}: no retrieval; the model answers from its own knowledge.",
-    )(command)
-
-
-def filter_option(command: Command) -> Command:
-    """Add the parameter `filter_`, which selects the filter of linked triples, or None."""
-    return click.option(
-        "--filter",
-        "filter_",
-        type=click.Choice([each.value for each in Filter]),
-        help="What filters the linked triples (recognition memory).",
-    )(command)
+mode_option = click.option("--mode", type=_ModeChoice(list(MODES)), help="Retrieval mode. Default: the configured one.")
+answer_mode_option = click.option(
+    "--mode",
+    type=_ModeChoice([*MODES, NO_RETRIEVAL]),
+    help=f"Retrieval mode. {NO_RETRIEVAL}: no retrieval; the model answers from its own knowledge.",
+)
+filter_option = click.option(
+    "--filter",
+    "filter_",
+    type=click.Choice([each.value for each in Filter]),
+    help="What filters the linked triples (recognition memory).",
+)
 
 
 def _pairs_option(flag: str, name: str, known: Mapping[str, Setting], help: str) -> Callable[[Command], Command]:
-    """Return an option of KEY=VALUE pairs, whose mapping the request contains unchanged."""
+    """Returns an option of KEY=VALUE pairs, whose mapping the request contains unchanged."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Complete `KEY=`, or the values of a setting that has few."""
+        """Completes `KEY=`, or the values of a setting that has few."""
         found = []
         for setting in known.values():
             values: tuple[str, ...] = ("",)
@@ -118,8 +106,8 @@ deep_settings_option = _pairs_option(
 
 
 def typed_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert fields of a question from text to numbers and booleans, by the rules of the daemon. ValueError, naming the
-    field, for a value that it refuses."""
+    """Converts fields of a question from text to numbers and booleans, by the daemon's rules. Raises ValueError, naming the
+    field, for a value that the daemon refuses."""
     from pydantic import ValidationError  # loaded only if there are values to convert
 
     from daemon.contract.answering.ask import AskRequest
@@ -135,7 +123,7 @@ def typed_fields(texts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_unread(mode: str | None, settings: Mapping[str, Any], where: str = "") -> None:
-    """UsageError for a setting that the mode does not read. The configured mode (None) is not known here."""
+    """Raises UsageError for a setting that has no effect in the mode. None is the configured mode, which is not known here."""
     if mode is None or mode == NO_RETRIEVAL:
         return
     if unread := [name for name in settings if name not in MODES[mode].settings]:

@@ -19,8 +19,8 @@ KEYS_HINT = "mode, filter, answerer, read, length, reason, steps, only, quick, u
 
 
 def parse_row(spec: str, base: Row) -> Row:
-    """The row that `spec` names, such as "fused filter=none damping=0.3" or "answerer=deep only=local". What it does not name
-    is as in `base`. UsageError for a key or value that is not known."""
+    """Returns the row that `spec` names, such as "fused filter=none damping=0.3" or "answerer=deep only=local". Keys that it
+    omits are as in `base`. Raises UsageError for an unknown key or value."""
     words = spec.split()
     pairs = {"mode": words[0]} if words and "=" not in words[0] else {}
     for word in words[len(pairs) :]:
@@ -55,7 +55,7 @@ def parse_row(spec: str, base: Row) -> Row:
 
 
 def completed(row: Row) -> Row:
-    """The row with what its answerer needs. UsageError for anything in it that would have no effect."""
+    """Returns the row with the defaults of its answerer. Raises UsageError for an option without effect."""
     where, answering = f"--compare {row.name!r}: " if row.name else "", dict(row.answering)
     if row.answerer is None and answering:
         raise click.UsageError(f"{where}{flag_of(min(answering))} is for --answers.")

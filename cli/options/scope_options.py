@@ -4,12 +4,14 @@ import os
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from cli.document_names import as_uri
+from cli.options.global_options import Invocation, options
 from cli.options.time_type import Timestamp
 from cli.request_json import request_json
 
@@ -21,36 +23,31 @@ FIELDS = {"in_": "in", "source": "source", "label": "labels", "where": "where", 
 
 
 def scope_options(command: Command) -> Command:
-    """Add the parameter `scope`, the JSON of a scope, or None if no option is given."""
+    """Adds the parameter `scope`, the JSON of a scope, or None if no option is given."""
 
-    def callback(**chosen: Any) -> Any:
+    @wraps(command)
+    def callback(invocation: Invocation, **chosen: Any) -> Any:
         scope = {key: chosen.pop(option) for option, key in FIELDS.items()}
         since, until = scope["since"], scope["until"]
         if since and until and datetime.fromisoformat(since) > datetime.fromisoformat(until):
             raise click.UsageError("--since is later than --until: no document is of that time.")
-        return command(scope={key: value for key, value in scope.items() if value} or None, **chosen)
+        return command(invocation, scope={key: value for key, value in scope.items() if value} or None, **chosen)
 
-    callback.__name__, callback.__doc__ = command.__name__, command.__doc__
-    callback.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
-    made: Any = callback
-    for option in reversed(_OPTIONS):
-        made = option(made)
-    result: Command = made
-    return result
+    return cast("Command", _options(callback))
 
 
 def scope_parameter(scope: dict[str, Any] | None) -> dict[str, str]:
-    """Return a scope as parameters of a query string."""
+    """Returns a scope as parameters of a query string."""
     return {} if scope is None else {"scope": request_json(scope)}
 
 
 def _prefixes(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> list[str]:
-    """Return the values with paths made absolute; URIs stay unchanged."""
+    """Returns the values with paths made absolute; URIs stay unchanged."""
     return [as_uri(text) if _SCHEME.match(text) else _absolute(text) for text in given]
 
 
 def _absolute(text: str) -> str:
-    """Return the absolute path, or its URI if it is not valid UTF-8 and JSON cannot contain it.
+    """Returns the absolute path, or its URI if it is not valid UTF-8 and JSON cannot contain it.
 
     A folder's URI ends with "/".
     """
@@ -78,7 +75,7 @@ def _list(_context: click.Context, _parameter: click.Parameter, given: tuple[str
     return list(given)
 
 
-_OPTIONS = (
+_options = options(
     click.option(
         "--in",
         "in_",

@@ -1,7 +1,9 @@
 """`eval` on a terminal: one row per mode."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from cli.evaluation.continual import Segment
 from cli.render.lines import DIM, HEADING, align, text
 from cli.render.styled_text import Text
 from cli.terminal_text import count, milliseconds
@@ -18,7 +20,7 @@ from daemon.contract.evaluation import (
 
 
 def comparison_lines(found: ComparisonResponse) -> list[Text]:
-    """Return the table of all modes, and below it the differences between them.
+    """Returns the table of all modes, and below it the differences between them.
 
     Its columns are recall and the share of questions with every gold passage, by k, answers, the time of a query, and the
     model's cost.
@@ -47,7 +49,7 @@ def comparison_lines(found: ComparisonResponse) -> list[Text]:
 
 
 def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalResponse], str]]:
-    """Return the columns by heading, without those that are empty for all modes."""
+    """Returns the columns by heading, without those that are empty for all modes."""
     ks = list(dict.fromkeys(k for result in results for k in result.recall))
     columns: dict[str, Callable[[EvalResponse], str]] = {}
     for k in ks:
@@ -73,7 +75,7 @@ def _columns(results: Sequence[EvalResponse]) -> dict[str, Callable[[EvalRespons
 
 
 def four_decimals(value: float | None) -> str:
-    """Return a share with four decimals, or a dash for None."""
+    """Returns a share with four decimals, or a dash for None."""
     return "–" if value is None else f"{value:.4f}"
 
 
@@ -91,7 +93,7 @@ def _tokens(cost: ModelCost | None) -> str:
 
 
 def step_lines(steps: Sequence[StepScores]) -> list[Text]:
-    """What the answers after each step are worth."""
+    """Returns the table with the scores of the answers after each step."""
     if not steps:
         return []
     ks = list(dict.fromkeys(k for step in steps for k in step.recall))
@@ -107,7 +109,7 @@ def step_lines(steps: Sequence[StepScores]) -> list[Text]:
 
 
 def files_lines(found: FilesResponse) -> list[Text]:
-    """The rows over each file, then their averages."""
+    """Returns the table of each file, then the averages."""
     lines: list[Text] = []
     for each in found.files:
         lines += [text((each.file, HEADING)), *comparison_lines(each), Text()]
@@ -131,7 +133,7 @@ def files_lines(found: FilesResponse) -> list[Text]:
 
 
 def difference_lines(differences: Sequence[Difference]) -> list[Text]:
-    """Return the table of differences between each mode and the first."""
+    """Returns the table of differences between each mode and the first."""
     if not differences:
         return []
     heads = ("", "difference", "95 % interval", "p")
@@ -144,7 +146,7 @@ def difference_lines(differences: Sequence[Difference]) -> list[Text]:
 
 
 def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
-    """Return the table of the judge's comparisons of two modes."""
+    """Returns the table of the judge's comparisons of two modes."""
     if not comparisons:
         return []
     heads = ("judged", "wins", "ties", "losses", "win rate")
@@ -156,7 +158,7 @@ def judged_lines(comparisons: Sequence[JudgedComparison]) -> list[Text]:
 
 
 def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Text]:
-    """Return the lines with the quality and cost of the answers."""
+    """Returns the lines with the quality and cost of the answers."""
     tokens = f"{scores.prompt_tokens / scores.n:,.0f} + {scores.completion_tokens / scores.n:,.0f} tokens"
     calls = f"{scores.calls:.2f} calls"
     times = f", {milliseconds(scores.took_ms.p50)} (p95 {milliseconds(scores.took_ms.p95)})" if scores.took_ms else ""
@@ -181,3 +183,49 @@ def answer_score_lines(scores: AnswerScores, mode: str | None = None) -> list[Te
         why = next(each.error for each in scores.questions if each.error)
         lines.append(text((f"{count(scores.failed, 'question')} without an answer: {why}", "red")))
     return lines
+
+
+Growth = Sequence[tuple[Segment, ComparisonResponse]]
+"""The measurements after each segment."""
+
+
+def continual_lines(growth: Growth, questions: int) -> list[Text]:
+    """Returns the lines with recall, the share of questions with every gold passage, exact match and F1 after each segment."""
+    rows = [(segment, result) for segment, found in growth for result in found.modes]
+    ks = list(dict.fromkeys(k for _, result in rows for k in result.recall))
+    several = len(growth[0][1].modes) > 1
+    answers = any(result.answers is not None and result.answers.em is not None for _, result in rows)
+    heads = ["segment", "documents", "passages", *(["mode"] if several else [])]
+    heads += [*(f"recall@{k}" for k in ks), *(f"all@{k}" for k in ks), *(["EM", "F1"] if answers else [])]
+    lines = [[text((head, HEADING)) for head in heads]]
+    for segment, result in rows:
+        values = [f"{segment.number}", f"{segment.documents:,}", f"{segment.passages:,}"]
+        values += [result.label] if several else []
+        values += [*(four_decimals(result.recall.get(k)) for k in ks), *(four_decimals(result.all.get(k)) for k in ks)]
+        if answers:
+            scores = result.answers
+            values += [four_decimals(scores.em if scores else None), four_decimals(scores.f1 if scores else None)]
+        lines.append([text(value) for value in values])
+    which = "the first segment" if growth[0][0].number == 1 else f"segment {growth[0][0].number}"
+    asked = f"{count(growth[0][1].n, 'question')} of {questions}, answered by {which}"
+    return [*align(lines, right=range(len(heads))), text((asked if several else f"{asked} · {rows[0][1].label}", DIM))]
+
+
+def continual_json(growth: Growth, several: bool) -> dict[str, Any]:
+    """Returns the JSON of `eval` on the whole memory with `segments` added; for several modes if they were compared."""
+    last = growth[-1][1]
+    whole = last.model_dump(mode="json") if several else last.modes[0].model_dump(mode="json")
+    rows = []
+    for segment, found in growth:
+        row = {"segment": segment.number, "documents": segment.documents, "passages": segment.passages}
+        figures = [_figures(result) for result in found.modes]
+        rows.append(row | ({"modes": figures} if several else figures[0]))
+    return whole | {"segments": rows}
+
+
+def _figures(result: EvalResponse) -> dict[str, Any]:
+    """Returns the measurements without those of individual questions."""
+    shown = result.model_dump(mode="json", include={"mode", "name", "recall", "all", "took_ms"})
+    if (scores := result.answers) is not None:
+        shown["answers"] = scores.model_dump(mode="json", exclude={"questions"})
+    return shown

@@ -30,7 +30,7 @@ STATE_STYLES = {
 
 
 def text(*parts: str | tuple[str, str]) -> Text:
-    """Return one line of cleaned pieces, each with or without a style; spaces at the ends of a piece are kept."""
+    """Returns one line of cleaned pieces, each with or without a style; spaces at the ends of a piece are kept."""
     line = Text()
     for part in parts:
         piece, style = (part, "") if isinstance(part, str) else part
@@ -41,14 +41,14 @@ def text(*parts: str | tuple[str, str]) -> Text:
 
 
 def state(word: str) -> tuple[str, str]:
-    """Return a state with its colour."""
+    """Returns a state with its colour."""
     return word, STATE_STYLES.get(word, "")
 
 
 def align(
     rows: Sequence[Sequence[Text]], right: Iterable[int] = (), indent: int = 0, width: int | None = None
 ) -> list[Text]:
-    """Return rows as lines with aligned columns.
+    """Returns rows as lines with aligned columns.
 
     The last column is wrapped to a line `width`, or left as it is without one.
     """
@@ -73,13 +73,13 @@ def align(
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str | Text]], right: Iterable[int] = (), indent: int = 0
 ) -> list[Text]:
-    """Return aligned rows below their headings."""
+    """Returns aligned rows below their headings."""
     cells = [[each if isinstance(each, Text) else text(each) for each in row] for row in rows]
     return align([[text((head, HEADING)) for head in heads], *cells], right, indent)
 
 
 def indent(body: Text, by: int, width: int) -> list[Text]:
-    """Return `body` wrapped to `width` columns, with every line indented by `by`."""
+    """Returns `body` wrapped to `width` columns, with every line indented by `by`."""
     wrapped = body.wrap(max(20, width - by))
     lines = []
     for line in wrapped:
@@ -89,7 +89,7 @@ def indent(body: Text, by: int, width: int) -> list[Text]:
 
 
 def hanging(head: Text, by: int, width: int) -> list[Text]:
-    """Return `head` wrapped to `width` columns, with the lines after the first indented by `by`."""
+    """Returns `head` wrapped to `width` columns, with the lines after the first indented by `by`."""
     first, *rest = head.wrap(max(20, width)) or [head]
     if not rest:
         return [head]
@@ -100,5 +100,5 @@ def hanging(head: Text, by: int, width: int) -> list[Text]:
 
 
 def triple(subject: str, predicate: str, object_: str) -> list[str | tuple[str, str]]:
-    """Return the pieces of "subject · predicate · object"."""
+    """Returns the pieces of "subject · predicate · object"."""
     return [subject, (" · ", DIM), (predicate, "italic"), (" · ", DIM), object_]

@@ -98,10 +98,10 @@ Shares = Sequence[tuple[str, int, float | None]]
 
 
 def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple[str, str]]:
-    """What extracted, parsed and encoded the stored data, each as a word and the shares.
+    """Returns which extractors, readers and encoders made the stored data: pairs of a heading and the shares.
 
-    `mixed_only`: without the rows for data that a single extractor, reader or encoder of today has made, apart from what
-    documents supply and what waits for an extractor.
+    `mixed_only`: omits a row if one present extractor, reader or encoder made everything, except triples that documents supply
+    and passages that wait for an extractor.
     """
     rows: list[tuple[str, Shares, str]] = [
         ("extracted by", [(each.name, each.passages, each.left_s) for each in answer.extractors], "passage"),
@@ -114,7 +114,7 @@ def provenance_rows(answer: "Status", *, mixed_only: bool = False) -> list[tuple
 
 
 def _unapplied_words(each: "Unapplied") -> str:
-    """Return, for example: hash/words+chars-1 (256); the configuration has all-MiniLM-L6-v2: run `hippoctl reencode`."""
+    """Returns, for example: hash/words+chars-1 (256); the configuration has all-MiniLM-L6-v2: run `hippoctl reencode`."""
     named = f"{one_line(each.content)}; the configuration has {one_line(each.configured)}"
     return f"{named}: run `{one_line(each.command)}`"
 
@@ -125,7 +125,7 @@ def _is_uniform(shares: Shares) -> bool:
 
 
 def _share_words(shares: Shares, unit: str) -> str:
-    """rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min 0 s to read again."""
+    """Returns for example: rules/6: 6,734 of 8,000 passages · rules/1: 1,266 of 8,000 passages, about 4 min to read again"""
     total = sum(number for _, number, _ in shares)
     parts = []
     for name, number, left_s in shares:
@@ -135,7 +135,7 @@ def _share_words(shares: Shares, unit: str) -> str:
 
 
 def estimate_words(left: "ExtractionEstimate") -> str:
-    """Return, for example: about 2,400 calls · 1,950,000 prompt and 600,000 completion tokens · 1.20 of money · 2 h."""
+    """Returns, for example: about 2,400 calls · 1,950,000 prompt and 600,000 completion tokens · 1.20 of money · 2 h."""
     parts = [
         f"about {left.calls:,} calls",
         f"{left.tokens.prompt:,} prompt and {left.tokens.completion:,} completion tokens",
@@ -145,13 +145,13 @@ def estimate_words(left: "ExtractionEstimate") -> str:
 
 
 def reason_counts(counts: "Mapping[str, int]") -> str:
-    """Return the counts, the largest first: 3 no text, 1 too large."""
+    """Returns the counts, the largest first: 3 no text, 1 too large."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count:,} {one_line(reason)}" for reason, count in ordered)
 
 
 def room_words(use: "MemoryUse") -> str:
-    """Return, for example: 5.2 GiB of 6.0 GiB · 31 kB a passage · room for 26,000 more · full in 3 h at this rate."""
+    """Returns, for example: 5.2 GiB of 6.0 GiB · 31 kB a passage · room for 26,000 more · full in 3 h at this rate."""
     of = f" of {size(use.limit_bytes)}" if use.limit_bytes is not None else ", without a limit"
     parts = [f"{size(use.used_bytes)}{of}"]
     if use.bytes_per_passage is not None:
@@ -164,7 +164,7 @@ def room_words(use: "MemoryUse") -> str:
 
 
 def progress_words(each: "Progress") -> str:
-    """Return, for example: 1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 33 s left."""
+    """Returns, for example: 1,234 of 5,000 documents (25 %) · 24.7 a second · 2 min 33 s left."""
     counted = f"{each.done:,}" if each.total is None else f"{each.done:,} of {each.total:,}"
     parts = [f"{each.step}, {counted} {each.unit}" if each.step else f"{counted} {each.unit}"]
     if each.share is not None:

@@ -41,7 +41,7 @@ class Text:
         return self
 
     def stylize(self, style: str, start: int = 0, end: int | None = None) -> None:
-        """Add `style` to the characters from `start` up to, but not including, `end`."""
+        """Adds `style` to the characters from `start` up to, but not including, `end`."""
         end = len(self.plain) if end is None else end
         inside = [(piece, f"{own} {style}".strip()) for piece, own in self[start:end]._pieces]
         self._pieces = [*self[:start]._pieces, *inside, *self[end:]._pieces]
@@ -58,7 +58,7 @@ class Text:
         return cut
 
     def wrap(self, columns: int) -> list["Text"]:
-        """Return at least one line of at most `columns`, broken between words if possible."""
+        """Returns at least one line of at most `columns`, broken between words if possible."""
         lines = []
         for start, end in _line_spans(self.plain):
             line = self[start:end]._with_spaces_for_tabs()
@@ -71,7 +71,7 @@ class Text:
         return lines
 
     def ansi(self) -> str:
-        """Return the text with terminal codes for its styles."""
+        """Returns the text with terminal codes for its styles."""
         return "".join(
             f"\x1b[{codes}m{piece}\x1b[0m" if (codes := _codes(style)) else piece for piece, style in self._pieces
         )
@@ -101,7 +101,7 @@ def _line_spans(plain: str) -> Iterator[tuple[int, int]]:
 
 
 def _breaks(plain: str, columns: int) -> Sequence[int]:
-    """Return the starts of all lines except the first. A word that is wider than a line is split."""
+    """Returns the starts of all lines except the first. A word that is wider than a line is split."""
     starts: list[int] = []
     used = 0
     for word in _WORD.finditer(plain):

@@ -4,7 +4,6 @@ BokehJS, which draws the graph, is included from its package. Text of documents,
 content policy prevents it from loading anything.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from cli.client.typed_answers import incompatible_answer, parse_answer
 from cli.errors import CommandError
+from cli.files import read_json
 from cli.render.answers.steps import STOP_REASON_TEXTS
 from cli.terminal_text import count, milliseconds
 from cli.trace.graph import (
@@ -57,13 +57,8 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem } h3 { font-si
 
 
 def read_trace(path: Path) -> AskResponse:
-    """Return the answer that `ask --trace` wrote. Raises CommandError if the file is not a trace, or has no steps."""
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path} is not JSON: {error}.") from None
+    """Returns the answer that `ask --trace` wrote. Raises CommandError if the file is not a trace, or has no steps."""
+    value = read_json(path)
     if not isinstance(value, dict) or "steps" not in value or "question" not in value:
         raise CommandError(
             f"{path} is not a trace: it contains no question with steps.", hint="`ask --deep --trace FILE` writes one."
@@ -77,7 +72,6 @@ def read_trace(path: Path) -> AskResponse:
 
 
 def trace_page(answer: AskResponse) -> str:
-    """Return the HTML document."""
     deep = answer.answerer is Answerer.DEEP
     try:
         if deep:
@@ -165,7 +159,7 @@ def _change(change: PointChange) -> str:
 
 
 def _titles(steps: Sequence[DeepStep], answer: AskResponse) -> Mapping[str, str]:
-    """Return the titles of passages by id, as far as the trace contains them."""
+    """Returns the titles of passages by id, as far as the trace contains them."""
     found = {each.id: each.title for step in steps for inquiry in step.inquiries for each in inquiry.passages}
     return found | {each.id: each.title or each.document for each in answer.citations}
 
@@ -204,7 +198,7 @@ def _sources(answer: AskResponse) -> str:
 
 
 def _drawing(graphs: Sequence[StepGraph]) -> tuple[str, str, str]:
-    """Return BokehJS, the script that draws, and the element that it draws into."""
+    """Returns BokehJS, the script that draws, and the element that it draws into."""
     from bokeh.embed import components
     from bokeh.models import TabPanel, Tabs
     from bokeh.resources import Resources

@@ -7,19 +7,21 @@ forwards requests that the page makes.
 
 import http.server
 import re
+import secrets
 import signal
 import threading
 from collections.abc import Mapping
+from hmac import compare_digest
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
 from cli.client.address import Address
-from cli.ui.one_time_link import OneTimeLink
-from daemon.contract.http.client import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
+from daemon.contract.http.client import parse_json
 from daemon.contract.http.routes import Route
 from daemon.contract.http.same_origin import cookie_value, same_origin
+from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 LOOPBACK = "127.0.0.1"
 OPEN_PATH = "/open"
@@ -52,7 +54,6 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.daemon = httpx2.Client(
             transport=httpx2.HTTPTransport(uds=address.connectable, limits=httpx2.Limits(max_connections=64)),
             base_url="http://localhost",
-            timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=False,
         )
 
@@ -61,7 +62,7 @@ class PageServer(http.server.ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}{OPEN_PATH}?token={self.link.token}"
 
     def serve_until_interrupted(self) -> None:
-        """Serve in a thread until Ctrl-C.
+        """Serves in a thread until Ctrl-C.
 
         The main thread waits for the signal. As a KeyboardInterrupt, it could be raised while Python handles another exception
         and get lost, and the command would continue.
@@ -79,7 +80,7 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.daemon.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore errors of a request, such as a disconnected browser."""
+        """Ignores errors of a request, such as a disconnected browser."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -138,11 +139,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"At most {BODY_BYTES_MAX} bytes, with their length.\n")
             return
         body = self.rfile.read(int(length)) if self.command == "POST" else None
+        limit_s = answer_timeout_s(self.command, self.path, parse_json(body) if body else None)
+        timeout = httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S)
         wanted = ("accept", "content-type", "if-none-match", "if-modified-since", "last-event-id")
         sent = {name: headers[name] for name in wanted if name in headers}
         began = False
         try:
-            with self.server.daemon.stream(self.command, self.path, content=body, headers=sent) as answer:
+            with self.server.daemon.stream(
+                self.command, self.path, content=body, headers=sent, timeout=timeout
+            ) as answer:
                 self.send_response(answer.status_code)
                 for name, value in answer.headers.items():
                     if name not in _HEADERS_NOT_FORWARDED:
@@ -169,4 +174,25 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: the page shows the events, and the address stays visible on the terminal."""
+        """Logs nothing: the page shows the events, and the address stays visible on the terminal."""
+
+
+class OneTimeLink:
+    """The link of one run of the command. The browser with the session's cookie may use the page until the command ends."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._session: str | None = None
+        self._lock = threading.Lock()
+
+    def redeem(self, token: str) -> str | None:
+        """Returns the session's cookie for the right token on the first call, and None otherwise."""
+        with self._lock:
+            if self._session is not None or not compare_digest(token.encode(), self.token.encode()):
+                return None
+            self._session = secrets.token_urlsafe(32)
+            return self._session
+
+    def admits(self, cookie: str) -> bool:
+        session = self._session
+        return session is not None and compare_digest(cookie.encode(), session.encode())

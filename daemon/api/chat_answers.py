@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 from daemon.api.safe_markdown import escape_markdown, safe_markdown
-from daemon.contract.answering.ask import AskRequest, AskResponse
-from daemon.contract.answering.chat import Annotation, ChatModel, ChatRequest, UrlCitation
-from daemon.contract.http.problem import FieldError
-from daemon.contract.query import QueryRequest, QueryResponse
+from daemon.contract.answering.ask import AskResponse
+from daemon.contract.answering.chat import Annotation, ChatRequest, UrlCitation
+from daemon.contract.query import QueryResponse
 from daemon.errors import Invalid
 
 EARLIER_QUESTIONS = 2
@@ -43,15 +42,7 @@ def conversation_question(request: ChatRequest) -> str:
 
 
 def _invalid(why: str) -> Invalid:
-    return Invalid("The request is not valid.", errors=[FieldError(field="messages", message=why)])
-
-
-def ask_request(question: str, model: ChatModel) -> AskRequest:
-    return AskRequest(question=question, deep=model is ChatModel.DEEP)
-
-
-def query_request(question: str) -> QueryRequest:
-    return QueryRequest(query=question)
+    return Invalid("The request is not valid.", errors={"messages": why})
 
 
 def answer_content(answer: AskResponse) -> tuple[str, list[Annotation]]:

@@ -8,12 +8,12 @@ from time import monotonic
 from typing import Any
 
 from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from daemon.api.middleware.concurrency import FairShares
 from daemon.api.settings import MIB, ApiLimits
-from daemon.contract.http.problem import FieldError
 from daemon.errors import BadRequest, Busy, Invalid, TooLarge, TooSlow, UnsupportedMediaType
 
 
@@ -121,8 +121,7 @@ def body_media_type(request: Request, allowed: Collection[str]) -> str:
     return media_type
 
 
-def has_body(request: Request) -> bool:
-    headers = request.headers
+def has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
@@ -193,6 +192,6 @@ def _append_document(found: list[dict[str, Any]], line: bytes | bytearray, numbe
     except ValueError as error:
         raise BadRequest(f"Line {number} is not JSON: {error}.") from None
     if not isinstance(value, dict):
-        wrong = FieldError(field=f"line {number}", message="must be a JSON object, one document a line")
-        raise Invalid(f"Line {number} is not a JSON object.", errors=[wrong])
+        wrong = {f"line {number}": "must be a JSON object, one document a line"}
+        raise Invalid(f"Line {number} is not a JSON object.", errors=wrong)
     found.append(value)

@@ -58,8 +58,9 @@ class ApiServer:
         self._tcp_apps = tcp_apps
         self._context = make_context(ports, memory, settings.limits)
         self._app = build(self._context, more_routes)
-        self._sides: list[HttpListener] = []
-        self._made: tuple[int, int] | None = None
+        self._listeners: list[HttpListener] = []
+        self._own_file: tuple[int, int] | None = None
+        """The identity of the Unix socket's file, if this server created it."""
         # An open event stream was authenticated once. If a token becomes invalid, all streams end.
         self._clients = Clients(settings.clients, settings.token_file, ports.events.disconnect)
         self.tcp_address: tuple[str, int] | None = None
@@ -78,7 +79,7 @@ class ApiServer:
         unix = self._inherited
         if unix is None:
             unix = bind_unix(settings.socket, settings.mode, settings.group)
-            self._made = file_identity(settings.socket)
+            self._own_file = file_identity(settings.socket)
         await self._serve(self._identified(self._app), unix)
         log.info("listening", socket=str(settings.socket))
         if settings.tcp is not None:
@@ -122,13 +123,13 @@ class ApiServer:
                 raise ListenError(f"{key}: allowed is {error}") from error
 
     async def _serve(self, app: ASGIApp, bound: socket.socket) -> None:
-        side = HttpListener(
+        listener = HttpListener(
             HttpServerConfig(
                 RequestBoundary(app, self._context.rate_limiter, self._settings.limits), self._settings.limits
             )
         )
-        self._sides.append(side)
-        await side.begin(bound)
+        self._listeners.append(listener)
+        await listener.begin(bound)
 
     def stopping(self) -> None:
         """Ends waiting requests and questions to the model; other requests continue until `stop`."""
@@ -142,10 +143,10 @@ class ApiServer:
         """
         self._context.stopping.set()
         self._context.startup_ports.events.close()
-        await asyncio.gather(*(side.end(timeout_s) for side in self._sides))
-        if self._made is not None and file_identity(self._settings.socket) == self._made:
+        await asyncio.gather(*(each.end(timeout_s) for each in self._listeners))
+        if self._own_file is not None and file_identity(self._settings.socket) == self._own_file:
             self._settings.socket.unlink(missing_ok=True)
-        self._made = None
+        self._own_file = None
         self._clients.close()
 
 

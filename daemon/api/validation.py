@@ -42,10 +42,7 @@ def read_query_string(request: Request, model: type[Model]) -> Model:
     values: dict[str, str] = {}
     for key, value in request.query_params.multi_items():
         if key in values:
-            raise Invalid(
-                f"The parameter {key!r} is given more than once.",
-                errors=[FieldError(field=key, message="is given more than once")],
-            )
+            raise Invalid(f"The parameter {key!r} is given more than once.", errors={key: "is given more than once"})
         values[key] = value
     try:
         return model.model_validate(values)

@@ -13,7 +13,6 @@ from daemon.api.event_hub import EventHub
 from daemon.app.open_memory import Memory, OpeningStep, open_memory
 from daemon.config import Config
 from daemon.config.sections import Encoder
-from daemon.config.synonym_rule import synonym_rule
 from daemon.contract.status import ExtractionResponse
 from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
@@ -50,7 +49,7 @@ def _extracted_passages(config: Config, lock: StoreLock, extractor: str) -> set[
     identity, summary = encoder_of_store(config.store.path), summary_of_store(config.store.path)
     if identity is None or summary is None:
         return set()
-    rule = synonym_rule(config, summary.calibration)
+    rule = config.synonym_rule(summary.calibration)
     with Store(config.store.path, identity, rule, lock, summary.calibration) as store:
         return set(
             store.passages_by_extraction(

@@ -1,7 +1,7 @@
-"""Settings that shape the index and that the store keeps: what happens if they have changed since the last start.
+"""Applies changed settings to the content of the store, which records the settings that made it.
 
-The files of followed folders are cut anew after a change of `[passages]`. `daemon.config.store_encoder` has the settings of
-`[encoder]`, and the store itself those of `[graph]`.
+After a change of `[passages]`, the files of followed folders are split again. `daemon.config.store_encoder` handles
+`[encoder]`, and the store itself handles `[graph]`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,13 @@ from store.store import Store
 from store.types import Batch
 
 PASSAGES_KEY = "settings/passages"
-"""The position that says with which settings the followed files are cut; without it, with the defaults."""
+"""Key of the position that records the settings with which the followed files were split. Absent means the defaults."""
 
 log = structlog.get_logger()
 
 
 def cut_files_anew(store: Store, split: SplitSettings) -> None:
-    """Marks the followed files as not read, in one commit, if `split` is not what they were cut with."""
+    """Marks the followed files to be parsed again, in one commit, if they were not split with the settings `split`."""
     wanted = {"max_tokens": split.max_tokens, "min_tokens": split.min_tokens}
     default = SplitSettings()
     kept = store.positions.get(PASSAGES_KEY, {"max_tokens": default.max_tokens, "min_tokens": default.min_tokens})
@@ -33,7 +33,7 @@ def cut_files_anew(store: Store, split: SplitSettings) -> None:
 
 
 def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any]) -> int:
-    """Marks `files` as not read, and keeps `settings`, in one commit. Returns how many of them are followed files."""
+    """Marks `files` to be parsed again, and records `settings`, in one commit. Returns how many of them are followed files."""
     found = {
         key: {**position, "reader": None}
         for key in files
@@ -44,6 +44,6 @@ def mark_unread(store: Store, files: Iterable[str], settings: Mapping[str, Any])
 
 
 def keep_passage_prefix(store: Store, encoder: Encoder) -> None:
-    """Keeps the prefix of the texts in a store without one, for `daemon.config.store_encoder`."""
+    """Records the prefix of encoded texts in a store that has none, for `daemon.config.store_encoder`."""
     if (prefix := encoder.passage_prefix) is not None and store.positions.get(PREFIX_KEY) is None:
         store.commit(Batch(positions={PREFIX_KEY: prefix}))

@@ -64,31 +64,31 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
     async with AsyncExitStack() as stack:
         notifier.status("starting: making the socket")
         active = ActiveConfig(config, file)
-        front = await _listen(stack, active, began)
-        async with _announced_stop(front, active, notifier):
+        early = await _listen(stack, active, began)
+        async with _announced_stop(early, active, notifier):
             stop = asyncio.create_task(requests.stop.wait())
             opening = OpeningStep(notifier)
-            work = open_memory(stack, active, lock, front.events, opening, reencode)
+            work = open_memory(stack, active, lock, early.events, opening, reencode)
             memory = await unless_stopped(work, opening, stop)
             if memory is None:
                 return
             # Start the pipeline before requests: documents that arrive while the inbox is read would be processed twice.
             memory.pipeline.start()
             memory.extraction_queue.start(memory.pipeline.commit_extractions)
-            front.gate.open(memory.ports)
+            early.gate.open(memory.ports)
             notifier.status("starting: the first query")
-            await first_query(front.send, memory.ports.queries.encoder.remote, stop)
+            await first_query(early.send, memory.ports.queries.encoder.remote, stop)
             _begin_following(memory)
             if memory.idle_reextraction is not None:
                 _run_in_background(stack, memory.idle_reextraction.run())
             memory.reencoding.resume()
             if reencode:
                 _run_in_background(stack, memory.reencoding.begin())
-            front.progress.ready(memory, lambda: memory.pool.pids)
+            early.status.ready(memory, lambda: memory.pool.pids)
             metrics.at_scrape(Gauges(memory))
             _run_in_background(stack, memory.memory_watch.run())
             _run_in_background(stack, memory.scheduler.follow_clock())
-            probes = _probes(memory.ports.queries, front.send, check_interval_s(notifier))
+            probes = _probes(memory.ports.queries, early.send, check_interval_s(notifier))
             for probe in probes:
                 _run_in_background(stack, probe.run())
             status = partial(status_line, memory)
@@ -96,7 +96,7 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
             took_ms = round((time.monotonic() - began) * 1000)
             log.info("ready", took_ms=took_ms, documents=sum(memory.store.states().values()))
             _run_in_background(
-                stack, serve_reloads(requests.reload, active, memory.scheduler, front.api, notifier, status)
+                stack, serve_reloads(requests.reload, active, memory.scheduler, early.api, notifier, status)
             )
             commits = ThreadCheck("commit", "commit", partial(_commit_step, memory.pipeline.committer))
             await watch(stop, memory.pipeline, memory.ended_tasks, [commits, *probes], notifier, status)
@@ -106,13 +106,13 @@ async def run(config: Config, lock: StoreLock, file: Path | None, reencode: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Front:
-    """The parts that answer requests from the beginning."""
+class _EarlyParts:
+    """The parts that answer requests while the memory is still opening."""
 
     api: ApiServer
     gate: StartupGate
     events: EventHub
-    progress: StatusService
+    status: StatusService
     send: Send
     tcp_apps: "dict[str, McpApp]"
 
@@ -123,19 +123,19 @@ class _Front:
         await self.api.stop(timeout_s)
 
 
-async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> _Front:
+async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> _EarlyParts:
     """Opens the socket (and TCP). `status` and events are answered at once; other requests wait for the memory."""
     config = active.config
     if config.api.token_file is not None:
         mask(read_token(config.api.token_file))
     events, gate = EventHub(), StartupGate()
     llm = config.llm.model if config.llm.configured else None
-    progress = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend, llm)
+    status = StatusService(f"{config.encoder.backend}/{config.encoder.model}", config.openie.backend, llm)
     inherited = inherited_socket(os.environ)
     address = str(config.api.socket) if inherited is None else inherited_address(inherited, config.api)
     tcp_apps = await _start_mcp(config, address)
     api = ApiServer(
-        StartupPorts(progress, events, partial(sees, active.labels)),
+        StartupPorts(status, events, partial(sees, active.labels)),
         gate,
         api_settings(config),
         inherited,
@@ -145,7 +145,7 @@ async def _listen(stack: AsyncExitStack, active: ActiveConfig, began: float) -> 
     )
     await api.start()
     stack.callback(lambda: log.info("stopped", uptime_s=round(time.monotonic() - began, 1)))
-    return _Front(api, gate, events, progress, partial(send_request, address), tcp_apps)
+    return _EarlyParts(api, gate, events, status, partial(send_request, address), tcp_apps)
 
 
 async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
@@ -160,22 +160,22 @@ async def _start_mcp(config: Config, socket: str) -> "dict[str, McpApp]":
 
 
 @asynccontextmanager
-async def _announced_stop(front: _Front, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
+async def _announced_stop(early: _EarlyParts, active: ActiveConfig, notifier: Notifier) -> AsyncIterator[None]:
     """At its end, for any reason, announces the stop to clients and the service manager, and starts the stop timer."""
     code = 1
     try:
         yield
         code = 0
     finally:
-        front.progress.stop()
+        early.status.stop()
         timeout_s = active.stop_timeout_s
         notifier.stopping("stopping: finishing the commit under way, handing back what waits")
         notifier.extend_timeout(timeout_s + 5)
         log.info("stopping", timeout_s=timeout_s)
         start_exit_timer(timeout_s, code)
-        front.gate.give_up()
+        early.gate.give_up()
         # Stop requests before closing what they need: a running query would lose its threads.
-        await front.stop(timeout_s * API_STOP_SHARE)
+        await early.stop(timeout_s * API_STOP_SHARE)
 
 
 # The part that runs.

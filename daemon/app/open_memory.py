@@ -19,13 +19,11 @@ from daemon.app.opened_encoder import load_opened_encoder, wanted_encoder
 from daemon.app.program_watch import ProgramWatch
 from daemon.config import Config
 from daemon.config.store_encoder import EncoderChoice, choose_encoder
-from daemon.config.synonym_rule import synonym_rule
 from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger
-from daemon.model_factory import Models, calibration_for
+from daemon.model_factory import Models, calibration_for, parser_pool
 from daemon.observe.memory_use import anonymous_bytes
 from daemon.parser_pool.pool import ParserPool
-from daemon.parser_pool_factory import parser_pool
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.idle_reextraction import IdleReextraction
 from daemon.pipeline.fresh_build import FreshBuild
@@ -49,7 +47,7 @@ from daemon.services.documents.unread import UnreadDocuments
 from daemon.services.extraction import ExtractionService, extractor_note
 from daemon.services.freshness import Freshness
 from daemon.services.graph import GraphService
-from daemon.services.indistinct_phrases import LanguageWatch
+from daemon.services.passage_languages import LanguageWatch
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
 from daemon.services.query import QueryService
@@ -330,7 +328,7 @@ async def _open_store(
         calibration = await loop.run_in_executor(opener, calibration_for, encoder, summary)
         opening.at(f"opening the store {config.store.path}")
         with frozen_objects():
-            rule = synonym_rule(config, calibration)
+            rule = config.synonym_rule(calibration)
             place = config.store.path, encoder.identity
             store = await loop.run_in_executor(opener, Store, *place, rule, lock, calibration)
     finally:

@@ -1,4 +1,4 @@
-"""Loads the encoder that made the store's vectors, or a stand-in while another one replaces them."""
+"""Loads the encoder that made the store's vectors, or a stand-in while another encoder replaces the vectors."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,7 +7,6 @@ import structlog
 
 from daemon.config import Config
 from daemon.config.store_encoder import PREFIX_KEY, EncoderChoice
-from daemon.config.synonym_rule import synonym_rule
 from daemon.model_factory import calibration_for, load_encoder
 from daemon.services.reencoding import ConfiguredEncoder
 from memory.encoder.absent import AbsentEncoder
@@ -24,10 +23,11 @@ log = structlog.get_logger()
 def load_opened_encoder(
     choice: EncoderChoice, store: LogSummary | None, reencode: bool
 ) -> tuple[Encoder, EncoderChoice]:
-    """Returns the encoder to open the store with, and the choice: loading may show that the configured one has other vectors.
+    """Returns the encoder to open the store with, and the choice, which loading may change: the configured encoder may turn out
+    to make other vectors than the store's.
 
-    If the store's encoder cannot be loaded, a stand-in takes its place, provided that its vectors are to be replaced now
-    (`reencode`). Raises EncoderMismatch otherwise, and EncoderUnavailable if the configuration asks for no other encoder.
+    If the store's encoder cannot be loaded, returns a stand-in, provided that its vectors are to be replaced now (`reencode`).
+    Raises EncoderMismatch otherwise, and EncoderUnavailable if the configuration names no other encoder.
     """
     made_by = None if store is None else store.encoder
     try:
@@ -72,4 +72,4 @@ def wanted_encoder(choice: EncoderChoice) -> ConfiguredEncoder | None:
 def _load_wanted(config: Config) -> tuple[Encoder, Calibration, SynonymRule]:
     encoder = load_encoder(config)
     calibration = calibration_for(encoder, None)
-    return encoder, calibration, synonym_rule(config, calibration)
+    return encoder, calibration, config.synonym_rule(calibration)

@@ -1,6 +1,6 @@
-"""Notices when an external program is installed, removed or has another version, and has the affected documents read again.
+"""Parses documents again after an external program that they need was installed, removed, or changed to another version.
 
-The store keeps the programs with which its documents were read. So documents that wait for a program are read after its
+The store records the programs with which its documents were parsed. So documents that wait for a program are parsed after its
 installation, and the memory equals a fresh build on the same machine.
 """
 
@@ -21,7 +21,7 @@ from store.store import Store
 from store.types import Document, State
 
 PROGRAMS_KEY = "settings/programs"
-"""The position that names the programs with which the followed files were read."""
+"""Key of the position that records the programs with which the followed files were parsed."""
 _WITH_PICTURES = frozenset(
     (
         OmissionKind.RECOGNISED,
@@ -45,11 +45,11 @@ class ProgramWatch:
         self._parsing = parsing
 
     def check_at_start(self) -> None:
-        """Marks the affected files as not read, so that the scan of their folders reads them again."""
+        """Marks the affected files, so that the scan of their folders parses them again."""
         self._update()
 
     async def check(self, read_again: Callable[[Callable[[Document], bool]], int]) -> None:
-        """Looks for the programs; if they have changed, has `read_again` read the affected documents. Call it on the event
+        """Looks for the programs; if they have changed, calls `read_again` for the affected documents. Call it on the event
         loop."""
         programs = await asyncio.to_thread(find_programs, self._parsing.ocr, self._parsing.ocr_languages)
         if identities(programs) == identities(self._pool.limits.programs):
@@ -59,7 +59,7 @@ class ProgramWatch:
         read_again(lambda document: document.uri in affected)
 
     def _update(self) -> frozenset[str]:
-        """Returns the documents that the present programs would read in another way, and marks their files as not read."""
+        """Returns the documents that the present programs may parse with another result, and marks their files."""
         before, now = self._store.positions.get(PROGRAMS_KEY, {}), identities(self._pool.limits.programs)
         changed = {key for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
         if not changed:
@@ -72,7 +72,7 @@ class ProgramWatch:
 
 
 def is_affected(document: Document, changed: set[str]) -> bool:
-    """Whether the document may be read in another way after a change of these programs."""
+    """Returns whether a change of these programs may change the result of parsing the document."""
     if OCR in changed and (
         (document.state is State.SKIPPED and document.code in _WITHOUT_TEXT)
         or any(each.kind in _WITH_PICTURES for each in document.left_out)

@@ -22,9 +22,8 @@ from consumers.types import ParsedDocument
 from daemon.backfill.shards import BackfillError, InputFile, Shard
 from daemon.config import Config
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
-from daemon.model_factory import Models, load_encoder
+from daemon.model_factory import Models, load_encoder, parser_pool
 from daemon.parser_pool.pool import Turn
-from daemon.parser_pool_factory import parser_pool
 from daemon.pipeline.extraction.extractors import PassageExtractor
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from memory.openie.registry import OPENIE_BACKENDS, BulkBackend, BulkExtractor

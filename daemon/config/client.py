@@ -74,7 +74,7 @@ class ClientSection(Section):
     """What the client may do with these documents; "admin" concerns the whole memory."""
 
     @model_validator(mode="after")
-    def _one_who_can_be_told(self) -> "ClientSection":
+    def _is_identifiable(self) -> "ClientSection":
         if self.token_file is None and self.user is None and self.group is None:
             raise at("token_file", "must be set: a client needs token_file, user or group")
         if self.user is not None and self.group is not None:

@@ -23,7 +23,9 @@ from daemon.config.sections import (
     Worker,
 )
 from daemon.config_types.section import Section
+from daemon.sources.base import LabelsBySource, SourceLabels
 from daemon.sources.registry import SOURCE_KINDS
+from store.types import Calibration, SynonymRule
 
 if TYPE_CHECKING:
     from daemon.sources.base import SourceKind
@@ -68,6 +70,29 @@ class Config(_WithSources):
         """Returns the tables of one kind of source, in the file's order."""
         tables: tuple[Any, ...] = getattr(self, kind.table)
         return tables
+
+    def source_labels(self) -> LabelsBySource:
+        """Returns the labels of every configured source.
+
+        Sections with the same name are one source: it has the labels of all, and the documents' own labels count if all
+        sections allow them.
+        """
+        found: dict[str, SourceLabels] = {}
+        for kind in SOURCE_KINDS:
+            for table in self.tables(kind):
+                before = found.get(table.source_name, SourceLabels())
+                found[table.source_name] = SourceLabels(
+                    tuple(sorted({*before.labels, *table.labels})),
+                    before.from_documents and table.labels_from_documents,
+                )
+        return tuple(sorted(found.items(), key=lambda source: source[0]))
+
+    def synonym_rule(self, calibration: Calibration) -> SynonymRule:
+        """Returns the rule for synonym edges. The threshold "auto" is that of the encoder's calibration."""
+        threshold = self.graph.synonym_threshold
+        return SynonymRule(
+            calibration.synonym_threshold if threshold == "auto" else threshold, self.graph.synonym_variants
+        )
 
     @property
     def file(self) -> Path | None:

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from daemon.config.config import Config
-from daemon.config.messages import field_at, unknown_key, unknown_section
-from daemon.sources.registry import SOURCE_KINDS
+from daemon.config.messages import TABLE_LISTS, field_at, unknown_key, unknown_section
 
 PREFIX = "HIPPOD_"
-_TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], dict[str, str], list[str]]:
@@ -27,7 +25,7 @@ def overrides(environ: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], di
         section, separator, key = name.removeprefix(PREFIX).lower().partition("__")
         if not separator:
             problems += _single_underscore(name, section)
-        elif section in _TABLE_LISTS:
+        elif section in TABLE_LISTS:
             problems.append(f"environment: ${name}: lists of tables are written in the file, as [[{section}]]")
         elif section not in Config.model_fields:
             problems.append(f"environment: ${name}: {section} is not a section{unknown_section(section)}")

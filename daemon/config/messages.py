@@ -14,7 +14,7 @@ from daemon.config.config import Config
 from daemon.config_types.secrets import value_text
 from daemon.sources.registry import SOURCE_KINDS
 
-_TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
+TABLE_LISTS = (*(kind.table for kind in SOURCE_KINDS), "client")
 _EXAMPLES = {"device": 'one of "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1", …'}
 
 
@@ -121,11 +121,11 @@ def _required(path: Sequence[str | int]) -> str:
 def _allowed(error: ErrorDetails, path: Sequence[str | int], model: type[BaseModel], field: FieldInfo | None) -> str:
     kind = error["type"]
     name = str(path[-1])
-    if kind == "tuple_type" and name in _TABLE_LISTS:
+    if kind == "tuple_type" and name in TABLE_LISTS:
         return f"a list of tables: write [[{name}]] with two brackets"
     if kind == "model_type":
         return (
-            f"a table, written [{'[' + str(path[0]) + ']' if path[0] in _TABLE_LISTS else path[0]}] with its keys below"
+            f"a table, written [{'[' + str(path[0]) + ']' if path[0] in TABLE_LISTS else path[0]}] with its keys below"
         )
     if kind == "literal_error" and field is not None:
         choices = [str(choice) for choice in _choices(field)]

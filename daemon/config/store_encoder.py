@@ -1,7 +1,7 @@
-"""Which encoder a store is opened with, and which one its content should be encoded with anew.
+"""Chooses the encoder that a store is opened with, and the encoder that should replace its vectors.
 
-A store is opened with the encoder of its vectors. If the configuration asks for another one, that one replaces the vectors on
-request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
+A store is opened with the encoder that made its vectors. If the configuration names another encoder, that one replaces the
+vectors on request (`hippoctl reencode`). A configuration without `[encoder] backend` and `model` keeps the store's encoder.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from store.log.log_summary import LogSummary
 from store.types import EncoderIdentity
 
 PREFIX_KEY = "settings/passage_prefix"
-"""The position that says which prefix the encoder's server gets before a text."""
+"""Key of the position that records the prefix of texts that are sent to the encoder's server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class EncoderChoice:
 
 
 def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
-    """`store` summarises the log of the store; None for a new store."""
+    """Returns the choice. `store` is the summary of the store's log; None for a new store."""
     if store is None:
         return EncoderChoice(config)
     section, made_by, kept = config.encoder, store.encoder, store.positions.get(PREFIX_KEY)
@@ -53,8 +53,8 @@ def choose_encoder(config: Config, store: LogSummary | None) -> EncoderChoice:
 
 
 def _section_of(made_by: EncoderIdentity, prefix: str | None, configured: Encoder) -> Encoder:
-    """Returns the section of the encoder that made the vectors. A server is the configured one: an address from the store,
-    perhaps from somebody's backup, would receive the texts and the key."""
+    """Returns the section of the encoder that made the vectors, with the configured server. An address from the store, which
+    may be a restored backup of another person, would receive the texts and the key."""
     backend, model = backend_and_model(made_by)
     kept = ("base_url", "batch_size", "device")
     section = Encoder(backend=backend, model=model, **{name: getattr(configured, name) for name in kept})

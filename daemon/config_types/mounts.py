@@ -1,4 +1,4 @@
-"""Where a path is mounted, as the kernel lists it, and whether hippod's unit hides or replaces that place."""
+"""Finds the mount of a path in the kernel's list, and detects directories that hippod's unit hides or replaces."""
 
 import os
 from dataclasses import dataclass
@@ -8,7 +8,15 @@ MOUNTS = Path("/proc/self/mountinfo")
 HIDDEN = ("/home", "/root", "/run/user")
 """Directories that hippod's unit covers with an empty read-only tmpfs (`TemporaryFileSystem=`)."""
 PRIVATE_TMP = "systemd-private-"
-"""Begins the name of the directory that systemd mounts on /tmp and on /var/tmp for a unit with `PrivateTmp=yes`."""
+"""Prefix of the name of the directory that systemd mounts on /tmp and /var/tmp for a unit with `PrivateTmp=yes`."""
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    "nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs virtiofs ncpfs davfs lustre beegfs fuse.sshfs fuse.rclone fuse.davfs2 "
+    "fuse.s3fs fuse.glusterfs fuse.ceph fuse.gvfsd-fuse".split()
+)
+"""File systems on which inotify does not report changes made by other machines."""
+VIEWS = frozenset({"fuse.bindfs", "fuse.mergerfs", "fuse.unionfs", "fuse.unionfs-fuse", "fuse.mhddfs"})
+"""File systems that show other folders, and on which inotify does not report changes made to those folders directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,7 @@ class Mount:
 
 
 def mount_of(path: Path, mounts: Path | None = None) -> Mount:
-    """The mount that `path` is on."""
+    """Returns the mount that contains `path`."""
     best = Mount()
     try:
         lines = (mounts or MOUNTS).read_text().splitlines()
@@ -42,7 +50,7 @@ def mount_of(path: Path, mounts: Path | None = None) -> Mount:
 
 
 def private_tmp_problem(path: Path) -> str | None:
-    """Why nothing may be written to, or read from, `path`: the service has a /tmp of its own. None if that is not so."""
+    """Returns a sentence if `path` is in the private /tmp of hippod's unit, which no other process sees; otherwise None."""
     found = mount_of(path)
     if not any(part.startswith(PRIVATE_TMP) for part in found.root.split("/")):
         return None
@@ -53,7 +61,7 @@ def private_tmp_problem(path: Path) -> str | None:
 
 
 def hidden_problem(path: Path) -> str | None:
-    """Why `path`, which does not exist for this process, may exist for others: the unit hides it. None if it does not."""
+    """Returns a sentence if hippod's unit hides `path`, so that it exists only for other processes; otherwise None."""
     found = mount_of(path)
     if found.at not in HIDDEN or found.type != "tmpfs" or not found.read_only:
         return None

@@ -1,4 +1,4 @@
-"""The base class of a section, whichever room declares it."""
+"""The base class of all sections of the configuration."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,7 +6,7 @@ MiB = 1024 * 1024
 
 
 class Section(BaseModel):
-    """A table of the file: unknown keys and values of another type are errors, nothing changes once read."""
+    """A table of the file. Unknown keys and values of another type are errors. Immutable."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, validate_default=True, allow_inf_nan=False, hide_input_in_errors=True

@@ -8,7 +8,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 864
 
 
 def parse_duration(text: str) -> float:
-    """Seconds. `text` has numbers with units (ms, s, m, min, h, d). ValueError for anything else, such as a bare number."""
+    """Parses numbers with units (ms, s, m, min, h, d); returns seconds. Raises ValueError, also for a number without a unit."""
     text = text.strip().lower()
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text).strip():
@@ -17,7 +17,7 @@ def parse_duration(text: str) -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration as it would be written: 5400.0 gives "90m". Reading it back gives the same number."""
+    """Formats seconds as a duration, for example 5400.0 as "90m". `parse_duration` returns the same seconds."""
     for unit in ("d", "h", "m"):
         if seconds and seconds % _SECONDS[unit] == 0:
             return f"{int(seconds / _SECONDS[unit])}{unit}"

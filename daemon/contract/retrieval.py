@@ -1,13 +1,13 @@
-"""The retrieval modes and settings that a request may name, derived from their declarations in `memory.retrieval`."""
+"""The retrieval modes and settings that a request may name, derived from their declarations in `memory`."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonNumber, Request
-from daemon.contract.choices import MODES, SETTINGS
-from memory.retrieval.settings import Setting
+from daemon.contract.choices import DEEP_SETTINGS, MODES, SETTINGS, Setting
 
 
 class Mode(StrEnum):
@@ -18,7 +18,7 @@ class Mode(StrEnum):
         vars()[name.upper().replace("-", "_")] = name
 
 
-def field_of(setting: Setting) -> Any:
+def _field_of(setting: Setting) -> Any:
     """Returns the type of a setting in a request. None stands for the configured value."""
     if setting.kind is bool:
         return JsonBoolean | None
@@ -34,11 +34,15 @@ if TYPE_CHECKING:
     class RetrievalOverrides(Request):
         """Has a field for each of `SETTINGS`."""
 
+    class DeepOverrides(Request):
+        """Has a field for each of `DEEP_SETTINGS`."""
+
 else:
-    RetrievalOverrides = create_model(
-        "RetrievalOverrides",
-        __base__=Request,
-        __doc__="Settings of `[retrieval]` for one query; settings that are omitted are as configured.",
-        __module__=__name__,
-        **{name: (field_of(setting), None) for name, setting in SETTINGS.items()},
-    )
+
+    def _overrides(name: str, purpose: str, settings: Mapping[str, Setting]) -> type[Request]:
+        doc = f"Settings of {purpose}; settings that are omitted are as configured."
+        fields = {key: (_field_of(setting), None) for key, setting in settings.items()}
+        return create_model(name, __base__=Request, __doc__=doc, __module__=__name__, **fields)
+
+    RetrievalOverrides = _overrides("RetrievalOverrides", "`[retrieval]` for one query", SETTINGS)
+    DeepOverrides = _overrides("DeepOverrides", "`[deep]` for one question", DEEP_SETTINGS)

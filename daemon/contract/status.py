@@ -115,7 +115,7 @@ class IndistinctPhrases(Response):
 
 
 def foreign_languages(encoder: str, languages: Mapping[str, float]) -> dict[str, float]:
-    """The shares of the languages that the encoder was not made for, if they are `FOREIGN_SHARE` or more together."""
+    """Returns the shares of languages that the encoder was not trained on, if their sum is at least `FOREIGN_SHARE`."""
     foreign = {code: share for code, share in languages.items() if code != "en"}
     return foreign if ENGLISH_ENCODER in encoder and sum(foreign.values()) >= FOREIGN_SHARE else {}
 
@@ -123,7 +123,7 @@ def foreign_languages(encoder: str, languages: Mapping[str, float]) -> dict[str,
 def encoder_advice(
     encoder: str, phrases: int, indistinct: IndistinctPhrases | None, languages: Mapping[str, float]
 ) -> str | None:
-    """What to set if the documents need another encoder; else None."""
+    """Returns what to set if the documents need another encoder; otherwise None."""
     indistinguishable = indistinct is not None and indistinct.is_serious(phrases)
     if not indistinguishable and not foreign_languages(encoder, languages):
         return None
@@ -140,9 +140,8 @@ def encoder_advice(
 class Progress(Response):
     """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model),
     "reextract" (passages that older rules have read), "reencode" (texts that get vectors of another encoder), "import",
-    "verify" or "backup". `step`: the current step, if there are
-    several; each counts from 0. `done` and `total` count `unit`s; `share` is their ratio. `rate`: units per second over the
-    last minute; `left_s`: the remaining time at that rate.
+    "verify" or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
+    `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that rate.
     """
 
     task: str

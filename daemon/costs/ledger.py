@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, TextIO
 
 import structlog
 
+from store.store import Store
+
 FILE = "costs.jsonl"
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """Size at which the file is rewritten. If its entries need more, the limit doubles."""
@@ -190,3 +192,11 @@ def _entry(line: dict[str, Any]) -> tuple[CostKey, Spent]:
         date.fromisoformat(line["day"]).isoformat(), None if source is None else str(source), str(line["purpose"])
     )
     return key, Spent(int(line["calls"]), int(line["prompt"]), int(line["completion"]), float(line["money"]))
+
+
+def source_of_passage(store: Store, passage: str) -> str | None:
+    """Returns the source of the first document, by URI, that needs the passage extracted; None if there is none."""
+    for uri in store.documents_to_extract(passage):
+        if (document := store.document(uri)) is not None:
+            return document.source
+    return None

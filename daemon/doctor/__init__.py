@@ -1,4 +1,4 @@
-"""`hippod --inspect`: what would keep hippod from running well here, found without starting it. `hippoctl doctor` shows it.
+"""`hippod --inspect`: finds problems of this machine and configuration without starting hippod, for `hippoctl doctor`.
 
 The checks write nothing, take no lock, and have a time limit.
 """
@@ -43,15 +43,15 @@ CHECKS: tuple[Check, ...] = (
 )
 
 CONFIGURATION_TIMEOUT_S = 30.0
-"""Time limit of the checks that need no valid configuration. Reading the configuration looks at the folders that it names."""
+"""Time limit of the checks that need no valid configuration. Reading the configuration accesses the folders that it names."""
 TIMEOUT_S = 90.0
 """Time limit of all other checks together. An idle model server may need 20 s to load its model."""
 
 
 def inspect(file: Path | None) -> Iterator[Finding]:
-    """Yields all findings. `file` as `hippod --config` takes it.
+    """Yields all findings. `file` is the value of `hippod --config`.
 
-    If the configuration cannot be used, only the checks that need none are made.
+    If the configuration cannot be used, runs only the checks that need none.
     """
     usable: list[Config] = []
 

@@ -1,4 +1,4 @@
-"""The machine's clock, beside times that must have passed."""
+"""Checks the machine's clock against times that must have passed."""
 
 import time
 
@@ -8,7 +8,7 @@ CLOCK_TOLERANCE_S = 120.0
 
 
 def clock(now: float, passed: float, event: str) -> Finding:
-    """`passed` (Unix seconds) is the time of `event`, which lies in the past."""
+    """Warns if `now` is before the past `event`, which happened at `passed` (both in Unix seconds)."""
     text = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(now))
     if now + CLOCK_TOLERANCE_S >= passed:
         return Finding("clock", "ok", text)

@@ -1,4 +1,4 @@
-"""Whether the configuration is valid, and who may change it."""
+"""Checks whether the configuration is valid, and who may change it."""
 
 import errno
 import os
@@ -10,14 +10,14 @@ from daemon.config import Config, ConfigError, NoConfigFile, load_config, unsupp
 from daemon.contract.finding import ASK_ROOT, Finding
 
 CREDENTIALS_UNSET = "$CREDENTIALS_DIRECTORY is not set"
-"""In the problem of a file that systemd gives to the service alone."""
+"""Part of the error about a file that systemd provides only to the service."""
 NOT_PERMITTED = f": {os.strerror(errno.EACCES)}"
-"""In the problem of a file or folder that this user may not read, as hippod's own user perhaps may."""
+"""Part of the error about a file or folder that this user may not read. hippod's own user may have the permission."""
 PROBLEMS_CHARACTERS_MAX = 600
 
 
 def configuration(file: Path | None) -> tuple[Config | None, Finding]:
-    """The configuration, None where it cannot be used, and what is wrong with it. `file` as `hippod --config` takes it."""
+    """Returns the configuration, or None if it cannot be used, and the finding. `file` is the value of `hippod --config`."""
     try:
         config = load_config(file)
         problems = unsupported(config)
@@ -30,7 +30,7 @@ def configuration(file: Path | None) -> tuple[Config | None, Finding]:
         return config, Finding("configuration", "ok", str(config.file))
     text = "; ".join(problems)[:PROBLEMS_CHARACTERS_MAX]
     if all(CREDENTIALS_UNSET in each or NOT_PERMITTED in each for each in problems):
-        # This user sees less than hippod's does: no mistake of the configuration.
+        # Not an error of the configuration: hippod's user may have the permissions that this user lacks.
         if any(CREDENTIALS_UNSET in each for each in problems):
             hint = f"run `{_with_credentials(file or Path('/etc/hippod/config.toml'))}`"
             detail = f"{file}: only the service can see the files in $CREDENTIALS_DIRECTORY"
@@ -41,7 +41,7 @@ def configuration(file: Path | None) -> tuple[Config | None, Finding]:
 
 
 def _with_credentials(file: Path) -> str:
-    """The command that looks at `file` with the secrets that the unit has. Those of `hippod@NAME` have its name in front."""
+    """Returns the command that checks `file` with the unit's secrets. The secrets of `hippod@NAME` have the prefix `NAME-`."""
     credentials = Path("/etc/hippod/credentials")
     if file.stem == "config":
         return f"sudo CREDENTIALS_DIRECTORY={credentials} HIPPOD_CONFIG={file} hippoctl doctor"
@@ -52,7 +52,7 @@ def _with_credentials(file: Path) -> str:
 
 
 def directory_permissions(directory: Path) -> Iterator[Finding]:
-    """The directory of the configuration: whoever may write there decides what hippod reads."""
+    """Warns if every user may write to the configuration's directory, and so determine what hippod reads."""
     mode = directory.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         detail = f"{directory}: every user may write to it"

@@ -1,4 +1,4 @@
-"""The encoder, the model's server and the brokers: asked for real, with a time limit."""
+"""Checks the encoder's files and the model servers, by a request with a time limit."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from memory.llm.client import ModelClient
 from memory.llm.errors import ModelError
 
 ANSWER_TIMEOUT_S = 20.0
-"""A server that was idle may load its model first."""
+"""Time limit of a request. An idle server may load its model first."""
 
 
 def encoder(config: Config) -> Iterator[Finding]:
@@ -40,7 +40,7 @@ def encoder(config: Config) -> Iterator[Finding]:
 
 
 def model_files(model: str) -> Finding:
-    """A folder, or a model in Hugging Face's cache: nothing is downloaded to find out."""
+    """Checks a folder with a model, or Hugging Face's cache. Downloads nothing."""
     folder = Path(model).expanduser()
     if folder.is_absolute() and closed(folder) is not None:
         return not_visible("encoder model", folder)
@@ -78,7 +78,7 @@ def embedding_server(config: Config) -> Finding:
 
 
 def llm(config: Config) -> Iterator[Finding]:
-    """A few tokens' worth of question: an address that takes connections may have no model behind it."""
+    """Asks the model for a few tokens, because a server that accepts connections may have no model."""
     settings = model_settings(config)
     if settings is None:
         yield Finding("llm", "ok", "none is configured: `ask` and recognition memory are disabled")

@@ -1,4 +1,4 @@
-"""Room on the disk that the store is on, or will be."""
+"""Checks the free space on the store's disk."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ from daemon.doctor.permissions import nearest
 from daemon.runtime.disk_use import bytes_below
 
 FULL_BYTES = 100 << 20
-"""Bytes below which hippod is about to commit nothing more, or does so already."""
+"""Free bytes below which commits fail soon, if they do not fail already."""
 SPARE_BYTES = 1 << 30
-"""Bytes that should stay free however small the store is."""
+"""Bytes that should stay free, however small the store is."""
 FEWEST_INODES, FEW_INODES = 1_000, 10_000
-"""A commit makes some dozen files; a rewrite, hundreds."""
+"""Free inodes below which the check fails or warns. A commit creates dozens of files; rewriting a table creates hundreds."""
 
 
 def disk(config: Config) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def disk(config: Config) -> Iterator[Finding]:
     place = nearest(folder)
     at = mount_of(folder).at
     if at and not place.is_relative_to(at):
-        return  # mounted below a directory that this user may not look into: this disk is another one
+        return  # the store's disk is mounted below a directory that this user may not access, so `place` is on another disk
     usage, inodes = shutil.disk_usage(place), os.statvfs(place)
     said = f"{usage.free >> 20:,} MiB free of {usage.total >> 20:,} at {place}"
     wanted = max(SPARE_BYTES, largest_part_bytes(folder))
@@ -43,7 +43,7 @@ def disk(config: Config) -> Iterator[Finding]:
 
 
 def largest_part_bytes(folder: Path) -> int:
-    """Bytes of the largest table or snapshot: each is rewritten by itself, beside the old one."""
+    """Returns the bytes of the largest table or checkpoint. Each one is rewritten while its old files still exist."""
     try:
         parts = [each.path for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)]
     except OSError:

@@ -1,4 +1,4 @@
-"""The document formats: whether the libraries and programs that their parsers need are installed."""
+"""Checks whether the libraries and programs of the document formats are installed."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ def formats(_config: Config) -> Iterator[Finding]:
 
 
 def programs(config: Config) -> Iterator[Finding]:
-    """Yield a finding for each external program. One that is not installed is no fault: its formats are skipped."""
+    """Yields a finding for each external program. A missing program is no problem: documents that need it are skipped."""
     parsing = config.parsing
     found = find_programs(parsing.ocr, parsing.ocr_languages)
     for key, known in KNOWN_PROGRAMS.items():

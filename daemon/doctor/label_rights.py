@@ -1,17 +1,16 @@
-"""Sources whose documents state their own labels, though labels decide which client sees a document."""
+"""Warns if documents can state their own labels although labels determine which client sees a document."""
 
 from collections.abc import Iterator
 
 from daemon.config import Config
-from daemon.config.source_labels import source_labels
 from daemon.contract.finding import Finding
 
 
 def label_rights(config: Config) -> Iterator[Finding]:
-    """Warns of each such source. Without `[[client]]`, labels give no rights."""
+    """Warns of each source whose documents' own labels count. Without `[[client]]`, labels give no rights."""
     if not config.client:
         return
-    stating = [name for name, labels in source_labels(config) if labels.from_documents]
+    stating = [name for name, labels in config.source_labels() if labels.from_documents]
     for name in stating:
         detail = f"documents of {name} choose by their own labels which [[client]] sees them"
         hint = "if not everyone who writes there may do that, set labels_from_documents = false in its section"

@@ -1,4 +1,4 @@
-"""Python, the packages that hippod is installed with, memory, and open files."""
+"""Checks Python, the installed packages, memory, and the limit of open files."""
 
 import platform
 import re
@@ -22,8 +22,8 @@ from store.log.store_lock import lock_owner
 OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
 MEMORY_PER_STORE_BYTE = 0.15
-"""Memory that the system cannot drop for each byte of the store's texts and vectors, about; "Size" in operations.md has the
-measurements."""
+"""Approximate memory that the system cannot drop, per byte of the store's texts and vectors ("Size" in operations.md has the
+measurements)."""
 
 
 def python(version: Sequence[int]) -> Finding:
@@ -34,7 +34,7 @@ def python(version: Sequence[int]) -> Finding:
 
 
 def packages(_config: Config) -> Iterator[Finding]:
-    """The versions that the package's requirements pin must be installed."""
+    """Checks that the versions pinned by hippod's requirements are installed."""
     try:
         wanted = requires("hippod") or []
     except PackageNotFoundError:
@@ -65,7 +65,7 @@ def packages(_config: Config) -> Iterator[Finding]:
 
 
 def memory(config: Config) -> Iterator[Finding]:
-    """Whether the store and the model fit, with what else runs here."""
+    """Checks whether the store and the model fit into the machine's memory."""
     needed = ENCODER_BACKENDS[config.encoder.backend].memory_bytes
     tables = ("passages", "phrases", "triples")
     stored = sum(bytes_below(table_folder(config.store.path, name), ".lance") for name in tables)
@@ -84,7 +84,7 @@ def memory(config: Config) -> Iterator[Finding]:
 
 
 def open_files(config: Config) -> Iterator[Finding]:
-    """How many files the running hippod may open, or one started from here would."""
+    """Checks how many files the running hippod may open, or a hippod that is started here."""
     pid = lock_owner(config.store.path)
     hard = _open_files_limit(pid) if pid is not None else None
     if hard is None:

@@ -1,4 +1,4 @@
-"""Files with secrets: whether others can read them."""
+"""Checks whether other users can read files with secrets."""
 
 import stat
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from daemon.config import Config
 from daemon.contract.finding import Finding
 
 TOKEN_CHARACTERS_MIN = 16
-"""Characters below which a token can be guessed."""
+"""Minimum length of a token; a shorter one can be guessed."""
 
 
 def secrets(config: Config) -> Iterator[Finding]:

@@ -1,5 +1,4 @@
-"""The store, without opening it: who has it open, whether it can be written, what made it, and whether its checkpoint is
-usable."""
+"""Checks the store without opening it: its lock, permissions, format, encoder, and checkpoint."""
 
 import os
 import time
@@ -10,12 +9,10 @@ from pathlib import Path
 
 from daemon.config import Config
 from daemon.config.store_encoder import cannot_open, choose_encoder
-from daemon.config.synonym_rule import synonym_rule
-from daemon.config_types.mounts import MOUNTS
+from daemon.config_types.mounts import NETWORK_FILE_SYSTEMS, mount_of
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
 from daemon.doctor.clock import clock
 from daemon.doctor.permissions import closed, nearest
-from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, file_system
 from memory.encoder.calibration import known_calibration
 from memory.encoder.packaged_model import PACKAGED_MODELS
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest
@@ -38,7 +35,7 @@ def store(config: Config) -> Iterator[Finding]:
     shut = closed(folder)
     others = shut is not None and shut.stat().st_uid != os.geteuid()
     yield not_visible("store directory", folder) if others else writable(folder)
-    kind = file_system(folder, MOUNTS)
+    kind = mount_of(folder).type
     if kind in NETWORK_FILE_SYSTEMS:
         hint = "move it to a local disk ([store] path): locks and syncing are not reliable there"
         yield Finding("store", "fail", f"{folder} is on a network drive ({kind})", hint)
@@ -60,7 +57,7 @@ def writable(folder: Path) -> Finding:
         owner, user = place.stat().st_uid, os.geteuid()
         said = f"{place} (owned by uid {owner}) cannot be written by this user"
         pid = lock_owner(folder)
-        if pid is not None and owner != user:  # somebody writes it: the running hippod, and this is another user
+        if pid is not None and owner != user:  # hippod runs as another user, which can write it
             return Finding("store directory", "warn", f"{said}; process {pid} has it open", ASK_ROOT)
         if owner == user:
             return Finding("store directory", "fail", said, f"chmod u+rwx {place}")
@@ -74,7 +71,7 @@ def writable(folder: Path) -> Finding:
 
 
 def _foreign_entries(folder: Path) -> list[str]:
-    """The entries that are not of the directory's owner."""
+    """Returns the entries that belong to another user than the directory does."""
     found = []
     if folder.exists():
         owner = folder.stat().st_uid
@@ -86,7 +83,7 @@ def _foreign_entries(folder: Path) -> list[str]:
 
 
 def lock(folder: Path) -> Finding:
-    """Held by a living process, or free: the kernel releases a lock when its process ends, however it does."""
+    """Reports which process holds the lock. The kernel releases a lock when its process ends, for whatever reason."""
     pid = lock_owner(folder)
     if pid is not None:
         try:
@@ -126,7 +123,7 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     yield Finding("store", "ok", f"{folder}: commit {log.commit} of {when}, format {log.format}")
     yield from map(upgrade_backup, upgrade_backups(folder))
     yield encoder_of_store(config, log, folder)
-    rule = synonym_rule(config, known_calibration(log.encoder) or log.calibration)
+    rule = config.synonym_rule(known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 

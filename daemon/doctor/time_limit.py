@@ -1,4 +1,4 @@
-"""A time limit for checks, so that one that hangs does not keep the findings of the others from being shown."""
+"""Limits the time of checks, so that a check that hangs does not hold back the findings of other checks."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""hippod-worker's section, where it is filled in: what it would refuse to start with, its brokers and its topics."""
+"""Checks `[worker]`, if it is set: its settings, its brokers and its topics."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def worker(config: Config) -> Iterator[Finding]:
         for problem in problems:
             yield Finding(NAME, "fail", problem, "correct [worker]; `hippod-worker --check` shows the same")
         return
-    # kafka-python is imported only where there is a worker to look at.
+    # kafka-python is imported only if there is a worker to check.
     from consumers.kafka.connect import reachable
     from consumers.kafka.topics import missing_topics
 

@@ -10,8 +10,7 @@ from consumers.splitting import SplitSettings
 from daemon.config import Config
 from daemon.fleet.health import HealthServer
 from daemon.fleet.worker import Worker
-from daemon.model_factory import Models, load_encoder
-from daemon.parser_pool_factory import parser_pool
+from daemon.model_factory import Models, load_encoder, parser_pool
 from daemon.pipeline.extraction.server_extractor import ServerExtractor
 from daemon.runtime import signals
 from daemon.runtime.force_exit import start_exit_timer

@@ -10,14 +10,13 @@ import structlog
 from numpy.typing import NDArray
 
 from consumers.records.record import PassageExtraction, Record, RecordVectors, SourcePosition
-from consumers.types import ParsedDocument, Passage
+from consumers.types import ParsedDocument
 from daemon.observe.metrics import timed
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.document_mapping import normalised_triples, storable
-from daemon.pipeline.extraction.extractors import PassageExtractor
+from daemon.pipeline.document_mapping import normalised_triples, passage_text
+from daemon.pipeline.extraction.extractors import PassageExtractor, extract_each
 from memory.batch_encoding import EncodedAhead, slices, triple_text
 from memory.types import Encoder
-from store.passage_id import passage_id
 from store.types import EncoderIdentity, Extraction, ExtractionOutcome, PassageText, Triple, is_statement
 
 ENCODE_SLICE_CHARS = 65_536
@@ -68,27 +67,22 @@ class RecordMaker:
             for passage in document.passages
             if passage.triples is None
         ]
-        texts = {text.id: text for text in map(_text, passages)}
+        texts = {text.id: text for text in map(passage_text, passages)}
         if not texts:
             return {}
         with timed("extract"):
-            return {each.passage: each for each in await self._extract_each(list(texts.values()))}
+            found = await extract_each(self._extractor, list(texts.values()), self._failure)
+        return {each.passage: each for each in found}
 
-    async def _extract_each(self, passages: list[PassageText]) -> list[Extraction]:
-        """Extracts from the passages. If a passage crashes the extractor's process, the others are not affected."""
-        try:
-            return await self._extractor.extract(passages)
-        except ParserFailed as error:
-            if len(passages) == 1:
-                log.warning("passage_failed", passage=passages[0].id, attempts=1)
-                failed = ExtractionOutcome.FAILED
-                return [Extraction(passages[0].id, self._extractor.name, status=failed, attempts=1, error=str(error))]
-        return [found for passage in passages for found in await self._extract_each([passage])]
+    def _failure(self, passage: PassageText, error: ParserFailed) -> list[Extraction]:
+        log.warning("passage_failed", passage=passage.id, attempts=1)
+        failed = ExtractionOutcome.FAILED
+        return [Extraction(passage.id, self._extractor.name, status=failed, attempts=1, error=str(error))]
 
 
 def _record(each: PositionedDocument, found: dict[str, Extraction]) -> Record:
     extractions = [
-        None if passage.triples is not None else _travelling(found.get(_text(passage).id))
+        None if passage.triples is not None else _travelling(found.get(passage_text(passage).id))
         for passage in each.document.passages
     ]
     return Record(each.document, tuple(extractions), each.position)
@@ -118,7 +112,7 @@ def _encode(encoder: Encoder, records: Sequence[Record]) -> EncodedAhead:
         triples = _triples(record)
         statements = filter(is_statement, triples)
         rough |= dict.fromkeys(
-            [*(_text(passage).full for passage in record.document.passages), *map(triple_text, statements)]
+            [*(passage_text(passage).full for passage in record.document.passages), *map(triple_text, statements)]
         )
         exact |= dict.fromkeys(_phrases(triples))
     for part in slices(sorted(rough, key=len), ENCODE_SLICE_CHARS):
@@ -136,7 +130,7 @@ def _with_vectors(record: Record, ahead: EncodedAhead, identity: EncoderIdentity
     vectors = RecordVectors(
         identity.name,
         identity.dim,
-        _rows([ahead.rough[_text(passage).full] for passage in record.document.passages], identity.dim),
+        _rows([ahead.rough[passage_text(passage).full] for passage in record.document.passages], identity.dim),
         tuple(phrases),
         _rows([ahead.exact[phrase] for phrase in phrases], identity.dim),
         statements,
@@ -162,8 +156,3 @@ def _triples(record: Record) -> list[Triple]:
 
 def _phrases(triples: Iterable[Triple]) -> list[str]:
     return list(dict.fromkeys(phrase for subject, _, object_ in triples for phrase in (subject, object_)))
-
-
-def _text(passage: Passage) -> PassageText:
-    title, text = storable(passage.title), storable(passage.text)
-    return PassageText(passage_id(title, text), title, text)

@@ -10,17 +10,9 @@ import anyio
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from daemon.contract.http.client import (
-    ANSWER_TIMEOUT_S,
-    CONNECT_TIMEOUT_S,
-    EventStream,
-    Retries,
-    is_problem,
-    parse_json,
-    problem_sentence,
-    problem_type,
-)
+from daemon.contract.http.client import EventStream, Retries, is_problem, parse_json, problem_sentence, problem_type
 from daemon.contract.http.routes import EVENT_STREAM, JSON, PROBLEM_JSON
+from daemon.contract.http.time_limits import CONNECT_TIMEOUT_S, answer_timeout_s
 
 Answer = TypeVar("Answer")
 
@@ -93,7 +85,7 @@ class DaemonClient:
         """Returns the body of the daemon's response. Retries while the daemon is starting or busy. Raises CallError."""
         content = None if body is None else json.dumps(body).encode()
         headers = self._headers(f"{JSON}, {PROBLEM_JSON}") | ({} if content is None else {"content-type": JSON})
-        timeout = httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+        timeout = httpx2.Timeout(answer_timeout_s(method, path, body), connect=CONNECT_TIMEOUT_S)
         retries = Retries()
         while True:
             with self._failures():
@@ -104,11 +96,9 @@ class DaemonClient:
                 return response.content
             await _pause(retries, response)
 
-    async def events(
-        self, path: str, body: Mapping[str, Any], timeout_s: float
-    ) -> AsyncGenerator[tuple[str, Any], None]:
-        """Yields name and data of server-sent events. `timeout_s` limits the time between two events. Raises CallError."""
-        timeout = httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
+    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[tuple[str, Any], None]:
+        """Yields name and data of server-sent events. Raises CallError."""
+        timeout = httpx2.Timeout(answer_timeout_s("POST", path, body), connect=CONNECT_TIMEOUT_S)
         headers = self._headers(f"{EVENT_STREAM}, {PROBLEM_JSON}")
         retries = Retries()
         with self._failures():

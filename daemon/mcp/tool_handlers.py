@@ -20,8 +20,6 @@ from daemon.mcp import tool_arguments
 from daemon.mcp.daemon_client import CallError, DaemonClient, parse_answer, refusal, validate_answer
 from daemon.mcp.tool_results import Added, Answered, DocumentText, Forgotten
 
-ASK_SILENCE_S = 900.0
-"""Maximum time without an event while a model answers."""
 WAIT_SLICE_S = 2.0
 """Interval of progress reports while waiting."""
 PROGRESS_CHARS = 160
@@ -43,7 +41,7 @@ async def ask(client: DaemonClient, arguments: tool_arguments.Ask, progress: Pro
     """Asks the question, and reports the events before the answer as progress."""
     body = arguments.model_dump(mode="json", exclude_none=True)
     count = 0
-    async with aclosing(client.events(Route.ASK, body, ASK_SILENCE_S)) as events:
+    async with aclosing(client.events(Route.ASK, body)) as events:
         async for event, data in events:
             if event == "answer":
                 return _answered(validate_answer(ASK_RESPONSE, data))

@@ -1,1 +1,1 @@
-"""Logs, metrics, and what the service manager is shown."""
+"""Logs, metrics, and the memory that the process uses."""

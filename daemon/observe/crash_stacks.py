@@ -1,8 +1,8 @@
-"""Where every thread stood when hippod was aborted (by the watchdog, or by a library's fault), as an event of the next start.
+"""Keeps the stacks of all threads if hippod is aborted, by the watchdog or by a fault of a library.
 
-The interpreter writes the stacks in the signal's handler, as lines of text: no Python code can run then. In the journal they
-are to be one entry, so there they go into a file in the store's folder, and the next start logs them. Elsewhere they go to
-stderr at once.
+The interpreter writes the stacks as lines of text in the signal's handler, because no Python code can run then. Under systemd,
+where each line would become an entry of the journal, it writes them to a file in the store's folder, and the next start logs
+them as one event. Otherwise it writes them to stderr.
 """
 
 import faulthandler
@@ -20,16 +20,16 @@ log = structlog.get_logger()
 
 
 def keep_crash_stacks(folder: Path) -> None:
-    """`folder` is the store's, whose lock this process has: the file is written by no other."""
+    """Enables the handler, and logs the stacks of the last abort. `folder` is the store's, whose lock the caller holds."""
     if not is_journal(sys.stderr):
         faulthandler.enable()
         return
     path = folder / FILE_NAME
     try:
         before = path.read_bytes()[:STACKS_BYTES_MAX].decode(errors="replace") if path.exists() else ""
-        # It stays open for as long as the process lives: the handler of a signal can open nothing.
+        # The file stays open, because a signal's handler cannot open one.
         faulthandler.enable(path.open("wb"))
-    except OSError as error:  # a full disk, say: stacks in plain lines are better than none
+    except OSError as error:  # such as a full disk: write the stacks to stderr instead
         log.warning("crash_stacks_not_kept", error=error)
         faulthandler.enable()
         return

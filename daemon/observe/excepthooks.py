@@ -1,4 +1,4 @@
-"""Uncaught exceptions: one log event each, where Python and asyncio would write the exception out with its message."""
+"""Logs uncaught exceptions as events. Python and asyncio would print the message, which may contain a document's text."""
 
 import asyncio
 import sys
@@ -15,19 +15,19 @@ log = structlog.get_logger()
 
 
 def install() -> None:
-    """For the main thread's end, for all other threads, and for what is raised while objects are freed."""
+    """Installs the hooks for the main thread, for other threads, and for exceptions raised while objects are freed."""
     sys.excepthook = _ended
     threading.excepthook = _in_thread
     sys.unraisablehook = _while_freeing
 
 
 def loop_exception_handler(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """An event loop's exception handler. The loop's own message may show a callback with its arguments: it is left out."""
+    """Logs an exception as the event loop's handler. Omits the loop's message, which may show a callback's arguments."""
     task = context.get("task") or context.get("future")
     part = f"task {task.get_name()}" if isinstance(task, asyncio.Task) else "event loop"
     error = context.get("exception")
     if error is None:
-        # There is a message alone, and asyncio's own are about tasks and streams that were forgotten.
+        # asyncio reports without an exception only tasks and streams that were not awaited or closed.
         log.error("uncaught_error", part=part, error="the event loop found something left undone")
     else:
         log.error("uncaught_error", part=part, error=error, exc_info=error)

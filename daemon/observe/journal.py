@@ -1,8 +1,8 @@
-"""Sends log events to systemd's journal, each with its fields (systemd.io/JOURNAL_NATIVE_PROTOCOL).
+"""Sends log events with their fields to systemd's journal (systemd.io/JOURNAL_NATIVE_PROTOCOL).
 
-`journalctl` shows the message: the event's name, its error, its other fields. `journalctl HIPPOD_EVENT=stuck` filters by a
-field, and `-o json` gives all of them. The library for this, python-systemd, needs libsystemd's headers to build; the protocol
-is one datagram.
+`journalctl` shows the message: the event's name, error and other fields. `journalctl HIPPOD_EVENT=stuck` filters by a
+field, and `-o json` shows all fields. The protocol is one datagram. The library for it, python-systemd, needs libsystemd's
+headers to build.
 """
 
 import fcntl
@@ -21,25 +21,24 @@ from structlog.typing import EventDict, WrappedLogger
 
 SOCKET = Path("/run/systemd/journal/socket")
 PREFIX = "HIPPOD_"
-"""Before the names of fields: some of them (pid, uid) would look like fields of the journal's own."""
+"""Prefix of the fields' names. Without it, some (pid, uid) could be taken for the journal's own fields."""
 PRIORITY = {"critical": 2, "error": 3, "warning": 4, "info": 6, "debug": 7}
 NOT_A_FIELD = frozenset({"time", "level", "event", "logger", "error", "hint", "exception", "stack"})
-"""What the message does not repeat: the journal has it, or another part of the message."""
+"""Fields that the message does not list, because the journal or another part of the message contains them."""
 
 
 class JournalSender:
-    """A last processor of structlog: sends the event, or returns it as a line for stderr if the journal does not take it."""
+    """The last processor of structlog: sends the event, or returns it as a line for stderr if the journal refuses it."""
 
-    def __init__(self, identifier: str = "hippod") -> None:
-        self._identifier = identifier
+    def __init__(self) -> None:
         self._socket: socket.socket | None = None
         with suppress(OSError):
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
             self._socket.connect(os.fspath(SOCKET))
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> str:
-        """Raises DropEvent for an event that the journal has."""
-        fields = {"MESSAGE": message(event), "PRIORITY": str(priority(event)), "SYSLOG_IDENTIFIER": self._identifier}
+        """Raises DropEvent if the event was sent to the journal."""
+        fields = {"MESSAGE": message(event), "PRIORITY": str(priority(event)), "SYSLOG_IDENTIFIER": "hippod"}
         fields |= {PREFIX + name.upper(): _text(value) for name, value in event.items() if name != "time"}
         if self._socket is not None and _sent(self._socket, _datagram(fields)):
             raise structlog.DropEvent
@@ -47,12 +46,12 @@ class JournalSender:
 
 
 def prefixed_message(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """The message with its priority, as the journal reads them from a service's stderr. One line, so that it is one entry."""
+    """Returns the message as one line that begins with its priority, which the journal parses on a service's stderr."""
     return f"<{priority(event)}>{message(event)}".replace("\n", " | ")
 
 
 def message(event: Mapping[str, Any]) -> str:
-    """The event with its error, fields and hint, then the traceback: `commit_failed: No space left on device (documents=1)`."""
+    """Formats event, error, fields, hint and traceback, for example `commit_failed: No space left on device (documents=1)`."""
     head = str(event.get("event", ""))
     if error := event.get("error"):
         head += f": {_text(error)}"
@@ -64,7 +63,7 @@ def message(event: Mapping[str, Any]) -> str:
 
 
 def priority(event: Mapping[str, Any]) -> int:
-    """syslog's number of the event's level."""
+    """Returns syslog's number for the event's level."""
     return PRIORITY.get(str(event.get("level")), 6)
 
 

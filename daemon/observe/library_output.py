@@ -1,4 +1,4 @@
-"""What a library prints becomes a line of the log, where hippod runs under systemd: it then has a priority and a name."""
+"""Under systemd, turns the output that libraries print into log lines, so that it has a priority and a name."""
 
 import io
 import sys
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 class _Lines(io.TextIOBase):
-    """A text stream whose lines are logged, at debug: a library may print what it reads."""
+    """A text stream whose lines are logged at debug, because a library may print the content of documents."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -32,7 +32,7 @@ class _Lines(io.TextIOBase):
         return len(text)
 
     def _log(self, line: str) -> None:
-        if getattr(self._logging, "now", False):  # the log itself fails, and says so here
+        if getattr(self._logging, "now", False):  # logging has failed and prints its own error
             self._stream.write(f"{line}\n")
         elif line.strip():
             self._logging.now = True
@@ -49,6 +49,6 @@ class _Lines(io.TextIOBase):
 
 
 def log_library_output() -> None:
-    """Takes over what Python code prints. What compiled code writes by itself goes to the journal as it is."""
+    """Redirects the output of Python code to the log. Output of compiled code still goes to the journal unchanged."""
     if is_journal(sys.stderr):
         sys.stdout, sys.stderr = _Lines(sys.stdout), _Lines(sys.stderr)

@@ -1,14 +1,14 @@
-"""Logging: one set-up for hippod's own events and for the libraries' records.
+"""Configures logging, for hippod's own events and for the libraries' records.
 
-A line goes to stderr: readable on a terminal, one JSON object otherwise, with `time`, `level`, `event` and `logger` first
-and the event's own fields after them. Where stderr is systemd's journal, the journal gets the event and its fields. Modules log
-with `structlog.get_logger()`; an event's name is a constant, what varies goes into fields (`uri`, `passage`, `commit`,
-`took_ms`, `error`). `docs/reference/logs.md` lists them all.
+Each line on stderr is readable text on a terminal, and otherwise a JSON object that begins with `time`, `level`, `event` and
+`logger`. If stderr is systemd's journal, the journal gets the event and its fields. Modules log with `structlog.get_logger()`.
+An event's name is a constant; variable parts are fields (`uri`, `passage`, `commit`, `took_ms`, `error`).
+`docs/reference/logs.md` lists all events and fields.
 
-Text of documents is logged at debug only. What is known to be such text is wrapped in `Content`. An exception's message may
-hold some without anybody's knowledge (`KeyError: 'a title'`), so an exception is given as it is (`error=error`, `exc_info`)
-and rendered here: unless the configured level is debug, a message is written out only where it is ours or the system's.
-An exception of ours that repeats what a server said keeps the rest of its message in `loggable`, which is then logged.
+Text of documents is logged at debug only; code that logs such text wraps it in `Content`. An exception's message may contain
+such text too (`KeyError: 'a title'`). So code logs the exception itself (`error=error`, `exc_info`), and this module renders
+it: above level debug, it writes the message only if hippod or the operating system made it. An exception of hippod whose
+message repeats a server's answer has an attribute `loggable`, which is logged instead.
 """
 
 import logging
@@ -27,20 +27,20 @@ from daemon.observe.journal import JournalSender, prefixed_message
 from daemon.observe.redaction import raised_at, system_error
 from daemon.observe.repeated_lines import RepeatedLines
 
-OWN = ("daemon", "consumers", "memory", "store", "__main__")
-"""Loggers that follow the configured level. All others speak from `warning` up: some of them print what they parse."""
+_ROOMS = ("daemon", "consumers", "memory", "store")
+OWN = (*_ROOMS, "__main__")
+"""Loggers that follow the configured level. Others log only from `warning` up, because some log the content that they parse."""
 
 _MASK = "***"
 _FIRST = ("time", "level", "event", "logger")
 _HANDLER = "hippod"
 _secrets: set[str] = set()
-_outspoken = False
-"""Whether messages of any exception are written out."""
-_OURS = ("daemon", "consumers", "memory", "store")
+_logs_all_messages = False
+"""Whether the message of every exception is logged."""
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes what the processors let through. Records of libraries meet them as they are formatted."""
+    """Writes records, except those that a processor drops. Records of libraries pass the processors when they are formatted."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(structlog.DropEvent):
@@ -58,12 +58,12 @@ def setup(
     stream: TextIO | None = None,
     environ: Mapping[str, str] = os.environ,
     *,
-    last_words: bool = False,
+    ends_now: bool = False,
 ) -> None:
-    """Send all logging to `stream` (stderr), in the form that suits it. May be called again.
+    """Sends all logging to `stream` (default: stderr), in the format for it. May be called again.
 
-    `last_words`: the process ends at once. The journal looks up the unit of an event's sender, and would find no such process
-    any more, so it gets lines on `stream` instead, whose unit it knows.
+    `ends_now` means that the process ends at once. The journal looks up the unit of an event's sender and would not find a
+    process that has ended, so events are written as lines to `stream`, whose unit the journal knows.
     """
     stream = sys.stderr if stream is None else stream
     before: list[Processor] = [
@@ -84,7 +84,7 @@ def setup(
         processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        # A cached logger would keep the set-up that its module met first.
+        # A cached logger would keep the configuration of its first use.
         cache_logger_on_first_use=False,
     )
     handler = _Handler(stream)
@@ -94,7 +94,7 @@ def setup(
             foreign_pre_chain=before,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_renderers(stream, environ, last_words),
+                *_renderers(stream, environ, ends_now),
             ],
         )
     )
@@ -103,7 +103,7 @@ def setup(
         root.removeHandler(old)
     root.addHandler(handler)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
-        # Its own handlers would print a second, different line.
+        # uvicorn's own handlers would print a second line.
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True
     logging.captureWarnings(True)
@@ -111,17 +111,17 @@ def setup(
 
 
 def set_level(level: str) -> None:
-    """Log from `level` up ("debug", "info", "warning", "error"), from now on."""
-    global _outspoken
+    """Logs events from `level` up ("debug", "info", "warning", "error") from now on."""
+    global _logs_all_messages
     number = logging.getLevelNamesMapping()[level.upper()]
-    _outspoken = number <= logging.DEBUG
+    _logs_all_messages = number <= logging.DEBUG
     logging.getLogger().setLevel(max(number, logging.WARNING))
     for name in OWN:
         logging.getLogger(name).setLevel(number)
 
 
 def mask(secret: str) -> None:
-    """Replace `secret` wherever it occurs in a logged value, from now on."""
+    """Masks `secret` in all values that are logged from now on."""
     if secret:
         _secrets.add(secret)
 
@@ -138,16 +138,16 @@ def _plain_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
 
 def is_ours(error: BaseException) -> bool:
     """Returns whether hippod declares the exception, so that its message is a sentence for people."""
-    return type(error).__module__.partition(".")[0] in _OURS
+    return type(error).__module__.partition(".")[0] in _ROOMS
 
 
 def loggable(error: BaseException) -> str:
-    """An exception as it may be logged: its message where we or the system wrote it, else its kind and where it arose."""
+    """Returns the exception's message if hippod or the system made it, otherwise its type and the place that raised it."""
     kind = type(error)
     if is_ours(error):
-        return str(error) if _outspoken else str(getattr(error, "loggable", error))
+        return str(error) if _logs_all_messages else str(getattr(error, "loggable", error))
     numbered = isinstance(error, OSError) and error.errno is not None  # a library's OSError has no number
-    if _outspoken or numbered or isinstance(error, MemoryError | ImportError):
+    if _logs_all_messages or numbered or isinstance(error, MemoryError | ImportError):
         return f"{kind.__name__}: {error}"
     said, at = system_error(error), raised_at(error)
     return (
@@ -159,7 +159,7 @@ def loggable(error: BaseException) -> str:
 
 
 def _traceback(exc_info: ExcInfo) -> str:
-    """As Python writes it, oldest cause first, with each exception's message as `loggable` gives it. No local variables."""
+    """Formats a traceback like Python, without local variables and with messages from `loggable`. The oldest cause is first."""
     parts: list[str] = []
     seen: set[int] = set()
     error: BaseException | None = exc_info[1]
@@ -186,7 +186,7 @@ def _withhold_content(_logger: WrappedLogger, _method: str, event: EventDict) ->
 def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     if _secrets:
         for key, value in event.items():
-            if not key.startswith("_"):  # structlog's own bookkeeping
+            if not key.startswith("_"):  # fields that structlog uses internally
                 event[key] = _masked(value)
     return event
 
@@ -209,7 +209,7 @@ def _order(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return {key: event[key] for key in _FIRST if key in event} | dict(event)
 
 
-def _renderers(stream: TextIO, environ: Mapping[str, str], last_words: bool) -> list[Processor]:
+def _renderers(stream: TextIO, environ: Mapping[str, str], ends_now: bool) -> list[Processor]:
     if stream.isatty():
         console = structlog.dev.ConsoleRenderer(
             timestamp_key="time",
@@ -218,12 +218,12 @@ def _renderers(stream: TextIO, environ: Mapping[str, str], last_words: bool) -> 
         )
         return [_printable, console]
     if is_journal(stream, environ):
-        return [prefixed_message if last_words else JournalSender()]
+        return [prefixed_message if ends_now else JournalSender()]
     return [structlog.processors.JSONRenderer()]
 
 
 def _printable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Control characters escaped: a file's name must not steer the terminal."""
+    """Escapes control characters, which a file's name could contain to control the terminal."""
     for key, value in event.items():
         if key not in ("exception", "stack"):
             text = value if isinstance(value, str) else None if isinstance(value, bool | int | float) else repr(value)
@@ -233,7 +233,7 @@ def _printable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventD
 
 
 def is_journal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether `stream` is the journal's socket: systemd names its device and inode in JOURNAL_STREAM."""
+    """Returns whether `stream` is the journal's socket. systemd names the socket's device and inode in JOURNAL_STREAM."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):

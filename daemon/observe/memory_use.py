@@ -1,4 +1,4 @@
-"""How much memory the process holds that the system cannot drop, and when a limit would be reached."""
+"""Measures the memory that the system cannot drop, and forecasts when it will reach a limit."""
 
 import time
 from collections import deque
@@ -12,22 +12,22 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 STATUS = Path("/proc/self/status")
 
 TREND_STEP_PASSAGES = 250
-"""Between two samples of memory by passages."""
+"""Passages between two samples of the memory in use."""
 TREND_SAMPLES_MIN, TREND_SAMPLES_MAX = 5, 64
 TREND_CORRELATION_MIN = 0.9
-"""Of memory and passages. Below it, what queries, caches and commits borrow hides what a passage takes."""
+"""Minimum correlation of memory and passages. Below it, temporary memory of queries, caches and commits hides the trend."""
 
 WINDOW_S = 600.0
-"""The present rate is that of the last ten minutes."""
+"""Period over which the rate of new passages is measured."""
 IDLE_S = 60.0
-"""A memory without a new passage for this long does not grow."""
+"""The rate counts as 0 after this time without a new passage."""
 
 SAMPLE_S = 10.0
-"""How often passages are counted for the rate."""
+"""Interval at which passages are counted for the rate."""
 
 
 def anonymous_bytes(status: Path = STATUS) -> int:
-    """Memory without a file behind it, in memory and in swap: all that the system cannot drop. 0 where it does not say."""
+    """Returns the process's anonymous memory (RssAnon) and its swapped memory. 0 if the system does not report them."""
     found = dict.fromkeys(("RssAnon", "VmSwap"), 0)
     try:
         lines = status.read_text("ascii", errors="replace").splitlines()
@@ -41,20 +41,20 @@ def anonymous_bytes(status: Path = STATUS) -> int:
 
 
 def shown(size: float) -> str:
-    """`5.70 GiB`, `612 MiB`."""
+    """Formats bytes, for example `5.70 GiB` or `612 MiB`."""
     return f"{size / GIB:.2f} GiB" if size >= GIB else f"{size / MIB:.0f} MiB"
 
 
 class MemoryForecast:
-    """Tells from what the process holds, as passages come, how many more there is room for."""
+    """Forecasts how many more passages fit, from samples of the memory in use while passages are added."""
 
     def __init__(self) -> None:
         self._counted: deque[tuple[float, int]] = deque()
         self._trend: deque[tuple[int, int]] = deque(maxlen=TREND_SAMPLES_MAX)
-        """Passages, and bytes in use, while passages come."""
+        """Samples: number of passages, and bytes in use."""
 
     def use(self, used: int, limit: int | None, passages: int, now: float | None = None) -> MemoryUse:
-        """`limit`: the bytes at which no more is taken. `now` in seconds of a clock that only goes forward."""
+        """Returns the use and the forecast. Nothing more is accepted at `limit` bytes. `now` is monotonic, in seconds."""
         now = time.monotonic() if now is None else now
         rate = self._rate(passages, now)
         each = self._bytes_per_passage(used, passages)
@@ -67,9 +67,9 @@ class MemoryForecast:
         )
 
     def _bytes_per_passage(self, used: int, passages: int) -> int | None:
-        """How much memory each further passage takes, None where no trend shows it."""
+        """Returns the memory that each further passage takes; None without a trend."""
         if self._trend and passages < self._trend[-1][0]:
-            self._trend.clear()  # passages were removed, and memory is given back later
+            self._trend.clear()  # passages were removed; their memory is freed later
         if not self._trend or passages - self._trend[-1][0] >= TREND_STEP_PASSAGES:
             self._trend.append((passages, used))
         if len(self._trend) < TREND_SAMPLES_MIN:
@@ -80,7 +80,7 @@ class MemoryForecast:
         return max(int(linear_regression(counts, sizes).slope), 1)
 
     def _rate(self, passages: int, now: float) -> float:
-        """Passages a second that the memory grew by in the last `WINDOW_S`; negative where it shrank, 0 where it is idle."""
+        """Returns the passages added per second in the last `WINDOW_S`: negative if more were removed, 0 if idle."""
         if not self._counted or now - self._counted[-1][0] >= SAMPLE_S:
             self._counted.append((now, passages))
         while now - self._counted[0][0] > WINDOW_S:

@@ -1,7 +1,7 @@
-"""What Prometheus reads: counted where it happens, served at `/metrics`.
+"""The metrics for Prometheus, served at `/metrics`.
 
-Labels take few values: an outcome is a document's state, a stage one of `STAGES`, a reason a short fixed word
-(`consumers.failure_codes`). `examples/grafana/README.md` lists what there is.
+A label has few values: an outcome is a document's state, a stage one of `STAGES`, a reason a short fixed word
+(`consumers.failure_codes`). `examples/grafana/README.md` lists all metrics.
 """
 
 import math
@@ -111,7 +111,7 @@ UPTIME = Gauge("hippod_uptime_seconds", "Seconds since the start.")
 
 @contextmanager
 def timed(stage: str) -> Iterator[None]:
-    """Counts the block's wall time under `stage`, whether it succeeds or not."""
+    """Observes the wall time of the block, successful or not, as one step of `stage`."""
     began = perf_counter()
     try:
         yield
@@ -119,34 +119,34 @@ def timed(stage: str) -> Iterator[None]:
         STAGE.labels(stage).observe(perf_counter() - began)
 
 
-for _stage in STAGES:  # there from the start, so that a rate over them is 0 and not absent
+for _stage in STAGES:  # created at the start, so that their rates are 0 instead of absent
     STAGE.labels(_stage)
 
-_looks: list[Callable[[], None]] = []
+_updates: list[Callable[[], None]] = []
 _rendering = Lock()
-"""Two who ask at once would clear what the other has just set."""
+"""Prevents concurrent requests from clearing each other's gauges."""
 
 
-def at_scrape(look: Callable[[], None]) -> None:
-    """Has `look` called before each answer to Prometheus, to set gauges. It may be called in any thread."""
-    _looks.append(look)
+def at_scrape(update: Callable[[], None]) -> None:
+    """Calls `update` before each answer to Prometheus, in any thread, so that it can set gauges."""
+    _updates.append(update)
 
 
 def observe_query(mode: str, seconds: float, stages_ms: Mapping[str, float]) -> None:
-    """One query's time, and its steps'."""
+    """Observes the time of a query and of its stages."""
     QUERY.labels(mode).observe(seconds)
     for stage, took_ms in stages_ms.items():
         QUERY_STAGE.labels(stage).observe(took_ms / 1000)
 
 
 def render(status: Status | None) -> bytes:
-    """The text exposition format, with the gauges that follow from `status` set first where there is one."""
+    """Returns the metrics in Prometheus's text format. Updates the gauges that derive from `status`, if it is given."""
     with _rendering:
         READY.set(status is not None and status.state is DaemonState.READY)
         if status is not None:
             _set(status)
-        for look in _looks:
-            look()
+        for update in _updates:
+            update()
         return prometheus_client.generate_latest(REGISTRY)
 
 

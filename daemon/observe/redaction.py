@@ -1,7 +1,4 @@
-"""What may be said of an exception without its message: where it arose, and what the system refused.
-
-Messages may quote what was being read; files, lines and functions of a program, and the system's own words, do not.
-"""
+"""Describes an exception without its message, which may quote a document: the code that raised it, and the system error."""
 
 import os
 import re
@@ -11,11 +8,11 @@ from pathlib import Path
 ROOMS = ("daemon", "consumers", "memory", "store", "cli")
 _ROOT = Path(__file__).resolve().parents[2]
 _OS_ERROR = re.compile(r"\(os error (\d{1,4})\)")
-"""How LanceDB passes on what the system said: in the text of a RuntimeError or an OSError that has no number."""
+"""Matches the system's error number in a message of LanceDB, which raises RuntimeError, or OSError without a number."""
 
 
 def raised_at(error: BaseException) -> str:
-    """Where it was raised, and from which place of ours if that is elsewhere; empty for one that was not raised."""
+    """Returns the place that raised the exception, and hippod's innermost frame if that is another; "" if it was not raised."""
     frames = [(_short(frame.filename), frame) for frame in traceback.extract_tb(error.__traceback__)]
     if not frames:
         return ""
@@ -27,7 +24,7 @@ def raised_at(error: BaseException) -> str:
 
 
 def system_error(error: BaseException) -> str | None:
-    """What the operating system refused ("No space left on device"), None for an exception of another kind."""
+    """Returns the operating system's text for the error, such as "No space left on device"; None for another exception."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno)
     if isinstance(error, OSError | RuntimeError):
@@ -40,7 +37,7 @@ def system_error(error: BaseException) -> str | None:
 
 
 def _short(file: str) -> str:
-    """The path from the project's root, or the package's folder and the file."""
+    """Returns the path below the project's root, or the last folder and the name of another file."""
     path = Path(file)
     if path.is_relative_to(_ROOT) and (inside := path.relative_to(_ROOT)).parts[0] in ROOMS:
         return inside.as_posix()

@@ -1,9 +1,9 @@
-"""A warning or an error that is logged again and again is left out after some lines, so that it cannot fill the disk.
+"""Drops repeated warnings and errors, so that they cannot fill the disk.
 
-Two lines are alike if they have the same logger, level, event, kind of exception and text fields. Digits in texts do not count,
-except in `NAMES`. The first `LINES` lines of a kind are logged; the last of them says for how many seconds the next ones are
-left out (`muted_s`). After that, one line a period is logged, with the number of lines left out before it (`left_out`), until
-a period passes without any.
+Two lines are of one kind if they have the same logger, level, event, type of exception and text fields. Digits in text fields
+are ignored, except in `NAMES`. The first `LINES` lines of a kind are logged. The last of them says for how many seconds further
+lines are dropped (`muted_s`). After that, one line is logged each period, with the number of dropped lines before it
+(`left_out`), until a period passes without any.
 """
 
 import re
@@ -19,11 +19,11 @@ from daemon.observe.redaction import raised_at, system_error
 LINES = 10
 PERIOD_S = 60.0
 MAX_KINDS = 4096
-"""Kinds of lines that are remembered; beyond them the oldest is forgotten."""
+"""Maximum kinds of lines that are remembered; beyond it, the oldest is dropped."""
 
 LEVELS = frozenset({"warning", "error", "critical", "exception"})
 NAMES = frozenset({"uri", "passage", "source", "session", "client", "address"})
-"""Fields that say what a line is about: lines about two of them are not alike."""
+"""Fields that identify the subject of a line: lines with different values are of different kinds."""
 
 _DIGITS = re.compile(r"\d+")
 
@@ -31,21 +31,21 @@ _DIGITS = re.compile(r"\d+")
 @dataclass(slots=True)
 class _Kind:
     since: float
-    """When its period began (monotonic)."""
+    """Monotonic time at which its period began."""
     allowed: int
     logged: int = 0
     left_out: int = 0
 
 
 class RepeatedLines:
-    """A processor of structlog. Callable from any thread: at worst two threads that log at once each get a line through."""
+    """A processor of structlog, for any thread. If two threads log at the same time, one line too many may be logged."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kinds: dict[tuple[object, ...], _Kind] = {}
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Raises DropEvent for a line that is left out."""
+        """Raises DropEvent if the line is to be dropped."""
         if event.get("level", method) not in LEVELS:
             return event
         now, key = self._clock(), _key(event)

@@ -237,7 +237,7 @@ def _extractor(backend: str) -> Any:
 def _extract(backend: str, passages: Iterable[Mapping[str, str]]) -> list[Message]:
     from store.types import PassageText
 
-    texts = [PassageText(item["id"], item["title"], item["text"]) for item in passages]
+    texts = [PassageText(**each) for each in passages]
     return [asdict(extraction) for extraction in _extractor(backend).extract(texts)]
 
 

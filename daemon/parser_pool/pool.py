@@ -1,14 +1,14 @@
 """The pool of child processes that parse untrusted content, and extract by rules.
 
-A document that crashes, hangs or bloats its parser becomes a document with an error, and the child is replaced. Children are
-started when they are needed, and ended when they have grown too large or served many requests.
+A document whose parser crashes, hangs or needs too much memory becomes a document with an error, and the child is replaced.
+Children are started when they are needed, and ended when they use too much memory or have served many requests.
 """
 
 import asyncio
 import base64
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -25,6 +25,7 @@ from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
 from daemon.parser_pool.child_process import Child, ChildLost
 from daemon.parser_pool.places import ParsePlaces
+from store.types import Extraction, PassageText
 
 MIB = 1 << 20
 Message = dict[str, Any]
@@ -241,19 +242,27 @@ class ParserPool:
                     found.extend(message["verdicts"])
         return found
 
-    async def extract(self, backend: str, passages: Sequence[Mapping[str, str]]) -> list[Message]:
-        """Extracts from passages `{"id", "title", "text"}`; returns the fields of `store.types.Extraction` of each, in order.
+    async def extract(self, backend: str, extractor: str, passages: Sequence[PassageText]) -> list[Extraction]:
+        """Returns the extraction of each passage, by the `WorkerBackend` (`memory.openie.registry`) with this name.
 
-        `backend` names a `WorkerBackend` of `memory.openie.registry`. Raises ParserFailed, without any result, if the child
-        was lost.
+        `extractor` is the name with which the store keeps them. Raises ParserFailed, without any result, if the child was lost.
         """
         found: list[Message] = []
-        request = {"op": "extract", "backend": backend, "passages": [dict(item) for item in passages]}
+        request = {"op": "extract", "backend": backend, "passages": [asdict(each) for each in passages]}
         with self._loss_as_failure(f"extraction of {len(passages)} passages"):
             async with self._extracting, self._child() as child, aclosing(self._answer(child, request)) as messages:
                 async for message in messages:
                     found.extend(message["extractions"])
-        return found
+        return [
+            Extraction(
+                passage.id,
+                extractor,
+                entities=tuple(fields["entities"]),
+                triples=tuple((s, p, o) for s, p, o in fields["triples"]),
+                took_ms=float(fields.get("took_ms", 0.0)),
+            )
+            for passage, fields in zip(passages, found, strict=True)
+        ]
 
     @contextlib.contextmanager
     def _loss_as_failure(self, task: str) -> Iterator[None]:

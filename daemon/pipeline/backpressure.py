@@ -1,6 +1,9 @@
 """Limits for the queues of the pipeline, so that documents arriving faster than they are indexed do not fill the memory."""
 
-from dataclasses import dataclass
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 MIB = 1 << 20
 
@@ -48,3 +51,19 @@ class Capacity:
     def release(self, items: int, bytes: int) -> None:
         self.items -= items
         self.bytes -= bytes
+
+
+@dataclass(slots=True)
+class Burst:
+    """`done` counts the items that have left the queue since `began` (monotonic time)."""
+
+    began: float = field(default_factory=time.monotonic)
+    done: int = 0
+
+
+async def until_idle(busy: Callable[[], bool], check_s: float, max_wait_s: float) -> None:
+    """Returns when other work has ended, or after `max_wait_s`: a machine may never be idle."""
+    waited_s = 0.0
+    while busy() and waited_s < max_wait_s:
+        await asyncio.sleep(check_s)
+        waited_s += check_s

@@ -7,7 +7,7 @@ from typing import overload
 
 from consumers.failure_codes import FailureCode
 from consumers.types import Link as ParsedLink
-from consumers.types import ParsedDocument
+from consumers.types import ParsedDocument, Passage
 from memory.phrase_normalisation import normalise_triple
 from store.passage_id import passage_id
 from store.types import Document, Link, Omission, PassageRef, PassageText, State, Triple
@@ -24,6 +24,11 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def passage_text(passage: Passage) -> PassageText:
+    title, text = storable(passage.title), storable(passage.text)
+    return PassageText(passage_id(title, text), title, text)
+
+
 def to_store_document(
     read: ParsedDocument, source: str, attempts: int = 0, payload: str | None = None
 ) -> tuple[Document, list[PassageText]]:
@@ -37,11 +42,9 @@ def to_store_document(
     texts: list[PassageText] = []
     refs: list[PassageRef] = []
     for passage in read.passages:
-        title, text = storable(passage.title), storable(passage.text)
-        id = passage_id(title, text)
-        texts.append(PassageText(id, title, text))
+        texts.append(passage_text(passage))
         triples = normalised_triples(passage.triples)
-        refs.append(PassageRef(id, dict(passage.location), triples, links=_links(passage.links)))
+        refs.append(PassageRef(texts[-1].id, dict(passage.location), triples, links=_links(passage.links)))
     document = Document(
         uri=read.uri,
         source=source,

@@ -1,7 +1,7 @@
-"""How hippod waits for what is unavailable: a model, the server of an encoder, brokers, a full disk, the parser processes.
+"""Waits for an unavailable dependency: a model, an encoder's server, brokers, a full disk, the parser processes.
 
-Every part that needs one has a `Dependency`: it tries; if that fails, it tells `status` and the log why, waits with jitter, and
-tries again, until a try succeeds.
+Each part of hippod has a `Dependency` for what it needs. If a try fails, `status` and the log show the reason, and the part
+tries again after a pause with jitter, until a try succeeds.
 """
 
 import asyncio

@@ -133,7 +133,7 @@ class ReadingLoop:
         while waiting[source]:
             work = waiting[source].popleft()
             if self._intake.is_superseded(work) and not work.seen:
-                self._make_way(work)
+                self._supersede(work)
             else:
                 await self._read_or_fail(work)
         del waiting[source]
@@ -150,7 +150,7 @@ class ReadingLoop:
             await self._read(work)
         except SetAside:
             if work.recognise:
-                self._make_way(work)
+                self._supersede(work)
                 return
             log.info("slow_document", uri=work.key, source=work.source)
             work.slow = True
@@ -183,7 +183,7 @@ class ReadingLoop:
             while change.texts and self._intake.paused and (work.seen or not self._intake.is_superseded(work)):
                 await self._intake.changed()
             if self._intake.is_superseded(work) and not work.seen:
-                self._make_way(work)
+                self._supersede(work)
                 return
             if change.texts:
                 change.extractions |= await self._extract(change)
@@ -191,7 +191,7 @@ class ReadingLoop:
                 self._intake.put_ocr(work)
             await self._commits.put(change)
 
-    def _make_way(self, work: Work) -> None:
+    def _supersede(self, work: Work) -> None:
         """Drops `work` in favour of the later work for its key."""
         log.debug("superseded", uri=work.key)
         self._intake.hand_over(work)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ async def import_records(
     """
     counts, counted = ImportedRecords(), _Counted()
     rows = read_file(path)
-    while part := await asyncio.to_thread(_some, rows):
+    while part := await asyncio.to_thread(lambda: [*islice(rows, READ_RECORDS)]):
         for row in part:
             if isinstance(row, RecordError):
                 counts.unreadable += 1
@@ -84,13 +85,8 @@ async def import_records(
 
 
 def record_delivery(record: Record, payload: Callable[[], str] | None = None) -> DeliveredDocument:
-    """Returns the record as a document for the pipeline."""
     document = None if record.document.deleted else record.document
     return DeliveredDocument(record.uri, document, payload, record)
-
-
-def _some(rows: Any) -> list[Record | RecordError]:
-    return [row for _, row in zip(range(READ_RECORDS), rows, strict=False)]
 
 
 def _count(counts: ImportedRecords, record: Record) -> None:

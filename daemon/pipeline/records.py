@@ -93,8 +93,7 @@ def stored_position(store: Store, uri: str) -> SourcePosition | None:
 class RemovedRecords:
     """The removals in the store's positions, oldest first. Use on the event loop only."""
 
-    def __init__(self, positions: Mapping[str, Any], limit: int = REMEMBERED_REMOVALS) -> None:
-        self._limit = limit
+    def __init__(self, positions: Mapping[str, Any]) -> None:
         self._keys = dict.fromkeys(key for key in positions if key.startswith(REMOVED_PREFIX))
 
     def positions(self, records: Iterable[Record]) -> dict[str, Any]:
@@ -108,7 +107,7 @@ class RemovedRecords:
                 found[key] = None
         added = sum(value is not None and key not in self._keys for key, value in found.items())
         oldest = (key for key in self._keys if key not in found)
-        return found | dict.fromkeys(islice(oldest, max(len(self._keys) + added - self._limit, 0)))
+        return found | dict.fromkeys(islice(oldest, max(len(self._keys) + added - REMEMBERED_REMOVALS, 0)))
 
     def committed(self, positions: Mapping[str, Any]) -> None:
         for key, value in positions.items():

@@ -1,6 +1,6 @@
-"""hippod needs a Python environment of its own: its packages have plain names, and another package may have one of them too.
+"""Detects other projects in hippod's Python environment that contain a package of the same name, such as `daemon`.
 
-pip does not see such a conflict. It lets the later installation overwrite files of the earlier one, and a removal deletes them.
+pip does not detect such a conflict: the later installation overwrites files of the earlier one, and a removal deletes them.
 """
 
 from importlib.metadata import PackageNotFoundError, distribution
@@ -13,7 +13,7 @@ HINT = (
 
 
 def packages_of_others(site_packages: Path | None = None) -> list[str]:
-    """Names of other installed projects that have one of hippod's packages, with that package: `python-daemon (daemon)`."""
+    """Returns other installed projects that contain one of hippod's packages, with the package: `python-daemon (daemon)`."""
     if site_packages is None:
         try:
             site_packages = Path(str(distribution("hippod").locate_file("")))

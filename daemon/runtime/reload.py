@@ -12,12 +12,12 @@ import structlog
 from daemon.api.server import ApiServer
 from daemon.config import Config, ConfigError, load_config, unsupported
 from daemon.config.messages import dotted
-from daemon.config.source_labels import LabelsBySource, source_labels
 from daemon.config_types.path_validators import read_token
 from daemon.observe.logs import mask, set_level
 from daemon.runtime.client_rules import client_rules
 from daemon.runtime.scheduler import Scheduler
 from daemon.runtime.sd_notify import Notifier
+from daemon.sources.base import LabelsBySource
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.retrieval.settings import RetrievalSettings
 
@@ -47,7 +47,7 @@ class ActiveConfig:
     def __init__(self, config: Config, file: Path | None) -> None:
         self.config = config
         self._file = file
-        self._labels = source_labels(config)
+        self._labels = config.source_labels()
 
     @property
     def stop_timeout_s(self) -> float:
@@ -99,7 +99,7 @@ class ActiveConfig:
             restart = sorted([*restart, *(key for key in live if key == TOKEN_FILE_KEY)])
             live = [key for key in live if key != TOKEN_FILE_KEY]
         self.config = self._with_live(new, keys)
-        self._labels = source_labels(new)
+        self._labels = new.source_labels()
         log.info("reloaded", changed=live, needs_restart=restart)
 
     def _with_live(self, new: Config, keys: AbstractSet[str]) -> Config:

@@ -5,6 +5,7 @@ the log tells this to anyone who changed `mode` or `group` there.
 """
 
 import grp
+import os
 import socket
 import stat
 from pathlib import Path
@@ -30,26 +31,27 @@ def inherited_address(inherited: socket.socket, api: Api) -> str:
         file = Path(address).stat()
     except (OSError, ValueError):  # a socket without a file has no mode or group
         return address
-    listening, configured = [], []
-    # Compare only a mode that is set explicitly: the unit's default may differ.
-    if "mode" in api.model_fields_set and stat.S_IMODE(file.st_mode) != api.mode_bits:
-        listening.append(f"mode {stat.S_IMODE(file.st_mode):04o}")
-        configured.append(f"mode {api.mode}")
-    if api.group is not None and _gid(api.group) != file.st_gid:
-        listening.append(f"group {_group_name(file.st_gid)}")
-        configured.append(f"group {api.group}")
-    if configured:
+    if found := access_differences(file, api):
         log.warning(
-            "socket_access_differs", listening=", ".join(listening), configured=", ".join(configured), hint=HINT
+            "socket_access_differs",
+            listening=", ".join(f"{what} {there}" for what, there, _ in found),
+            configured=", ".join(f"{what} {wanted}" for what, _, wanted in found),
+            hint=HINT,
         )
     return address
 
 
-def _gid(group: str) -> int | None:
-    try:
-        return grp.getgrnam(group).gr_gid
-    except KeyError:
-        return None
+def access_differences(file: os.stat_result, api: Api) -> list[tuple[str, str, str]]:
+    """Returns ("mode" or "group", that of the socket, that of `[api]`) for each that differs.
+
+    A mode that is not set explicitly is not compared: the unit's default may differ.
+    """
+    found = []
+    if "mode" in api.model_fields_set and (mode := stat.S_IMODE(file.st_mode)) != api.mode_bits:
+        found.append(("mode", f"{mode:04o}", f"{api.mode_bits:04o}"))
+    if api.group is not None and grp.getgrnam(api.group).gr_gid != file.st_gid:
+        found.append(("group", _group_name(file.st_gid), api.group))
+    return found
 
 
 def _group_name(gid: int) -> str:

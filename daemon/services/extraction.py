@@ -15,8 +15,7 @@ from daemon.contract.http.served import Need, served
 from daemon.contract.query import Tokens
 from daemon.contract.status import ExtractionCost, ExtractionResponse, ExtractionStatus, ReextractRequest
 from daemon.costs.estimate import SAMPLE_PASSAGES, CostEstimator, ExtractedSample
-from daemon.costs.ledger import CostLedger, charged_to
-from daemon.costs.passage_source import source_of_passage
+from daemon.costs.ledger import CostLedger, charged_to, source_of_passage
 from daemon.errors import NotConfigured
 from daemon.observe.metrics import TOKENS
 from daemon.pipeline.extraction.queue import ExtractionQueue

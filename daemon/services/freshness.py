@@ -6,7 +6,6 @@ For a client that sees only some documents, a stream that contains other documen
 import time
 from collections.abc import Sequence
 
-from daemon.contract.http.problem import FieldError
 from daemon.contract.query import ADDED_POSITION, QueryRequest
 from daemon.contract.scope import ClientScope
 from daemon.errors import Invalid, NotReady, TimedOut
@@ -44,7 +43,7 @@ class Freshness:
             return
         if isinstance(request.scope, ClientScope) and any("://" in key for key in request.after):
             message = "a client that sees some documents only may name topics and what it added, not documents"
-            raise Invalid("The question cannot wait for that.", errors=[FieldError(field="after", message=message)])
+            raise Invalid("The question cannot wait for that.", errors={"after": message})
         until = time.monotonic() + request.after_timeout_s
         while missing := self._missing(request):
             if self._pipeline.intake.stopping:
@@ -54,7 +53,7 @@ class Freshness:
                 raise TimedOut(
                     f"After {request.after_timeout_s:g} s the memory had not reached the requested position; try again, or "
                     "ask without `after`.",
-                    errors=[FieldError(field=f"after.{key}", message=message) for key, message in missing.items()],
+                    errors={f"after.{key}": message for key, message in missing.items()},
                 )
             await self._pipeline.intake.changed_within(min(left, POLL_S))
 

@@ -28,30 +28,30 @@ class GraphService:
         """Answers from one snapshot. Returns None if the phrase or passage to expand is unknown; raises like a query."""
         return await self._queries.run(request, self._answer)
 
-    def _answer(self, request: GraphRequest, terms: ResolvedQuery) -> GraphResponse | None:
-        snapshot, context = terms.snapshot, None
+    def _answer(self, request: GraphRequest, resolved: ResolvedQuery) -> GraphResponse | None:
+        snapshot, context = resolved.snapshot, None
         if request.query is not None:
             context = QueryContext(
                 snapshot,
-                terms.encoder,
+                resolved.encoder,
                 request.query,
-                terms.settings,
-                terms.recognition,
+                resolved.settings,
+                resolved.recognition,
                 request.k,
-                terms.entities,
-                documents=terms.documents,
+                resolved.entities,
+                documents=resolved.documents,
             )
         if context is not None and request.phrase is None and request.passage is None:
-            return self._graph_response(request, terms, query_neighbourhood(context, terms.mode, request.nodes))
+            return self._graph_response(request, resolved, query_neighbourhood(context, resolved.mode, request.nodes))
         centre = _centre(snapshot, request)
         if centre is None:
             return None
         return self._graph_response(
-            request, terms, node_neighbourhood(context, terms.mode, snapshot, centre, request.nodes)
+            request, resolved, node_neighbourhood(context, resolved.mode, snapshot, centre, request.nodes)
         )
 
-    def _graph_response(self, request: GraphRequest, terms: ResolvedQuery, found: Neighbourhood) -> GraphResponse:
-        snapshot = terms.snapshot
+    def _graph_response(self, request: GraphRequest, resolved: ResolvedQuery, found: Neighbourhood) -> GraphResponse:
+        snapshot = resolved.snapshot
         ids = [_id(snapshot, node) for node in found.nodes.tolist()]
         ranks = {snapshot.n_phrases + hit.row: rank for rank, hit in enumerate(found.hits, 1)}
         edges = found.edges
@@ -59,11 +59,11 @@ class GraphService:
         rows = zip(ends, edges.kinds.tolist(), edges.weights.tolist(), edges.triples, strict=True)
         return GraphResponse(
             query=request.query,
-            mode=terms.mode if request.query is not None else None,
+            mode=resolved.mode if request.query is not None else None,
             centre=ids[0] if found.neighbours is not None else None,
             neighbours=found.neighbours,
             commit=snapshot.commit,
-            nodes=[_node(terms.documents, found, at, node, ranks) for at, node in enumerate(found.nodes.tolist())],
+            nodes=[_node(resolved.documents, found, at, node, ranks) for at, node in enumerate(found.nodes.tolist())],
             edges=[
                 GraphEdge(
                     source=ids[source],
@@ -85,8 +85,8 @@ class GraphService:
                 )
                 for path in found.paths
             ],
-            note=terms.noted(found.note),
-            took_ms=round((time.perf_counter() - terms.began) * 1000, 3),
+            note=resolved.noted(found.note),
+            took_ms=round((time.perf_counter() - resolved.began) * 1000, 3),
         )
 
 

@@ -1,9 +1,11 @@
-"""Estimates the shares of languages in the memory from a sample of passages."""
+"""Estimates the languages of the memory from a sample of passages, and logs that the encoder does not know them."""
 
 from collections import Counter
 
 import numpy as np
+import structlog
 
+from daemon.contract.status import IndistinctPhrases, encoder_advice
 from store.snapshot import Snapshot
 from store.text.language import detect_language
 
@@ -12,6 +14,12 @@ SAMPLE_PASSAGES = 200
 STALE_SHARE = 0.1
 """Relative change of the number of passages after which a new sample is taken."""
 MIN_SHARE = 0.02
+GROWN = 1.5
+"""Growth of the number of phrases after which the memory is checked again."""
+MIN_PASSAGES = 100
+"""Minimum passages for an estimate of the memory's languages."""
+
+log = structlog.get_logger()
 
 
 class PassageLanguages:
@@ -34,3 +42,46 @@ class PassageLanguages:
             shares = {code: round(n / len(sample), 2) for code, n in counts.most_common() if code and n >= least}
             self._counted, self._shares = living, shares
         return self._shares
+
+
+def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
+    """Counts the living phrases that the encoder cannot tell apart; None if there are none. O(phrases)."""
+    unknown = int((snapshot.phrase_alive & ~snapshot.phrase_vectors.known).sum())
+    if not unknown and not snapshot.crowded_phrases:
+        return None
+    return IndistinctPhrases(unknown=unknown, crowded=snapshot.crowded_phrases)
+
+
+class LanguageWatch:
+    """Checks the memory as it grows, and logs at most once that the encoder is unsuitable. Use from one thread only."""
+
+    def __init__(self, encoder: str) -> None:
+        self._languages = PassageLanguages()
+        self.use(encoder)
+
+    def use(self, encoder: str) -> None:
+        """Checks the memory anew, for another encoder."""
+        self._encoder = encoder
+        self._next = 0.0
+        self._said = False
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Checks the memory, if it has grown enough since the last check."""
+        if self._said or snapshot.living_phrases < self._next:
+            return
+        self._next = GROWN * snapshot.living_phrases
+        found = indistinct_phrases(snapshot)
+        enough = snapshot.living_passages >= MIN_PASSAGES
+        languages = self._languages.shares(snapshot) if enough else {}
+        advice = encoder_advice(self._encoder, snapshot.living_phrases, found, languages)
+        if advice is not None:
+            self._said = True
+            log.warning(
+                "encoder_knows_little",
+                encoder=self._encoder,
+                phrases=snapshot.living_phrases,
+                unknown=0 if found is None else found.unknown,
+                crowded=0 if found is None else found.crowded,
+                languages=languages,
+                hint=advice,
+            )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from daemon.contract.status import Progress
-from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.backpressure import Burst
 
 RATE_WINDOW_S = 60.0
 """The rate is measured over the last minute, or since the work or its present step began."""

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from daemon.contract.answering.ask import AskRequest
 from daemon.contract.graph import GraphRequest
-from daemon.contract.http.problem import FieldError
 from daemon.contract.query import (
     Explanation,
     QueryCost,
@@ -26,12 +25,12 @@ from daemon.contract.query import (
 from daemon.contract.scope import Scope
 from daemon.errors import Conflict, NotConfigured, UpstreamFailed
 from daemon.observe.metrics import observe_query
+from daemon.pipeline.uninterrupted import run_to_end
 from daemon.services.documents.document_references import other_documents, passage_source
 from daemon.services.documents.unread import Unread, joined, nothing_unread
 from daemon.services.explanation import explanation
 from daemon.services.query_shares import QueryShares
 from daemon.services.scopes import ScopeService
-from daemon.services.threads import run_to_end
 from memory.answering.iterative.steps import RetrievalResult
 from memory.encoder import EncoderUnavailable
 from memory.retrieval.linking.model_entities import ModelEntities, QueryEntities
@@ -166,13 +165,13 @@ class QueryService:
         """Runs `work` in a query thread, on the snapshot and with the settings that `request` names."""
         self._require_filter(request)
         past = None if request.as_of is None else await self.pinned(request.scope, request.as_of)
-        return await run_to_end(self._threads, partial(self._on_terms, request, work, past))
+        return await run_to_end(self._threads, partial(self._resolve_and_run, request, work, past))
 
     def _require_filter(self, request: "QueryRequest | GraphRequest | AskRequest") -> None:
         if request.filter == "llm" and self._filter is None:
             raise NotConfigured("the filter needs a model; write [llm] base_url and model into the configuration")
 
-    def _on_terms(
+    def _resolve_and_run(
         self, request: AnyRequest, work: Callable[[AnyRequest, "ResolvedQuery"], Answer], past: DocumentSnapshot | None
     ) -> Answer:
         began = time.perf_counter()
@@ -198,25 +197,25 @@ class QueryService:
         in_use = self.encoder_of(snapshot)
         return ResolvedQuery(began, snapshot, documents, in_use, mode, settings, recognition, entities)
 
-    def _answer(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
-        answer = self._once(request, terms)
+    def _answer(self, request: QueryRequest, resolved: "ResolvedQuery") -> QueryResponse:
+        answer = self._once(request, resolved)
         for _ in range(RETRIES_AFTER_REMOVAL):
             # If a concurrent commit removed a passage's last document, the present memory has other passages.
             if all(passage.document for passage in answer.passages) or request.as_of is not None:
                 break
             snapshot, documents = self._memory(request.scope)
             in_use = self.encoder_of(snapshot)
-            answer = self._once(request, replace(terms, snapshot=snapshot, documents=documents, in_use=in_use))
+            answer = self._once(request, replace(resolved, snapshot=snapshot, documents=documents, in_use=in_use))
         return answer
 
-    def _once(self, request: QueryRequest, terms: "ResolvedQuery") -> QueryResponse:
-        found = terms.retrieve(request.query, request.k, request.explain)
-        passages = [_passage(terms.documents, rank, hit) for rank, hit in enumerate(found.hits, 1)]
-        explained = explanation(terms.documents, terms.snapshot, found) if request.explain else None
-        took = time.perf_counter() - terms.began
-        observe_query(terms.mode, took, found.stages_ms)
-        weak = is_weak(terms.in_use.weak_below, found.best_cosine)
-        return _response(found, passages, explained, weak, _cost(terms.model_calls), took * 1000)
+    def _once(self, request: QueryRequest, resolved: "ResolvedQuery") -> QueryResponse:
+        found = resolved.retrieve(request.query, request.k, request.explain)
+        passages = [_passage(resolved.documents, rank, hit) for rank, hit in enumerate(found.hits, 1)]
+        explained = explanation(resolved.documents, resolved.snapshot, found) if request.explain else None
+        took = time.perf_counter() - resolved.began
+        observe_query(resolved.mode, took, found.stages_ms)
+        weak = is_weak(resolved.in_use.weak_below, found.best_cosine)
+        return _response(found, passages, explained, weak, _cost(resolved.model_calls), took * 1000)
 
     def use(self, encoder: Encoder, weak_below: float | None, since: int) -> None:
         """Uses another encoder for the memory from commit `since` on. Queries of earlier commits continue with their own."""
@@ -242,10 +241,10 @@ class QueryService:
         return await self.in_thread(lambda: self._retrieve(query, request, pinned, filtered))
 
     def _retrieve(self, query: str, request: AskRequest, pinned: DocumentSnapshot, filtered: bool) -> RetrievalResult:
-        terms = self._resolved(request, time.perf_counter(), pinned.snapshot, pinned, filtered)
-        found = terms.retrieve(query, max(request.k, request.depth or 0))
-        observe_query(terms.mode, time.perf_counter() - terms.began, found.stages_ms)
-        asked = terms.model_calls
+        resolved = self._resolved(request, time.perf_counter(), pinned.snapshot, pinned, filtered)
+        found = resolved.retrieve(query, max(request.k, request.depth or 0))
+        observe_query(resolved.mode, time.perf_counter() - resolved.began, found.stages_ms)
+        asked = resolved.model_calls
         return RetrievalResult(
             found.hits,
             found.note,
@@ -277,8 +276,8 @@ class QueryService:
         """Returns the present snapshot and its document look-up, without copying the latter if there is no scope."""
         if scope is None:
             return self._store.snapshot(), self._store
-        asked = self._present(scope)
-        return asked.snapshot, asked
+        present = self._present(scope)
+        return present.snapshot, present
 
     def _present(self, scope: Scope | None) -> DocumentSnapshot:
         with _not_kept_is_conflict():
@@ -336,9 +335,7 @@ def _not_kept_is_conflict() -> Iterator[None]:
         yield
     except StoreError as error:
         detail = str(error)
-        raise Conflict(
-            f"There is no state of that time: {detail}.", errors=[FieldError(field="as_of", message=detail)]
-        ) from None
+        raise Conflict(f"There is no state of that time: {detail}.", errors={"as_of": detail}) from None
 
 
 def _within(scope: Scope | None) -> str:

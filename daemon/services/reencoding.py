@@ -19,6 +19,7 @@ from daemon.contract.http.routes import Route
 from daemon.contract.http.served import Need, served
 from daemon.contract.status import PassageShare, ReencodeResponse, Unapplied
 from daemon.errors import Conflict, RequestError, UpstreamFailed
+from daemon.pipeline.backpressure import until_idle
 from daemon.pipeline.commit.committer import Committer
 from daemon.pipeline.outage import Dependency
 from daemon.pipeline.uninterrupted import finish_even_if_cancelled
@@ -137,7 +138,7 @@ class Reencoding:
             await asyncio.wait([self._task])
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    # What status and answers say.
+    # Reports.
 
     @property
     def _running(self) -> bool:
@@ -277,7 +278,7 @@ class Reencoding:
             while (found := await find(done.get(kind, 0), vectors)) is not None:
                 for part in _slices(found, size):
                     if wait:
-                        await self._until_idle()
+                        await until_idle(self._busy, IDLE_CHECK_S, MAX_WAIT_S)
                     began = asyncio.get_running_loop().time()
                     await self._in_thread(_encode, encoder, vectors, part)
                     size.adapt(asyncio.get_running_loop().time() - began, full=True)
@@ -287,12 +288,6 @@ class Reencoding:
                     self._measured.set()
                 done[kind] = found.after
         return count
-
-    async def _until_idle(self) -> None:
-        waited_s = 0.0
-        while self._busy() and waited_s < MAX_WAIT_S:
-            await asyncio.sleep(IDLE_CHECK_S)
-            waited_s += IDLE_CHECK_S
 
     def _in_thread(self, work: Callable[..., Result], *arguments: object) -> Awaitable[Result]:
         """Runs `work` in the one thread that uses the vectors."""

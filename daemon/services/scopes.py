@@ -79,6 +79,10 @@ class ScopeService:
 
         return holds
 
+    def limit(self, scope: Scope | None) -> Callable[[Document], bool] | None:
+        """Like `holds`; returns None without a scope."""
+        return None if scope is None else self.holds(scope)
+
     def sources(self, scope: Scope | None) -> Callable[[str], bool]:
         """Returns a predicate: whether a source, by name, is wholly visible, so that its status reveals nothing hidden."""
         of_source = dict(self._labels())
@@ -92,7 +96,7 @@ class ScopeService:
     def named(self, scope: Scope | None = None) -> ScopeList:
         """Returns what scopes may name, with numbers of documents in `scope`. Without a scope, includes unused names."""
         of_source = dict(self._labels())
-        holds = self.holds(scope) if scope is not None else None
+        holds = self.limit(scope)
         given = of_source if scope is None else {}
         sources: Counter[str] = Counter(dict.fromkeys(given, 0))
         labels: Counter[str] = Counter(dict.fromkeys((each for found in given.values() for each in found.labels), 0))

@@ -24,8 +24,7 @@ from daemon.pipeline.extraction.queue import ExtractionQueue
 from daemon.pipeline.pipeline import Pipeline
 from daemon.services.documents.document_states import CurrentStates, DocumentCounts
 from daemon.services.extraction import extraction_status
-from daemon.services.indistinct_phrases import indistinct_phrases
-from daemon.services.passage_languages import PassageLanguages
+from daemon.services.passage_languages import PassageLanguages, indistinct_phrases
 from daemon.services.progress import ProgressBoard
 from daemon.services.provenance import Provenance
 from daemon.services.reencoding import Reencoding

@@ -20,7 +20,6 @@ import numpy as np
 
 from daemon.config_types.mounts import private_tmp_problem
 from daemon.contract.choices import ExportFormat
-from daemon.contract.http.problem import FieldError
 from daemon.contract.scope import Scope
 from daemon.contract.transfer import (
     SEED_MAX,
@@ -34,11 +33,11 @@ from daemon.errors import Conflict, Invalid
 from daemon.pipeline.fresh_build import FreshBuild, FreshBuildReport
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import import_records, is_record_file
+from daemon.pipeline.uninterrupted import run_to_end
 from daemon.pipeline.work_items import AddedDocument
 from daemon.services.documents.added_documents import added_uri
 from daemon.services.progress import LongTask, ProgressBoard
 from daemon.services.scopes import ScopeService
-from daemon.services.threads import run_to_end
 from memory.openie.hipporag_file import HippoRAGFormatError, read_hipporag_file
 from store.backup.local import backup
 from store.backup.remote import send
@@ -197,10 +196,10 @@ class TransferService:
     async def backup(self, directory: str) -> BackupResponse:
         given_up = threading.Event()
         if "://" not in directory or directory.startswith("file://"):
-            # Before anything is written: the client would be told of a backup that nobody finds.
+            # Checked before anything is written. Otherwise the client would be told of a backup that no other process can see.
             problem = await asyncio.to_thread(private_tmp_problem, Path(directory.removeprefix("file://")))
             if problem is not None:
-                raise Conflict(problem, errors=[FieldError(field="directory", message=problem)])
+                raise Conflict(problem, errors={"directory": problem})
         try:
             with self._progress.running("backup", "files") as task:
                 if "://" not in directory:
@@ -212,7 +211,7 @@ class TransferService:
             detail = str(error)
             if isinstance(error, OSError) and error.errno in (EROFS, EACCES, EPERM):
                 detail += "; the daemon writes it, so name a directory that its user and its unit may write to"
-            raise Conflict(detail, errors=[FieldError(field="directory", message=detail)]) from error
+            raise Conflict(detail, errors={"directory": detail}) from error
         return BackupResponse(
             directory=directory,
             commit=sent.backup.commit,

@@ -5,9 +5,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from daemon.config_types.mounts import MOUNTS
+from daemon.config_types.mounts import MOUNTS, NETWORK_FILE_SYSTEMS, VIEWS, mount_of
 from daemon.contract.finding import Finding, guarded
-from daemon.sources.file_systems import NETWORK_FILE_SYSTEMS, VIEWS, file_system
 
 COUNT_TIMEOUT_S = 2.0
 """Maximum time for counting directories."""
@@ -73,7 +72,7 @@ def readable(folder: Path) -> Finding:
 
 
 def drive(folder: Path, polling: bool, mounts: Path) -> Iterator[Finding]:
-    kind = file_system(folder, mounts)
+    kind = mount_of(folder, mounts).type
     if kind in NETWORK_FILE_SYSTEMS and not polling:
         hint = "set polling = true in its [[folder]]"
         yield Finding(

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 import pytest
 
 from cli.command_line import run
-from cli.options.duration_type import Duration
+from cli.options.time_type import Duration
 from daemon.contract.limits import TIMEOUT_MAX_S
 from tests.cli.sample_answers import LIST, QUERY, STATUS
 from tests.cli.scripted_daemon import Reply, Scripted, Shell, problem

@@ -8,18 +8,17 @@ from pathlib import Path
 import click
 
 from cli.client.address import find_config
+from cli.client.typed_answers import parse_answer
 from cli.daemon_progress import daemon_progress
 from cli.errors import CommandError, Exit
-from cli.options.global_options import Invocation, json_option, pass_invocation
+from cli.options.global_options import Invocation, command
+from cli.render.lines import text
 from cli.terminal_text import count, size, uri
 from daemon.contract.http.routes import Route
 from daemon.contract.transfer import FRESH_BUILD_MAX_DOCUMENTS, SEED_MAX, BackupResponse, VerifyResponse
 
-MAINTENANCE_TIMEOUT_S = 3600.0
-"""Seconds that verifying or copying the whole memory may take."""
 
-
-@click.command()
+@command("verify")
 @click.option(
     "--against-fresh-build",
     "documents",
@@ -30,19 +29,13 @@ MAINTENANCE_TIMEOUT_S = 3600.0
 @click.option(
     "--seed", type=click.IntRange(0, SEED_MAX), metavar="S", help="Choose the documents that an earlier run has chosen."
 )
-@json_option
-@pass_invocation
 def verify(invocation: Invocation, documents: int | None, seed: int | None) -> None:
-    """Derive the memory again from its tables and compare; exits with 1 if there is a difference."""
-    from cli.client.typed_answers import parse_answer
-    from cli.render.lines import text
-
     if seed is not None and documents is None:
         raise click.UsageError("--seed goes with --against-fresh-build")
     wanted = {"against_fresh_build": documents, "seed": seed}
     body = {name: value for name, value in wanted.items() if value is not None}
     with invocation.client() as client, daemon_progress(invocation, "verifying", ["verify"]):
-        answer = client.call("POST", Route.VERIFY, body, timeout_s=MAINTENANCE_TIMEOUT_S)
+        answer = client.call("POST", Route.VERIFY, body)
     found = parse_answer(VerifyResponse, answer)
     lines = [
         f"commit {found.commit}: {count(found.checked, 'file')} and {count(found.lines, 'line')} compared, "
@@ -61,23 +54,16 @@ def verify(invocation: Invocation, documents: int | None, seed: int | None) -> N
         sys.exit(Exit.FAILED)
 
 
-@click.command()
+@command("backup")
 @click.argument("place", metavar="URL")
-@json_option
-@pass_invocation
 def backup(invocation: Invocation, place: str) -> None:
-    """Back up the memory as of the last commit to URL: a new directory, or s3://bucket/prefix.
-
-    The daemon keeps running. A directory must be absent or empty and is on the daemon's machine; on the store's disk it
+    """The daemon keeps running. A directory must be absent or empty and is on the daemon's machine; on the store's disk it
     contains hard links. To s3://bucket/prefix (or file:///folder, a mounted drive), the daemon sends only what earlier backups
     lack; it finds credentials like the AWS tools. Accepted documents that wait to be indexed are included.
     """
-    from cli.client.typed_answers import parse_answer
-    from cli.render.lines import text
-
     where = place if "://" in place else str(Path(place).absolute())
     with invocation.client() as client, daemon_progress(invocation, "backing up", ["backup"]):
-        answer = client.call("POST", Route.BACKUP, {"directory": where}, timeout_s=MAINTENANCE_TIMEOUT_S)
+        answer = client.call("POST", Route.BACKUP, {"directory": where})
     made = parse_answer(BackupResponse, answer)
     said = f"commit {made.commit}, {count(made.files, 'file')}, {size(made.bytes)}, in {place}"
     if made.name is not None:
@@ -85,7 +71,7 @@ def backup(invocation: Invocation, place: str) -> None:
     invocation.emit(answer, lambda: [text(said)])
 
 
-@click.command()
+@command("restore")
 @click.argument("place", metavar="URL")
 @click.option(
     "--config",
@@ -93,16 +79,10 @@ def backup(invocation: Invocation, place: str) -> None:
     metavar="FILE",
     help="hippod's configuration file. Default: the one that hippoctl uses.",
 )
-@json_option
-@pass_invocation
 def restore(invocation: Invocation, place: str, config: Path | None) -> None:
-    """Restore the backup at URL. hippod must not be running; the previous store stays in the store's folder.
-
-    URL is a directory, s3://bucket/prefix (its newest backup), or s3://bucket/prefix/backups/NAME. Runs `hippod --restore
+    """URL is a directory, s3://bucket/prefix (its newest backup), or s3://bucket/prefix/backups/NAME. Runs `hippod --restore
     URL`: use the user that hippod runs as.
     """
-    from cli.render.lines import text
-
     where = place if "://" in place else str(Path(place).absolute())
     config = config or find_config(os.environ, Path.cwd())
     chosen = ["--config", str(config)] if config is not None else []

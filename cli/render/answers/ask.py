@@ -13,7 +13,7 @@ def answer_lines(answer: AskResponse, width: int) -> list[Text]:
 
 
 def evidence_lines(answer: AskResponse, width: int) -> list[Text]:
-    """Return the lines with the answer's sources and cost."""
+    """Returns the lines with the answer's sources and cost."""
     lines: list[Text] = []
     if answer.reasoning:
         lines += [Text(), text(("Reasoning", HEADING)), *indent(Text(terminal_safe(answer.reasoning)), 4, width)]

@@ -15,7 +15,7 @@ MIN_SHARE = 0.005
 
 
 def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
-    """Return two or three lines to be printed below a passage."""
+    """Returns two or three lines to be printed below a passage."""
     parts = [text(f"similarity {why.similarity:.3f}")]
     if why.own_share is not None:
         parts += [text((_percent(why.own_share), HEADING), " from the passage itself"), *_seeds(why)]
@@ -36,7 +36,6 @@ def explanation_lines(why: "PassageExplanation", width: int) -> list[Text]:
 
 
 def stage_times_line(explained: "Explanation") -> Text:
-    """Return the line with the time of each stage."""
     spent = sorted(explained.stages_ms.items(), key=lambda stage: -stage[1])
     return text(("Time  ", HEADING), " · ".join(f"{name} {milliseconds(took)}" for name, took in spent))
 

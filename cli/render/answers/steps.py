@@ -37,7 +37,6 @@ STOP_REASON_TEXTS = {
 
 
 def step_event_lines(event: KnownStepEvent, width: int) -> list[Text]:
-    """Return the lines to print for `event`."""
     match event:
         case StepBegan():
             return [
@@ -103,7 +102,7 @@ def _change(change: PointChange, width: int) -> list[Text]:
 
 
 def entities_text(point: MemoryPoint) -> str:
-    """Return the point's entities, with those that the graph lacks in brackets."""
+    """Returns the point's entities, with those that the graph lacks in brackets."""
     absent = set(point.absent)
     return " · ".join(f"({each})" if each in absent else each for each in map(one_line, point.entities))
 

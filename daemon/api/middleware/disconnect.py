@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from daemon.api.request_body import has_body
 from daemon.errors import NotReady
 
 T = TypeVar("T")
@@ -37,13 +38,11 @@ class _Exchange:
     """The state of one request and its response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         self._receive = receive
         self._send = send
-        self._has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-        self._bodiless_read = self._has_body
+        self._bodiless_read = has_body(Headers(scope=scope))
         self._body_read = asyncio.Event()
-        if not self._has_body:
+        if not self._bodiless_read:
             self._body_read.set()
         self.answered = False
 

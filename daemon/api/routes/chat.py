@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.api import responses
-from daemon.api.chat_answers import answer_content, ask_request, conversation_question, passages_content, query_request
+from daemon.api.chat_answers import answer_content, conversation_question, passages_content
 from daemon.api.endpoints import Endpoints
 from daemon.api.middleware.disconnect import cancel_on_stop, cancel_stream_on_stop
 from daemon.api.ports import MemoryPorts
 from daemon.api.routes.questions import NO_MODEL_DETAIL
 from daemon.api.safe_markdown import safe_markdown
 from daemon.api.streaming import LimitedStream, data_message
-from daemon.contract.answering.ask import AskProgress, AskResponse
+from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse
 from daemon.contract.answering.chat import (
     Annotation,
     AnswerMessage,
@@ -40,7 +40,7 @@ from daemon.contract.answering.chat import (
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.http.routes import EVENT_STREAM, Route
 from daemon.contract.http.served import Need
-from daemon.contract.query import Tokens
+from daemon.contract.query import QueryRequest, Tokens
 from daemon.errors import NotConfigured, NotFound, RequestError
 
 STREAMED: dict[int | str, dict[str, Any]] = {
@@ -154,13 +154,13 @@ def add_routes(endpoints: Endpoints) -> None:
         question = conversation_question(wanted)
         made = _Completion(model, wanted)
         if model is ChatModel.SEARCH:
-            async with context.memory_for_query(request, search := query_request(question)) as searched:
+            async with context.memory_for_query(request, search := QueryRequest(query=question)) as searched:
                 content, annotations = passages_content(await searched.queries.query(search))
             if wanted.stream:
                 return LimitedStream(None, partial(_found, made, content, annotations), EVENT_STREAM)
             return made.whole(content, annotations, NO_TOKENS)
         assert ports.asks is not None
-        asked = ask_request(question, model)
+        asked = AskRequest(question=question, deep=model is ChatModel.DEEP)
         if wanted.stream:
             begin = partial(_streamed, made, ports.asks.stream(asked), context.stopping)
             return LimitedStream(context.asks, begin, EVENT_STREAM)

@@ -57,7 +57,7 @@ def add_routes(endpoints: Endpoints) -> None:
             return (await read_model(request, AddRequest, reservation, context.limits)).documents
         found = await read_json_lines(request, reservation, context.limits)
         if not found:
-            raise Invalid("The body contains no document.", errors=[FieldError(field="", message="no line")])
+            raise Invalid("The body contains no document.", errors={"": "no line"})
         return found
 
     @endpoints.add(
@@ -71,7 +71,7 @@ def add_routes(endpoints: Endpoints) -> None:
     async def remove(request: Request, reservation: BodyReservation) -> RemoveResponse:
         """Remove documents, named in the body or by ?uri=."""
         uris = _uris_of_query(request)
-        if has_body(request) or not uris:
+        if has_body(request.headers) or not uris:
             uris = [*uris, *(await read_model(request, RemoveRequest, reservation, context.limits)).uris]
         return await (await context.memory(request)).documents.remove(uris)
 
@@ -99,7 +99,7 @@ def _uris_of_query(request: Request) -> list[str]:
             raise Invalid(f"The parameter {name!r} is not known here; documents are named by uri.", errors=[wrong])
     uris = request.query_params.getlist("uri")
     if "" in uris:
-        raise Invalid("A uri is empty.", errors=[FieldError(field="uri", message="must not be empty")])
+        raise Invalid("A uri is empty.", errors={"uri": "must not be empty"})
     return uris
 
 

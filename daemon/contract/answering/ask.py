@@ -6,13 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from daemon.contract.answering.deep_settings import DeepOverrides
 from daemon.contract.answering.sessions import SessionName
 from daemon.contract.base import JSON_INTEGER, JsonBoolean, JsonInteger, JsonNumber, Request, Response, is_empty
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL, Answerer, Filter, Investigation
 from daemon.contract.limits import K_MAX, LENGTH_MAX, STEPS_MAX, TIMEOUT_MAX_S
 from daemon.contract.query import AsOf, QueryCost, QueryText, Tokens
-from daemon.contract.retrieval import Mode, RetrievalOverrides
+from daemon.contract.retrieval import DeepOverrides, Mode, RetrievalOverrides
 from daemon.contract.scope import Scope
 
 OF_MODE = ("mode", "filter", "settings", "depth")

@@ -1,18 +1,15 @@
-"""The common behaviour of clients: timeouts, parsing refusals, retries, parsing server-sent events.
+"""The common behaviour of clients: parsing refusals, retries, parsing server-sent events.
 
 `hippoctl` and the MCP server use it. It does not depend on an HTTP library.
 """
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from daemon.contract.http.problem_type import ProblemType
 
-CONNECT_TIMEOUT_S = 5.0
-ANSWER_TIMEOUT_S = 120.0
-"""Maximum time without data from the daemon before a request is abandoned."""
 RETRY_PATIENCE_S = 30.0
 """How long a request is retried while the daemon is starting or busy."""
 RETRY_PAUSE_S = 0.5
@@ -64,11 +61,8 @@ def _field_error(error: Any, detail: str) -> str:
 class Retries:
     """Decides whether a refused request is retried, for `patience_s` seconds from now; None means without limit."""
 
-    def __init__(
-        self, patience_s: float | None = RETRY_PATIENCE_S, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._clock = clock
-        self._deadline = None if patience_s is None else clock() + patience_s
+    def __init__(self, patience_s: float | None = RETRY_PATIENCE_S) -> None:
+        self._deadline = None if patience_s is None else time.monotonic() + patience_s
 
     def pause_s(self, problem: Mapping[str, Any]) -> float | None:
         """Returns the seconds to wait before the next try; None if the refusal is final or the next try would be too late."""
@@ -76,7 +70,7 @@ class Retries:
             return None
         value = problem.get("retry_after_s")
         pause = float(value) if isinstance(value, int | float) and value > 0 else RETRY_PAUSE_S
-        return None if self._deadline is not None and self._clock() + pause > self._deadline else pause
+        return None if self._deadline is not None and time.monotonic() + pause > self._deadline else pause
 
 
 class EventStream:

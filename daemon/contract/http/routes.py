@@ -42,8 +42,8 @@ class Route(StrEnum):
 
 
 def document_path(key: str) -> str:
-    """The path that shows `key`: a document's URI, a passage's id, a phrase, or a triple (see `daemon.contract.show`).
+    """Returns the path that shows `key`: a document's URI, a passage's id, a phrase, or a triple (`daemon.contract.show`).
 
-    Everything but letters, digits and `_.-~` is percent-encoded, so `#`, `%`, `/` and newlines arrive unchanged.
+    Percent-encodes everything except letters, digits and `_.-~`, so that `#`, `%`, `/` and newlines arrive unchanged.
     """
     return f"{Route.DOCUMENTS}/{quote(key, safe='')}"

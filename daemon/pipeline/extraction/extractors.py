@@ -1,10 +1,10 @@
 """Asynchronous extraction for the pipeline: takes a batch of passages, returns one extraction for each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from daemon.parser_pool.pool import ParserPool
+from daemon.parser_pool.pool import ParserFailed, ParserPool
 from memory.openie.registry import WorkerBackend
 from store.types import Extraction, ExtractionOutcome, PassageText
 
@@ -29,18 +29,26 @@ class PooledExtractor:
         self.name = backend.extractor_name("")
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        asked = [{"id": p.id, "title": p.title, "text": p.text} for p in passages]
-        answers = await self._pool.extract(self._backend, asked)
-        return [
-            Extraction(
-                passage=passage.id,
-                extractor=self.name,
-                entities=tuple(answer["entities"]),
-                triples=tuple((s, p, o) for s, p, o in answer["triples"]),
-                took_ms=float(answer.get("took_ms", 0.0)),
-            )
-            for passage, answer in zip(passages, answers, strict=True)
-        ]
+        return await self._pool.extract(self._backend, self.name, passages)
+
+
+async def extract_each(
+    extractor: PassageExtractor,
+    passages: Sequence[PassageText],
+    failed: Callable[[PassageText, ParserFailed], Iterable[Extraction]],
+) -> list[Extraction]:
+    """Extracts from the passages; one by one if the extractor's process is lost, so that the others are not affected.
+
+    `failed` is called for each passage that cannot be extracted, and returns what takes its place.
+    """
+    if not passages:
+        return []
+    try:
+        return await extractor.extract(passages)
+    except ParserFailed as error:
+        if len(passages) == 1:
+            return [*failed(passages[0], error)]
+    return [found for each in passages for found in await extract_each(extractor, [each], failed)]
 
 
 class DeferredExtractor:

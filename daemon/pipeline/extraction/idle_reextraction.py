@@ -1,7 +1,6 @@
-"""Extracts again what an older version of the rules has read, while hippod has nothing else to do (`[openie] reextract`).
+"""Extracts passages of older rules again while hippod is idle (`[openie] reextract`).
 
-There is no record of progress: the store says which extractor has read a passage. The old triples stay until the commit that
-replaces them.
+No progress is recorded, because the store records each passage's extractor. The old triples stay until a commit replaces them.
 """
 
 import asyncio
@@ -12,19 +11,19 @@ from itertools import islice
 import structlog
 
 from daemon.parser_pool.pool import ParserFailed
-from daemon.pipeline.extraction.extractors import PassageExtractor
-from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.backpressure import Burst, until_idle
+from daemon.pipeline.extraction.extractors import PassageExtractor, extract_each
 from daemon.pipeline.pipeline import Pipeline
 from store.store import Store
-from store.types import Extraction, ExtractionOutcome, ExtractionState, PassageText
+from store.types import ExtractionOutcome, ExtractionState, PassageText
 
 BATCH_PASSAGES = 32
-"""Passages of one commit. Fresh documents wait for at most the encoding of a slice of it."""
+"""Passages of one commit. A fresh document waits at most until a slice of them is encoded."""
 IDLE_CHECK_S = 0.5
 MAX_WAIT_S = 60.0
-"""A batch waits at most this long for an idle moment, so that an upgrade ends on a machine that is never idle."""
+"""A batch waits at most this long for an idle moment, so that the work ends on a machine that is never idle."""
 RECHECK_S = 600.0
-"""Pause after everything has been read. Afterwards only a passage that returns with an old extraction can be outdated."""
+"""Interval of checks for a passage that has returned with an old extraction."""
 
 log = structlog.get_logger()
 
@@ -76,9 +75,10 @@ class IdleReextraction:
         self.burst = Burst()
         log.info("reextraction_began", passages=len(self._waiting), extractor=self._extractor.name)
         while self._waiting:
-            await self._until_idle()
+            await until_idle(self._busy, IDLE_CHECK_S, MAX_WAIT_S)
             batch = list(islice(self._waiting, BATCH_PASSAGES))
-            found = await self._extract([passage for id in batch if (passage := self._passage(id)) is not None])
+            passages = [passage for id in batch if (passage := self._passage(id)) is not None]
+            found = await extract_each(self._extractor, passages, self._keep_old)
             if found:
                 await self._pipeline.commit_extractions({each.passage: each for each in found})
             for _ in batch:
@@ -91,21 +91,7 @@ class IdleReextraction:
         needed = self.is_outdated(self._store.extraction_state(id)) and self._store.documents_to_extract(id)
         return self._store.passage(id) if needed else None
 
-    async def _extract(self, passages: list[PassageText]) -> list[Extraction]:
-        """Extracts from passages; one by one if that fails, to find those that cause the failure."""
-        if not passages:
-            return []
-        try:
-            return await self._extractor.extract(passages)
-        except ParserFailed as error:
-            if len(passages) > 1:
-                return [found for each in passages for found in await self._extract([each])]
-            log.error("extraction_failed", passage=passages[0].id, error=error)
-            self._failed.add(passages[0].id)
-            return []
-
-    async def _until_idle(self) -> None:
-        waited_s = 0.0
-        while self._busy() and waited_s < MAX_WAIT_S:
-            await asyncio.sleep(IDLE_CHECK_S)
-            waited_s += IDLE_CHECK_S
+    def _keep_old(self, passage: PassageText, error: ParserFailed) -> tuple[()]:
+        log.error("extraction_failed", passage=passage.id, error=error)
+        self._failed.add(passage.id)
+        return ()

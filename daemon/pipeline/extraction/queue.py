@@ -16,6 +16,7 @@ from daemon.costs.daily_budget import DailyBudget
 from daemon.costs.estimate import SAMPLE_PASSAGES, ExtractedSample, log_estimate
 from daemon.observe.metrics import WAITING, timed
 from daemon.parser_pool.pool import ParserFailed
+from daemon.pipeline.backpressure import Burst
 from daemon.pipeline.extraction.failed_passages import (
     FailedPassages,
     PassageFailure,
@@ -26,7 +27,6 @@ from daemon.pipeline.extraction.failed_passages import (
 )
 from daemon.pipeline.extraction.journal import ExtractionJournal
 from daemon.pipeline.extraction.model_outage import ModelOutage
-from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.outage import Outage
 from memory.llm.errors import ModelDown, ModelError
 from store.store import Store

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable
 
 from daemon.errors import NotReady
 from daemon.pipeline.acknowledgement import Acknowledgement
-from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.backpressure import Burst
 from daemon.pipeline.incoming.inbox_progress import InboxPlace
 from daemon.pipeline.incoming.lanes import Lanes
 from daemon.pipeline.work_items import Task, Urgency, Work, container_uri, may_grow
@@ -196,7 +196,6 @@ class Intake:
         return work is not None and work.seq <= seq
 
     def waiting_for(self, key: str) -> Work | None:
-        """Returns the waiting work for `key`."""
         return self._waiting.get(key)
 
     def _free(self, key: str) -> bool:

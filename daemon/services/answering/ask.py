@@ -14,7 +14,6 @@ from daemon.contract.answering.ask import (
 )
 from daemon.contract.answering.steps import StepEvent
 from daemon.contract.choices import BUDGETS, DEEP_ONLY, NO_RETRIEVAL
-from daemon.contract.http.problem import FieldError
 from daemon.errors import Invalid
 from daemon.services.answering.closed_book_answers import ClosedBookAnswers
 from daemon.services.answering.deep_answers import DeepAnswers
@@ -108,4 +107,4 @@ def _fields_of_memory(request: AskRequest) -> list[str]:
 
 
 def _invalid(fields: list[str], message: str) -> Invalid:
-    return Invalid(f"{fields[0]} {message}.", errors=[FieldError(field=field, message=message) for field in fields])
+    return Invalid(f"{fields[0]} {message}.", errors=dict.fromkeys(fields, message))

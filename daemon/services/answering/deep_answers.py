@@ -16,6 +16,7 @@ from daemon.errors import Conflict, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.answering.sessions import SessionService, session_key
 from daemon.services.documents.document_references import citation, retrieved_passage
+from daemon.services.documents.unread import joined
 from daemon.services.query import QueryService
 from memory.answering.working_memory.declared_settings import DEEP_SETTINGS
 from memory.answering.working_memory.deep import ask_deep
@@ -194,7 +195,7 @@ def _response(
         short=answer.short,
         reasoning=answer.reasoning or None,
         passages=_passages(pinned, answer.passages) if request.passages else [],
-        note="; ".join(note for note in notes if note) or None,
+        note=joined(*notes),
         answerer=Answerer.DEEP,
         commit=answer.trace.commit,
         calls=answer.requests,

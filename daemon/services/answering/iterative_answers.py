@@ -12,6 +12,7 @@ from daemon.contract.query import QueryCost, Tokens
 from daemon.errors import TimedOut, UpstreamFailed
 from daemon.services.answering.request_budget import answer_form_of, budget_of, steps_of
 from daemon.services.documents.document_references import citation, retrieved_passage
+from daemon.services.documents.unread import joined
 from daemon.services.query import QueryService
 from memory.answering import qa_reader
 from memory.answering.answer_form import AnswerForm
@@ -211,7 +212,7 @@ def _response(
         short=read.answer.short,
         reasoning=read.answer.reasoning or None,
         passages=_retrieved(pinned, iterated) if request.passages or request.depth is not None else [],
-        note="; ".join(note for note in notes if note) or None,
+        note=joined(*notes),
         answerer=Answerer.ITERATIVE if several else Answerer.SINGLE,
         commit=pinned.snapshot.commit,
         calls=spending.calls,

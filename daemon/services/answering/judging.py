@@ -1,7 +1,6 @@
 """Judges answers with the model, for evaluations. Uses nothing from the memory."""
 
 from daemon.contract.answering.judge import Criterion, JudgeRequest, JudgeResponse
-from daemon.contract.http.problem import FieldError
 from daemon.contract.query import Tokens
 from daemon.errors import Invalid, UpstreamFailed
 from memory.answering import answer_judge
@@ -18,12 +17,8 @@ class JudgeService:
 
     async def judge(self, request: JudgeRequest) -> JudgeResponse:
         """Judges an answer with the model. Raises UpstreamFailed if the model fails."""
-        question, answer, references, passages = (
-            request.question,
-            request.answer,
-            request.references,
-            request.passages,
-        )
+        question, answer = request.question, request.answer
+        references, passages = request.references, request.passages
         match request.criterion:
             case Criterion.CORRECTNESS:
                 _refuse_ineffective(request)
@@ -55,10 +50,8 @@ class JudgeService:
 
 def _refuse_ineffective(request: JudgeRequest) -> None:
     if request.other is not None:
-        raise _invalid("other", "is for comprehensiveness and diversity: correctness is of one answer")
+        message = "is for comprehensiveness and diversity: correctness is of one answer"
+        raise Invalid(f"other {message}.", errors={"other": message})
     if not request.references:
-        raise _invalid("references", "are needed to judge correctness; give the known answers")
-
-
-def _invalid(field: str, message: str) -> Invalid:
-    return Invalid(f"{field} {message}.", errors=[FieldError(field=field, message=message)])
+        message = "are needed to judge correctness; give the known answers"
+        raise Invalid(f"references {message}.", errors={"references": message})

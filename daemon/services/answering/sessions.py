@@ -20,7 +20,6 @@ from daemon.contract.answering.sessions import (
     SessionQuestion,
 )
 from daemon.contract.base import utc_time
-from daemon.contract.http.problem import FieldError
 from daemon.contract.http.routes import Route
 from daemon.contract.http.served import Need, served
 from daemon.contract.scope import ClientScope, Scope
@@ -92,9 +91,7 @@ class SessionService:
             detail = str(error)
             if isinstance(error, BadWorkingMemory):
                 detail = f'the session "{name}" has unusable content ({error}); remove it (hippoctl sessions rm {name})'
-            raise Invalid(
-                f"{detail[:1].upper()}{detail[1:]}.", errors=[FieldError(field="session", message=detail)]
-            ) from None
+            raise Invalid(f"{detail[:1].upper()}{detail[1:]}.", errors={"session": detail}) from None
         if session is not None and self._sessions.expired(session, self._keep_s()):
             with self._writing:
                 session = self._sessions.load(key)  # it may just have been used again
@@ -203,7 +200,7 @@ class SessionService:
                     question=each.question,
                     answer=each.answer if with_answers else "",
                     commit=each.commit,
-                    time=_utc(each.time),
+                    time=datetime.fromtimestamp(each.time, UTC),
                 )
                 for each in session.questions
             ],
@@ -236,10 +233,6 @@ class SessionService:
                 self._sessions.keep(key, session, memory_to_json(supported), dropped)
         except (SessionDamaged, BadWorkingMemory, OSError) as error:
             log.warning("session_unreadable", session=key, error=error)
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def drop_unsupported_points(memory: WorkingMemory, snapshot: Snapshot, wholly: bool = False) -> WorkingMemory:

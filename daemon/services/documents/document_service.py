@@ -100,7 +100,7 @@ class DocumentService:
                 errors=sorted_documents.errors,
             )
         position = {}
-        holds = self._scopes.holds(scope) if scope is not None else None
+        holds = self._scopes.limit(scope)
         replaced = sum(bool(self._in_sight(each.uri, holds)) for each in sorted_documents.added)
         if sorted_documents.added:
             ticket = await self._pipeline.inbox.add(sorted_documents.added)
@@ -114,7 +114,7 @@ class DocumentService:
         )
 
     async def remove(self, uris: Sequence[str], scope: Scope | None = None) -> RemoveResponse:
-        holds = self._scopes.holds(scope) if scope is not None else None
+        holds = self._scopes.limit(scope)
         removed = {uri: self._in_sight(uri, holds) for uri in uris}
         await self._pipeline.remove([each for uri in uris for each in removed[uri]], holds)
         missing = [uri for uri in uris if not removed[uri]]
@@ -126,7 +126,7 @@ class DocumentService:
 
         Raises Conflict for a followed folder, whose files would be parsed again.
         """
-        holds = self._scopes.holds(scope) if scope is not None else None
+        holds = self._scopes.limit(scope)
         in_sight = await asyncio.to_thread(self._documents_of, request.source, holds)
         named = [each for each in self._sources if each.name == request.source]
         known = request.source == ADDED or (named and self._scopes.sources(scope)(request.source))
@@ -169,7 +169,7 @@ class DocumentService:
     @served("GET", Route.DOCUMENTS, Need.READ)
     async def documents(self, request: ListRequest) -> DocumentList:
         """Documents and their states."""
-        holds = self._scopes.holds(request.scope) if request.scope is not None else None
+        holds = self._scopes.limit(request.scope)
         return await asyncio.to_thread(self._list, request, self._states(), holds)
 
     async def show(self, key: str, limit: int, scope: Scope | None = None) -> ShowResponse | None:
@@ -190,7 +190,7 @@ class DocumentService:
         return await asyncio.to_thread(self._overview, scope)
 
     def _overview(self, scope: Scope | None) -> Overview:
-        holds = self._scopes.holds(scope) if scope is not None else None
+        holds = self._scopes.limit(scope)
         there = (
             document
             for document in self._store.documents()
@@ -216,7 +216,7 @@ class DocumentService:
         All in `scope` if the request names none.
         """
         uris = request.uris
-        holds = self._scopes.holds(scope) if scope is not None else None
+        holds = self._scopes.limit(scope)
         wanted = None if uris is None else set(uris)
         missing = [uri for uri in uris or () if not self._in_sight(uri, holds)]
         retriable = await asyncio.to_thread(self._states().retriable) if uris else set()

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.client.http import Client
-from cli.commands.query import ASK_TIMEOUT_S
+from cli.client.connection import Connection, Response
 from daemon.contract.answering.ask import AskResponse
 from daemon.contract.answering.judge import JudgeResponse
 from daemon.contract.choices import DocumentState
@@ -96,18 +95,19 @@ def test_a_repeated_command_asks_only_for_what_is_missing(here: Here, model: Mod
 def test_requests_that_may_call_the_model_are_given_its_time(
     here: Here, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits: list[tuple[str, float]] = []
-    call = Client.call
+    limits: dict[str, set[float]] = {}
+    request = Connection.request
 
-    def watched(client: Client, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
-        limits.append((path, options.get("timeout_s", 0.0)))
-        return call(client, method, path, body, **options)
+    def watched(
+        connection: Connection, method: str, path: str, headers: Any, content: Any, timeout_s: float
+    ) -> Response:
+        limits.setdefault(path, set()).add(timeout_s)
+        return request(connection, method, path, headers, content, timeout_s)
 
-    monkeypatch.setattr(Client, "call", watched)
-    assert here(*COMMAND).code == 0
-    assert here("query", "Who built light 1?", "--mode", "dense").code == 0
-    asked = [limit_s for path, limit_s in limits if path in (Route.QUERY, Route.ASK, Route.JUDGE)]
-    assert asked and set(asked) == {ASK_TIMEOUT_S}
+    monkeypatch.setattr(Connection, "request", watched)
+    assert here("eval", "q.json", "--k", "1", "--judge", "--compare", "fused,hipporag2", "--save", "run.json").code == 0
+    assert here("query", "Who built light 1?", "--mode", "fused").code == 0
+    assert [limits[path] for path in (Route.QUERY, Route.ASK, Route.JUDGE)] == [{900.0}] * 3
 
 
 def test_a_failed_request_is_repeated(here: Here, model: Model, tmp_path: Path) -> None:

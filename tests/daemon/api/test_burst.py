@@ -91,7 +91,7 @@ def test_a_silent_connection_that_makes_room_is_told_so() -> None:
 
 
 def api_connections(api: Served) -> Any:
-    return api.server._sides[0].server_state.connections
+    return api.server._listeners[0].server_state.connections
 
 
 def test_who_waited_for_the_start_is_answered_in_turn_and_later_ones_are_refused_meanwhile() -> None:

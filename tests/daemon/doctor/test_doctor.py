@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from daemon.config import Config, load_config
+from daemon.config_types.mounts import mount_of
 from daemon.contract.finding import Finding, guarded
 from daemon.doctor import inspect_config
 from daemon.doctor.connectivity import encoder, llm
@@ -30,7 +31,6 @@ from daemon.doctor.machine import memory, open_files, packages
 from daemon.doctor.secrets import secrets
 from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store, writable
-from daemon.sources.file_systems import file_system
 from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.declaration import KAFKA
 from memory.encoder.hashing import DEFAULT_DIM, HASH_ENCODER_NAME
@@ -397,11 +397,11 @@ def test_a_network_drive_that_is_not_polled(tmp_path: Path) -> None:
     view.mkdir()
     bad(drive(view, False, mounts), f"drive {view}", "fuse.bindfs", "polling = true", status="warn")
     assert list(drive(view, True, mounts)) == []
-    assert (file_system(folder, mounts), file_system(tmp_path, mounts)) == ("nfs4", "ext4")
+    assert (mount_of(folder, mounts).type, mount_of(tmp_path, mounts).type) == ("nfs4", "ext4")
     bad(drive(folder, False, mounts), f"drive {folder}", "nfs4", "polling = true", status="warn")
     assert named(drive(folder, True, mounts), f"drive {folder}").status == "ok"
     assert list(drive(tmp_path, False, mounts)) == []
-    assert file_system(tmp_path, tmp_path / "absent") == ""
+    assert mount_of(tmp_path, tmp_path / "absent").type == ""
 
 
 def test_hard_links_that_the_kernel_does_not_guard(tmp_path: Path) -> None:

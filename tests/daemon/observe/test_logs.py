@@ -345,13 +345,13 @@ def test_an_exception_follows_the_message_and_a_large_entry_arrives_whole(journa
     assert journal()["HIPPOD_STACKS"].count("x") == 500_000
 
 
-def test_without_a_journal_to_send_to_and_as_last_words_lines_with_a_priority_are_written(tmp_path, monkeypatch):
+def test_lines_with_a_priority_are_written_without_a_journal_and_in_a_process_that_ends_now(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "SOCKET", tmp_path / "absent")
-    for last_words in (False, True):
+    for ends_now in (False, True):
         with (tmp_path / "journal").open("w+") as stream:
             status = os.fstat(stream.fileno())
             environ = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
-            logs.setup("debug", stream, environ, last_words=last_words)
+            logs.setup("debug", stream, environ, ends_now=ends_now)
             log = structlog.get_logger("daemon")
             log.debug("a")
             log.info("b", count=1)

@@ -24,6 +24,7 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
 from daemon.parser_pool.child_process import ChildLost
 from daemon.parser_pool.pool import ParserPool, PoolClosed, SetAside, Turn
+from store.types import PassageText
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
 pytestmark = pytest.mark.process
@@ -433,13 +434,14 @@ def test_extraction_by_rules_runs_in_a_child() -> None:
     async def work(pool: ParserPool) -> None:
         found = await pool.extract(
             "rules",
+            "rules/0",
             [
-                {"id": "1", "title": "Mara Quill", "text": "Mara Quill built the tide gauge in Tarn Harbour."},
-                {"id": "2", "title": "", "text": ""},
+                PassageText("1", "Mara Quill", "Mara Quill built the tide gauge in Tarn Harbour."),
+                PassageText("2", "", ""),
             ],
         )
-        assert [item["passage"] for item in found] == ["1", "2"]
-        assert found[0]["triples"]
+        assert [(each.passage, each.extractor) for each in found] == [("1", "rules/0"), ("2", "rules/0")]
+        assert found[0].triples
 
     run(work)
 

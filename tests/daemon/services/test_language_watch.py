@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from daemon.contract.status import IndistinctPhrases, encoder_advice
-from daemon.services.indistinct_phrases import MIN_PASSAGES, LanguageWatch
+from daemon.services.passage_languages import MIN_PASSAGES, LanguageWatch
 from memory.encoder.packaged_model import E5, MINILM
 from tests.store.small_store import complete, open_store
 from tests.store.text.test_language import TEXTS

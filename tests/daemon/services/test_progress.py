@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from cli.render.status import progress_words
-from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.backpressure import Burst
 from daemon.services.progress import LongTask, ProgressBoard
 
 

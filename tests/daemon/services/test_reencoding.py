@@ -11,7 +11,7 @@ import pytest
 
 from daemon.errors import Conflict, UpstreamFailed
 from daemon.fleet.record_maker import PositionedDocument, RecordMaker
-from daemon.pipeline.incoming.burst import Burst
+from daemon.pipeline.backpressure import Burst
 from daemon.pipeline.pipeline import Pipeline
 from daemon.pipeline.record_import import record_delivery
 from daemon.services import reencoding as module

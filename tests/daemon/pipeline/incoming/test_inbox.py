@@ -14,10 +14,9 @@ import pytest
 
 from daemon.contract.status import Progress
 from daemon.errors import NotReady, TooLarge
-from daemon.pipeline.backpressure import Capacity, QueueLimits
+from daemon.pipeline.backpressure import Burst, Capacity, QueueLimits
 from daemon.pipeline.document_reader import DocumentReader
 from daemon.pipeline.extraction.extractors import Extraction
-from daemon.pipeline.incoming.burst import Burst
 from daemon.pipeline.incoming.inbox import QUEUE_SLICE_DOCUMENTS
 from daemon.pipeline.ownership import Owners
 from daemon.pipeline.pipeline import Pipeline
@@ -26,6 +25,7 @@ from daemon.services import transfer
 from daemon.services.documents import document_service as serving
 from daemon.services.documents.document_service import DocumentService
 from daemon.services.progress import ProgressBoard
+from daemon.services.scopes import ScopeService
 from daemon.services.transfer import TransferService
 from memory.encoder import make_encoder
 from store.store import Store
@@ -249,7 +249,8 @@ def test_documents_are_named_and_written_beside_the_event_loop(monkeypatch: pyte
     monkeypatch.setattr(serving, "check_document", named)
     monkeypatch.setattr(DocumentService, "_in_sight", lambda *_: [])
     taking = Taking(10, 1000)
-    service = DocumentService(None, taking, *[cast("Any", None)] * 4)  # type: ignore[arg-type]
+    absent = cast("Any", None)
+    service = DocumentService(absent, cast("Any", taking), absent, absent, ScopeService(absent, tuple), absent)
     asyncio.run(service.add([{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]))
     assert [document.uri for document in taking.taken[0]] == ["added:1", "added:2"]
     assert threading.main_thread() not in threads
