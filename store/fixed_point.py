@@ -19,6 +19,9 @@ LARGEST = 2**BITS - 1
 MIN_EXPONENT = -100
 """Smaller components become zero; float32 ends at -126."""
 
+Vector = NDArray[np.float32]
+"""One embedding, shape (dim,), L2-normalised, or zero if the encoder knows no word of the text."""
+
 Fixed = NDArray[np.int16]
 """Vectors in fixed point, shape (rows, dim + 1): integers, and the exponent last."""
 

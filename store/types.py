@@ -8,22 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from store.encoder_identity import Calibration as Calibration
 from store.encoder_identity import EncoderIdentity as EncoderIdentity
+
+if TYPE_CHECKING:  # The rules run in child processes, which have no vectors and do not import numpy.
+    from store.fixed_point import Vector
 
 Triple = tuple[str, str, str]
 """(subject, predicate, object), each normalised."""
 
 MENTION = ""
 """The predicate of a mention edge: a triple whose passage only names its two ends together. It has no vector."""
-
-Vector = NDArray[np.float32]
-"""One embedding, shape (dim,), L2-normalised, or zero if the encoder knows no word of the text."""
 
 
 def is_statement(triple: Triple) -> bool:
@@ -207,9 +204,9 @@ class Batch:
     removed: tuple[str, ...] = ()
     passages: tuple[PassageText, ...] = ()
     extractions: tuple[Extraction, ...] = ()
-    passage_vectors: Mapping[str, Vector] = field(default_factory=dict)
-    phrase_vectors: Mapping[str, Vector] = field(default_factory=dict)
-    triple_vectors: Mapping[Triple, Vector] = field(default_factory=dict)
+    passage_vectors: Mapping[str, "Vector"] = field(default_factory=dict)
+    phrase_vectors: Mapping[str, "Vector"] = field(default_factory=dict)
+    triple_vectors: Mapping[Triple, "Vector"] = field(default_factory=dict)
     positions: Mapping[str, Any | None] = field(default_factory=dict)
     supplied_costs: ExtractionCosts = field(default_factory=dict)
 

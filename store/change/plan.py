@@ -15,14 +15,14 @@ from store.change.passage_documents import holders_after
 from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
-from store.fixed_point import Fixed, fixed, no_vectors
+from store.fixed_point import Fixed, Vector, fixed, no_vectors
 from store.index.columns.row_lists import NO_ROWS, list_arrays
 from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
 from store.index.statement_change import statement_change
 from store.links.names import names_text
-from store.types import Batch, Document, PassageText, State, Vector, is_statement
+from store.types import Batch, Document, PassageText, State, is_statement
 
 
 def plan(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from store.change.pending_inputs import missing_vectors
 from store.errors import IncompleteBatch
+from store.fixed_point import Vector
 from store.index.live_index import LiveIndex
-from store.types import Batch, Document, Extraction, State, Vector
+from store.types import Batch, Document, Extraction, State
 
 
 @dataclass(slots=True)

@@ -442,6 +442,8 @@ def test_extraction_by_rules_runs_in_a_child() -> None:
         )
         assert [(each.passage, each.extractor) for each in found] == [("1", "rules/0"), ("2", "rules/0")]
         assert found[0].triples
+        [pid] = pool.pids
+        assert "numpy" not in Path(f"/proc/{pid}/maps").read_text(), "11 MB and a fifth of a child's start"
 
     run(work)
 
