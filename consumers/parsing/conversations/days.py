@@ -1,4 +1,4 @@
-"""Groups the messages of a conversation into one document per day. Each message has its author before it, its time behind it."""
+"""Groups the messages of a conversation into one document per day. Each message begins with its author, ends with its time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -361,6 +361,11 @@ def test_lines_of_base64_are_no_text() -> None:
     assert hashes in text(read("a.txt", f"The sums of the files:\n{hashes}\n"))
 
 
+def test_blocks_within_a_text_of_xml_end_words() -> None:
+    data = "<a><td>Mill<p>Weir</p>turns<br/>twice</td><p>The <b>w</b>eir</p></a>"
+    assert text(read("a.xml", data)).split() == ["Mill", "Weir", "turns", "twice", "The", "weir"]
+
+
 def test_pages_and_files_in_xml() -> None:
     document = read(
         "notes.xml",
