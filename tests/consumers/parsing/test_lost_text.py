@@ -397,14 +397,18 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
                           "SUMMARY:Fair of the mil\r\n lers\\, with bread\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")  # fmt: skip
     assert (event.title, text(event)) == (
         "Fair of the millers, with bread",
-        "Fair of the millers, with bread\nStart: 2024-06-13 18:00",
+        "Fair of the millers, with bread\nStart: 2024-06-13 18:00 Europe/Oslo",
     )
     lines = [
         "BEGIN:VCARD", "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=B8ller;Bj=C3=B8rg;;;", "FN:Bjørg",
-        "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels", "PHOTO;ENCODING=b:aWFh", "  aWFh", "END:VCARD",
+        "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels",
+        "TEL;TYPE=work,voice:+47 1", "TEL;HOME;FAX:+47 2", "TEL:+47 3", "PHOTO;ENCODING=b:aWFh", "  aWFh", "END:VCARD",
     ]  # fmt: skip
     person = read("a.vcf", "\n".join(lines))
-    assert text(person) == "Bjørg\nName: Møller, Bjørg\nNote: Repairs wheels"
+    assert text(person).split("\n") == [
+        "Bjørg", "Name: Møller, Bjørg", "Note: Repairs wheels", "Telephone (work): +47 1", "Telephone (home, fax): +47 2",
+        "Telephone: +47 3",
+    ]  # fmt: skip
     assert account(person) == ["1 embedded object: photo, 9 characters"]
 
 

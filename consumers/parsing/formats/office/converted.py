@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import BytesIO
+from typing import Any
 
 import olefile
 
@@ -33,6 +34,10 @@ _KINDS: tuple[tuple[str, str, str, _Parse], ...] = (
     ("buildVersionHistory.plist", "pages", "docx", parse_docx),
 )
 """A part or stream of each kind of file, its ending, the format to which it is converted, and that format's parser."""
+_PROMPT = re.compile(r"Click to edit the (?:notes|title text|outline text) format\s*\Z")
+"""What LibreOffice writes into empty places of a slide or its notes."""
+_IS_ENCRYPTED, _ENCRYPTED_SLIDES = 0x0100, 0xF3D1C4DF
+"""The flag `fEncrypted` ([MS-DOC] 2.5.2) and the token of encrypted slides ([MS-PPT] 2.3.2)."""
 _SHAPE_VALUES = frozenset(("Label", "Prompt", "Value"))
 _OF_CONVERSION = ("created", "modified")
 """Properties that may have the time of the conversion; the file states its own."""
@@ -54,6 +59,10 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
             f"LibreOffice did not convert it: {error}; open it in its program and save it as .{target}"
         ) from error
     parsed = parse(converted, limits, omissions)
+    for block in parsed.blocks:
+        if _PROMPT.match(block.text):
+            omissions.add(OmissionKind.HIDDEN, block.text)
+    parsed = replace(parsed, blocks=tuple(each for each in parsed.blocks if not _PROMPT.match(each.text)))
     if ending == "vsdx":
         parsed = replace(parsed, blocks=(*parsed.blocks, *_texts_beside_shapes(data, limits, parsed, omissions)))
     found = {name: value for name, value in parsed.metadata.items() if name not in _OF_CONVERSION}
@@ -67,7 +76,17 @@ def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str],
         with open_package(data, limits) as package:
             return {name.lower() for name in package.namelist()}, document_properties(package)
     with olefile.OleFileIO(BytesIO(data)) as file:
+        if (
+            _number(file, "WordDocument", 10, 2) & _IS_ENCRYPTED
+            or _number(file, "Current User", 12, 4) == _ENCRYPTED_SLIDES
+        ):
+            raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
         return {entry[0].lower() for entry in file.listdir()}, ole_properties(file)
+
+
+def _number(file: Any, stream: str, at: int, size: int) -> int:
+    """Return the number at a position of a stream, 0 if there is none."""
+    return int.from_bytes(file.openstream(stream).read(at + size)[at:], "little") if file.exists(stream) else 0
 
 
 def _texts_beside_shapes(data: bytes, limits: Limits, parsed: ParsedText, omissions: Omissions) -> Iterator[TextBlock]:
