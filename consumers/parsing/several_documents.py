@@ -23,6 +23,8 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
 _SAMPLE = 4096
+_CHAT_FILES = frozenset(("_chat", "chat", "data", "messages", "message_1", "result"))
+"""Names of the files of WhatsApp, signal-export, Google Chat, Messenger and Telegram."""
 
 
 def read_collection(
@@ -46,14 +48,24 @@ def read_collection(
     if format is XML and b"<mediawiki" in data[:_SAMPLE]:
         return _wiki_pages(data, uri, parse_part)
     if format is TEXT and is_whatsapp(data[:_SAMPLE].decode("utf-8", "replace")):
-        return documents_by_day([read_whatsapp(decode(data), stem_of(name))], uri, settings)
+        return documents_by_day([read_whatsapp(decode(data), _chat_name(name, uri))], uri, settings)
     return None
+
+
+def _folder(uri: str) -> str:
+    return unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
+
+
+def _chat_name(name: bytes, uri: str) -> str:
+    """Return the name of a chat without a name: its file's, or its folder's if a program gives all files one name."""
+    stem = stem_of(name)
+    return (_folder(uri) or stem) if stem in _CHAT_FILES else stem
 
 
 def _json_lines(
     data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: Limits
 ) -> Iterator[ParsedDocument]:
-    return read_lines(((line, True) for line in data.split(b"\n")), uri, stem_of(name), settings, limits)
+    return read_lines(((line, True) for line in data.split(b"\n")), uri, _chat_name(name, uri), settings, limits)
 
 
 def _is_message_line(line: bytes) -> bool:
@@ -71,8 +83,7 @@ def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: L
             return _json_lines(data, name, uri, settings, limits)
         return iter([ParsedDocument(uri, stem_of(name), error=str(error), code=FailureCode.JSON)])
     # A Slack export of one channel and day names the channel only in the folder's name.
-    channel = unquote(posixpath.basename(posixpath.dirname(urlsplit(uri).path)))
-    if conversations := read_conversations(value, channel, stem_of(name)):
+    if conversations := read_conversations(value, _folder(uri), _chat_name(name, uri)):
         return documents_by_day(conversations, uri, settings)
     note = keep_note(value)
     return read_json_value(value if note is None else note, uri, settings, stem_of(name))
@@ -88,11 +99,16 @@ def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocum
 
 def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
     """Yield a document for each page of a MediaWiki export, with the URI `<uri>#<title>`."""
-    from consumers.parsing.formats.markup.wiki import split_export
+    from consumers.parsing.formats.markup.wiki_export import split_export
 
-    for page_uri, (_, text, metadata) in with_uris(uri, split_export(data), lambda each: each[0]):
-        for document in parse_part(text, b"page.wiki", page_uri):
-            yield replace(document, metadata={**metadata, **document.metadata})
+    for page_uri, page in with_uris(uri, split_export(data), lambda each: each.title):
+        for document in parse_part(page.content, page.name, page_uri):
+            yield replace(
+                document,
+                title=page.title or document.title,
+                metadata={**page.metadata, **document.metadata},
+                left_out=(*document.left_out, *page.left_out),
+            )
 
 
 def _mailbox(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:

@@ -1,4 +1,4 @@
-"""Groups the messages of a conversation into one document per day; each message begins with its author's name."""
+"""Groups the messages of a conversation into one document per day. Each message begins with its author, ends with its time."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +28,8 @@ class Message:
     attachments: tuple[str, ...] = ()
     identity: str = ""
     answers: str = ""
+    left_out: tuple[str, ...] = ()
+    """Texts of the message that are not part of `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Conversation:
     key: str
     name: str
     messages: Iterable[Message]
+    left_out: tuple[str, ...] = ()
+    """Texts about the conversation as a whole; the account of its first day has them."""
 
 
 def documents_by_day(
@@ -55,29 +59,43 @@ def documents_by_day(
             days.setdefault(day, []).append(message)
             if message.identity:
                 uris[message.identity] = f"{conversation_uri}/{day}"
+        omissions = Omissions()
+        for text in conversation.left_out:
+            omissions.add_words(OmissionKind.METADATA, text)
         for day, messages in days.items():
-            document = _document(conversation.name, day, messages, uris, f"{conversation_uri}/{day}", settings)
+            document_uri = f"{conversation_uri}/{day}"
+            document = _document(conversation.name, day, messages, uris, document_uri, settings, omissions)
             if document is not None:
                 yield document
+                omissions = Omissions()
 
 
 def _document(
-    name: str, day: str, messages: list[Message], uris: Mapping[str, str], uri: str, settings: SplitSettings
+    name: str,
+    day: str,
+    messages: list[Message],
+    uris: Mapping[str, str],
+    uri: str,
+    settings: SplitSettings,
+    omissions: Omissions,
 ) -> ParsedDocument | None:
     """Return the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
-    omissions = Omissions()
     headings = () if day == UNDATED else (day,)
     blocks = []
     for message in messages:
         for attachment in message.attachments:
             omissions.add(OmissionKind.ATTACHMENT, attachment)
+        for left_out in message.left_out:
+            omissions.add_words(OmissionKind.METADATA, left_out)
         files = "".join(f" [{attachment}]" for attachment in message.attachments)
         text = clean_text(f"{message.text.strip()}{files}").strip()
         if text:
             author = " ".join(clean_text(message.author).split())
+            time = "" if message.sent_at is None else f" ({message.sent_at:%H:%M})"
             answered = uris.get(message.answers, uri) if message.answers else uri
             links = () if answered == uri else (PlacedLink(0, Link(f"#{answered.partition('#')[2]}", text="reply")),)
-            blocks.append(TextBlock(f"{author}: {text}" if author else text, headings, "\n", links=links))
+            said = f"{author}: {text}{time}" if author else f"{text}{time}"
+            blocks.append(TextBlock(said, headings, "\n", links=links))
     title, visible = without_invisible_characters(" ".join(clean_text(name).split()), blocks)
     passages = split(visible, title, settings)
     if not passages:

@@ -12,25 +12,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 from consumers.parsing.conversations.days import Conversation, Message
+from consumers.parsing.conversations.message_texts import message_text, unread_texts
 
 _MESSAGES = ("messages", "chat_messages")
-_NAMES = ("name", "title", "chat_name")
+_NAMES = ("name", "title", "chat_name", "threadName")
 _KEYS = ("conversation_id", "uuid", "thread_path", "id")
 _AUTHORS = (
-    "from", "sender_name", "sender", "author", "creator", "user_profile", "actor", "username", "user", "bot_id", "role",
+    "from", "sender_name", "senderName", "sender", "author", "creator", "user_profile", "actor", "username", "user", "bot_id",
+    "role",
 )  # fmt: skip
 _PERSON = ("real_name", "nickname", "display_name", "name", "role")
 _TIMES = (
     "date_unixtime", "ts", "timestamp_ms", "timestamp", "created_at", "created_date", "create_time", "createDate", "date",
 )  # fmt: skip
-_TEXTS = ("text", "content", "parts", "caption", "body", "result")
-_MORE_TEXTS = ("attachments", "blocks", "embeds", "poll", "question", "answers", "elements", "title", "pretext", "fallback",
-               "value", "description", "fields", "extracted_content")  # fmt: skip
-"""Keys with further text of a message, such as the text of an attachment or a poll."""
-_FILES = ("files", "file", "photo", "photos", "videos", "audio_files", "attachments", "attached_files")
-_FILE_NAMES = ("title", "name", "fileName", "file_name", "uri", "export_name", "original_name")
+_FILES = ("files", "file", "photo", "photos", "videos", "audio_files", "media", "attachments", "attached_files")
+_FILE_NAMES = ("original_name", "title", "name", "fileName", "file_name", "uri", "export_name")
 _IDENTITIES = ("id", "ts", "uuid")
 _ANSWERED = ("reply_to_message_id", "thread_ts", "parent_message_uuid")
+_SKIPPED = (*_TIMES, *_AUTHORS, "root")
+"""Keys of a message whose texts are read otherwise, or belong to another message."""
 _EXAMINED = 50
 """Number of items at the beginning of a list that are examined to find out whether they are messages."""
 _PARTS_OF_LINKS = re.compile(r"<([@#!]?)([^<>|]{1,500})(?:\|([^<>]{0,500}))?>")
@@ -64,6 +64,8 @@ def read_conversations(value: object, channel: str, stem: str) -> list[Conversat
         return [_conversation(value, stem)]
     chats = [chat for key in ("chats", "left_chats") for chat in _items(_inner(value, key, "list"))]
     found = [_conversation(chat, stem) for chat in chats if _is_conversation(chat)]
+    if found:  # the first one accounts for what is no chat, such as the list of contacts
+        found[0] = replace(found[0], left_out=(*found[0].left_out, *unread_texts(value, "", ("chats", "left_chats"))))
     return found or None
 
 
@@ -125,13 +127,22 @@ def _is_role_message(item: Mapping[str, Any]) -> bool:
 
 
 def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
+    if any("sender_name" in item for item in _items(value.get("messages"))[:_EXAMINED]):
+        value = _unmangled(value)
     holder = value
     for key in ("channel", "guild"):
         if isinstance(value.get(key), dict) and not any(value.get(name) for name in _NAMES):
             holder = value[key]
             break
+    stem = "Saved messages" if value.get("type") == "saved_messages" else stem
     name = next((str(holder[key]) for key in _NAMES if holder.get(key)), stem)
     key = next((str(holder[key]) for key in _KEYS if holder.get(key) not in (None, "")), name)
+    about = unread_texts(value, name, (*_MESSAGES, "mapping", *_TIMES))
+    return Conversation(key, name, _messages(value), about)
+
+
+def _messages(value: Mapping[str, Any]) -> list[Message]:
+    """Return the messages of a conversation in the order of their times."""
     if isinstance(value.get("mapping"), dict):
         nodes = [
             node["message"] for node in value["mapping"].values() if isinstance(node, dict) and node.get("message")
@@ -141,29 +152,32 @@ def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
             messages.sort(key=lambda message: message.sent_at or datetime.min.replace(tzinfo=UTC))
         elif started := _moment(value.get("create_time")):
             messages = [replace(each, sent_at=each.sent_at or started) for each in messages]
-        return Conversation(key, name, messages)
+        return messages
     listed = next(value[key] for key in _MESSAGES if isinstance(value.get(key), list))
     messages = [_message(item) for item in listed if isinstance(item, dict)]
     times = [message.sent_at.replace(tzinfo=None) for message in messages if message.sent_at]
     if times and messages[0].sent_at and messages[-1].sent_at and times[0] > times[-1]:
         messages.reverse()  # the export lists the newest message first
-    return Conversation(key, name, messages)
+    return messages
 
 
 def _message(item: Mapping[str, Any]) -> Message:
     sent = next((moment for key in _TIMES if (moment := _moment(item.get(key)))), None)
-    text = " ".join(_words({key: item[key] for key in _TEXTS if key in item}, _TEXTS)).strip()
-    more = {key: item[key] for key in _MORE_TEXTS if key in item}
-    added = [each for each in _words(more, (*_TEXTS, *_MORE_TEXTS)) if each not in text]
+    text = message_text(item)
     if action := item.get("action"):
-        added.append(" ".join(str(item[key]) for key in ("title", "members") if item.get(key)) or str(action))
-    if "sender_name" in item:
-        text = _unmangled(text)
-    text = "\n".join(filter(None, (text, *dict.fromkeys(added))))
+        members = (
+            [str(member) for member in item.get("members") or () if member]
+            if isinstance(item.get("members"), list)
+            else []
+        )
+        text = "\n".join(filter(None, (text, ", ".join((str(item.get("title") or action), *members)))))
     identity = next((str(item[key]) for key in _IDENTITIES if item.get(key)), "")
     answers = next((str(item[key]) for key in _ANSWERED if item.get(key)), "")
     answers = answers or str(_inner(item, "reference", "messageId") or "")
-    return Message(_person(item), text, sent, tuple(_files(item)), identity, answers)
+    files = tuple(_files(item))
+    read = " ".join((text, _person(item), *files))
+    skipped = (*_SKIPPED, *(key for key in _FILES if isinstance(item.get(key), str)))
+    return Message(_person(item), text, sent, files, identity, answers, unread_texts(item, read, skipped))
 
 
 def _person(item: Mapping[str, Any]) -> str:
@@ -172,32 +186,16 @@ def _person(item: Mapping[str, Any]) -> str:
         if isinstance(value, dict):
             value = next((value[name] for name in _PERSON if isinstance(value.get(name), str) and value[name]), None)
         if isinstance(value, str) and value:
-            return _unmangled(value) if key == "sender_name" else value
+            return value
     return ""
-
-
-def _words(value: object, keys: tuple[str, ...], depth: int = 0) -> Iterator[str]:
-    """Yield the texts in a value: strings, the items of lists, and the values of objects under `keys`."""
-    if isinstance(value, str):
-        if value.strip():
-            yield value
-    elif depth < _DEEPEST and isinstance(value, list):
-        texts = [" ".join(_words(item, keys, depth + 1)) for item in value]
-        # A list with strings is one text in pieces, which include their own spaces.
-        joined = ("" if any(isinstance(item, str) for item in value) else "\n").join(filter(None, texts))
-        if joined.strip():
-            yield joined
-    elif depth < _DEEPEST and isinstance(value, dict):
-        for key in keys:
-            if key in value:
-                yield from _words(value[key], keys, depth + 1)
 
 
 def _files(item: Mapping[str, Any]) -> Iterator[str]:
     for key in _FILES:
         value = item.get(key)
-        if isinstance(value, str):
-            yield value.rpartition("/")[2]
+        if isinstance(value, str):  # "(File not included. …)" in Telegram's exports
+            name = item.get("file_name") if value.startswith("(") else value
+            yield str(name or key).rpartition("/")[2]
         for each in _items(value):
             name = next((str(each[name]) for name in _FILE_NAMES if each.get(name)), "")
             if name and (
@@ -235,12 +233,18 @@ def _moment(value: object) -> datetime | None:
         return None
 
 
-def _unmangled(text: str) -> str:
-    """Repair a text of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
-    try:
-        return text.encode("latin-1").decode("utf-8")
-    except (UnicodeEncodeError, UnicodeDecodeError):
-        return text
+def _unmangled(value: Any, depth: int = 0) -> Any:
+    """Repair the texts of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
+    if isinstance(value, str):
+        try:
+            return value.encode("latin-1").decode("utf-8")
+        except (UnicodeEncodeError, UnicodeDecodeError):
+            return value
+    if depth < _DEEPEST and isinstance(value, list):
+        return [_unmangled(item, depth + 1) for item in value]
+    if depth < _DEEPEST and isinstance(value, dict):
+        return {key: _unmangled(item, depth + 1) for key, item in value.items()}
+    return value
 
 
 def _is_slack_message(item: Mapping[str, Any]) -> bool:

@@ -13,8 +13,10 @@ _LINE = re.compile(
     r"(?:\] | - )(?:([^:\n]{1,80}): )?(.*)"
 )
 _ATTACHED = re.compile(
-    r"<attached: ([^>]{1,200})>|<([^<>]{1,60} (?:omitted|weggelassen|ausgeschlossen|omis|omitido))>|"
-    r"((?:image|video|audio|document|sticker|GIF|Contact card) omitted)|([\w.-]{1,100}\.\w{2,5}) \([^()]{1,60}\)"
+    r"<(?:attached|Anhang|pièce jointe|adjunto|allegato|bijlage|anexado|załącznik): ([^>]{1,200})>|"
+    r"<([^<>]{1,60} (?:omitted|weggelassen|ausgeschlossen|omis|omitido))>|"
+    r"((?:image|video|audio|document|sticker|GIF|Contact card) omitted|(?:Bild|Video|Audio|Dokument|Sticker) weggelassen)|"
+    r"([\w.-]{1,100}\.\w{2,5}) \([^()]{1,60}\)"
 )
 _FIRST_LINES = 20
 _NAME = re.compile(r"(?:WhatsApp[- ]Chat[- ](?:with|mit|avec|con|-)[- ])(.+)", re.IGNORECASE)
@@ -30,7 +32,7 @@ def is_whatsapp(text: str) -> bool:
 
 
 def read_whatsapp(text: str, stem: str) -> Conversation:
-    """Return the chat. `stem` is the file's name without its ending."""
+    """Return the chat. `stem` is the name of the file or folder."""
     named = _NAME.fullmatch(stem)
     name = named[1] if named else stem
     lines = text.translate(_MARKS).split("\n")

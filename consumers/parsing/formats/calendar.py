@@ -25,6 +25,8 @@ _LABELS = {
     "DTSTART": "Start", "DTEND": "End", "N": "Name", "TEL": "Telephone", "ADR": "Address", "BDAY": "Birthday",
     "ORG": "Organisation",
 }  # fmt: skip
+_KINDS_OF_ALL = frozenset(("", "pref", "voice", "internet", "x-internet", "base64", "quoted-printable", "jpeg"))
+"""Types that nearly every telephone number and address has, or that name an encoding; others tell work from home."""
 _PEOPLE = frozenset(("ATTENDEE", "ORGANIZER"))
 _PROGRAM = frozenset(
     """
@@ -81,7 +83,11 @@ def _properties(text: str) -> Iterator[_Property]:
 def _property(number: int, line: str) -> Iterator[_Property]:
     if found := _LINE.match(line):
         name, stated, value = found.groups()
-        parameters = {key.upper(): given.strip('"') for key, given in _PARAMETER.findall(stated)}
+        parameters: dict[str, str] = {}
+        for key, given in _PARAMETER.findall(stated):
+            # vCard 2.1 states a type without its name: "TEL;WORK:"; a property may have several.
+            key, given = (key.upper(), given.strip('"')) if given else ("TYPE", key)
+            parameters[key] = f"{parameters[key]},{given}" if key == "TYPE" and key in parameters else given
         yield _Property(name.upper(), parameters, value, number)
     elif line.strip():
         yield _Property("", {}, line, number)
@@ -96,10 +102,17 @@ def _fill(held: list[_Property], depth: int, outline: Outline) -> None:
             continue
         if _is_data(each):
             outline.omissions.add(OmissionKind.EMBEDDED, f"{each.name.lower()}, {len(each.value):,} characters")
+        elif _DATE.fullmatch(each.value) and each.name in _PROGRAM:
+            continue
         elif (each.name in _PROGRAM or each.name.startswith("X-")) and any(map(str.isalpha, each.value)):
             outline.omissions.add(OmissionKind.METADATA, _plain(each))
         elif each.name not in _PROGRAM and (text := _plain(each).strip()):
             label = _LABELS.get(each.name, each.name.capitalize())
+            stated = each.parameters.get("TYPE", "").lower().split(",")
+            if kinds := [kind for kind in dict.fromkeys(stated) if kind not in _KINDS_OF_ALL]:
+                label = f"{label} ({', '.join(kinds)})"
+            if _DATE.fullmatch(each.value) and "TZID" in each.parameters:
+                text = f"{text} {clean_text(each.parameters['TZID'])}"
             outline.text(f"{label}: {text}" if label else text, "\n", line=each.line)
         for key in ("ALTREP", "LABEL", "X-ABLABEL"):
             if key in each.parameters:
@@ -110,7 +123,7 @@ def _is_data(each: _Property) -> bool:
     encoding = each.parameters.get("ENCODING", "").upper()
     return (
         encoding in ("B", "BASE64")
-        or "BASE64" in each.parameters
+        or "BASE64" in each.parameters.get("TYPE", "").upper()
         or each.parameters.get("VALUE", "").upper() == "BINARY"
         or each.value[:5].lower() == "data:"
     )
@@ -118,7 +131,9 @@ def _is_data(each: _Property) -> bool:
 
 def _plain(each: _Property) -> str:
     value = each.value
-    encoded = each.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in each.parameters
+    encoded = each.parameters.get(
+        "ENCODING", ""
+    ).upper() == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in each.parameters.get("TYPE", "")
     if encoded:
         printed = quopri.decodestring(value.encode("utf-8", "replace"))
         try:
@@ -132,6 +147,6 @@ def _plain(each: _Property) -> str:
         year, month, day, hour, minute, zone = date.groups()
         return f"{year}-{month}-{day}" + (f" {hour}:{minute}{' UTC' if zone else ''}" if hour else "")
     if each.name in _PEOPLE:
-        address = value.removeprefix("mailto:").removeprefix("MAILTO:")
+        address = value[len("mailto:") :] if value.lower().startswith("mailto:") else value
         return clean_text(f"{each.parameters['CN']} <{address}>" if each.parameters.get("CN") else address)
     return clean_text(value)

@@ -106,7 +106,7 @@ def test_authors_and_days_of_each_program(export: object) -> None:
     [document] = read(export)
     assert document.uri == "file:///chats/kiln/a.json#c-1/2024-05-01"
     assert document.title == "Wool"
-    assert said(document) == ["user: How is wool dyed?", "assistant: With birch leaves."]
+    assert said(document) == ["user: How is wool dyed? (07:53)", "assistant: With birch leaves. (07:53)"]
     assert document.metadata["participants"] == ["user", "assistant"]
     assert str(document.metadata["published_at"]).startswith("2024-05-01T07:53:21")
 
@@ -130,11 +130,11 @@ def test_a_message_without_text_costs_a_slack_channel_nothing() -> None:
     first, second = read(SLACK)
     assert [first.uri[-15:], second.uri[-15:]] == ["kiln/2024-05-01", "kiln/2024-05-02"]
     assert said(first) == [
-        "Runa Beck: Who has the key?",
-        "U2: Ask @Runa Beck, <site (https://x.example)>",
-        "Deploy failed: disk full",
+        "Runa Beck: Who has the key? (07:53)",
+        "U2: Ask @Runa Beck, <site (https://x.example)> (07:54)",
+        "Deploy failed: disk full (07:55)",
     ]
-    assert said(second) == ["Runa Beck: A plan [plan.pdf]"]
+    assert said(second) == ["Runa Beck: A plan [plan.pdf] (07:55)"]
     assert [each.text for each in second.left_out] == ["1 attachment not read: plan.pdf"]
 
 
@@ -156,13 +156,14 @@ SIGNAL = "\n".join(
         ("a.json", {"messages": ROLES}, "#a/undated"),
         ("a.jsonl", LINES, "#messages/undated"),
         ("a.jsonl", json.dumps({"messages": ROLES}), "#line-1/undated"),
-        ("data.json", SIGNAL, "#messages/2024-05-01"),
+        ("kiln/data.json", SIGNAL, "#messages/2024-05-01"),
     ],
 )
 def test_messages_of_model_apis_and_of_signal(name: str, value: object, part: str) -> None:
     [document] = read(value, f"file:///{name}")
-    assert document.uri == f"file:///{name}{part}" and document.title == name.partition(".")[0]
-    assert said(document) == ["user: How is wool dyed?", "assistant: With birch leaves."]
+    assert document.uri == f"file:///{name}{part}" and document.title == name.replace("/", ".").partition(".")[0]
+    time = " (07:53)" if "2024" in part else ""
+    assert said(document) == [f"user: How is wool dyed?{time}", f"assistant: With birch leaves.{time}"]
 
 
 def test_a_line_among_messages_affects_itself_alone() -> None:
@@ -205,7 +206,7 @@ REPLIES = {
 def test_a_reply_links_to_the_day_of_its_message_and_damaged_messages_cost_nothing(export: object) -> None:
     first, second = read(export)
     assert [document.uri.partition("#")[2] for document in (first, second)] == ["5/2024-05-01", "5/2024-05-02"]
-    assert said(second)[0] == "Bo: So."
+    assert said(second)[0] == "Bo: So. (07:53)"
     links = [[link.target for passage in document.passages for link in passage.links] for document in (first, second)]
     assert links == [[], ["#5/2024-05-01"]]
 
@@ -220,7 +221,78 @@ def test_the_text_of_a_file_given_to_claude_is_part_of_its_message() -> None:
     file = {"file_name": "a.txt", "extracted_content": "Boil the leaves."}
     message = {"sender": "human", "text": "See.", "created_at": "2024-05-01T07:53:21Z", "attachments": [file]}
     [document] = read([{"uuid": "c", "name": "Wool", "chat_messages": [message]}])
-    assert said(document) == ["human: See.", "Boil the leaves."] and document.left_out == ()
+    assert said(document) == ["human: See.", "Boil the leaves. (07:53)"] and document.left_out == ()
+
+
+def sent(**keys: object) -> dict[str, object]:
+    return {"date": "2024-05-01T07:53:21", "from": "Ann", "text": "", **keys}
+
+
+TELEGRAM = [
+    sent(action="invite_members", members=["Bo", "Kaja"]),
+    sent(
+        forwarded_from="Dredging Ltd", text=["See ", {"type": "text_link", "text": "it", "href": "https://a.example"}]
+    ),
+    sent(file="(File not included. Change data exporting settings to download.)", file_name="offer.pdf"),
+    sent(poll={"question": "Buy it?", "answers": [{"text": "Yes"}, {"text": "No"}]}),
+    sent(place_name="Quay 7", address="Slip road 3"),
+    sent(contact_information={"first_name": "Sara", "phone_number": "+47 1"}),
+    sent(todo_list={"title": "To do", "answers": [{"text": "call the bank"}]}),
+    sent(text="Hm.", sticker={"caption_of_pack": "The small lamps"}),
+]
+
+
+def test_all_that_a_telegram_message_says_is_text_or_in_the_account() -> None:
+    [document] = read({"name": "Board", "about": "Whoever builds quays", "messages": TELEGRAM})
+    assert said(document) == [
+        "Ann: invite_members, Bo, Kaja (07:53)",
+        "Ann: Forwarded from Dredging Ltd:", "See it (https://a.example) (07:53)",
+        "Ann: [offer.pdf] (07:53)",
+        "Ann: Buy it? Yes", "No (07:53)",
+        "Ann: Quay 7", "Slip road 3 (07:53)",
+        "Ann: Sara +47 1 (07:53)",
+        "Ann: To do call the bank (07:53)",
+        "Ann: Hm. (07:53)",
+    ]  # fmt: skip
+    assert [each.text for each in document.left_out] == [
+        "2 headers or properties: Whoever builds quays; The small lamps",
+        "1 attachment not read: offer.pdf",
+    ]
+
+
+def test_formatted_copies_of_a_text_are_not_read_twice() -> None:
+    pieces = [
+        {"type": "user", "user_id": "U1"},
+        {"type": "text", "text": " has the key of "},
+        {"type": "link", "url": "https://a.b"},
+    ]
+    blocks = [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": pieces}]}]
+    message = {"type": "message", "user": "U2", "ts": "1714550000.1", "text": "<@U1> has the key of <https://a.b>"}
+    [document] = read([{**message, "blocks": blocks}, {**message, "text": "", "blocks": blocks}])
+    assert said(document) == ["U2: @U1 has the key of https://a.b (07:53)"] * 2
+    content = [
+        {"type": "thinking", "thinking": "They ask about nets."},
+        {"type": "text", "text": "With a needle."},
+        {"type": "tool_use", "name": "artifacts", "input": {"title": "Guide", "content": "Mend it."}},
+    ]
+    at = "2024-05-01T07:53:21Z"
+    messages = [
+        {"sender": "human", "created_at": at, "text": "How?", "content": [{"type": "text", "text": "How?"}]},
+        {"sender": "assistant", "created_at": at, "text": "", "content": content},
+    ]
+    [document] = read([{"name": "Nets", "chat_messages": messages}])
+    assert said(document) == ["human: How? (07:53)", "assistant: With a needle.", "Guide Mend it. (07:53)"]
+    assert [each.text for each in document.left_out] == ["1 header or property: They ask about nets."]
+
+
+def test_messenger_writes_utf_8_as_latin_1_in_every_text() -> None:
+    message = {
+        "sender_name": "J\u00c3\u00b8rn",
+        "timestamp_ms": 1714550000000,
+        "share": {"share_text": "K\u00c3\u00a4se"},
+    }
+    [document] = read({"title": "J\u00c3\u00b8rn", "messages": [message]})
+    assert (document.title, said(document)) == ("Jørn", ["Jørn: Käse (07:53)"])
 
 
 def test_an_item_without_text_fails_alone() -> None:
@@ -263,7 +335,7 @@ def test_whatsapp_in_the_styles_of_several_countries(lines: str, day: str) -> No
     documents = read(lines, "file:///chats/WhatsApp Chat with Choir.txt")
     assert documents[0].uri.endswith(f"#Choir/{day}") and documents[0].title == "Choir"
     whole = [line for document in documents for line in said(document)]
-    assert whole == ["Anna Lid: Who brings", "the stands?", "Per: I do"]
+    assert whole == ["Anna Lid: Who brings", "the stands? (18:25)", "Per: I do (18:26)"]
 
 
 def test_a_text_with_times_is_no_chat() -> None:

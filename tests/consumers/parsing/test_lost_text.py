@@ -361,6 +361,11 @@ def test_lines_of_base64_are_no_text() -> None:
     assert hashes in text(read("a.txt", f"The sums of the files:\n{hashes}\n"))
 
 
+def test_blocks_within_a_text_of_xml_end_words() -> None:
+    data = "<a><td>Mill<p>Weir</p>turns<br/>twice</td><p>The <b>w</b>eir</p></a>"
+    assert text(read("a.xml", data)).split() == ["Mill", "Weir", "turns", "twice", "The", "weir"]
+
+
 def test_pages_and_files_in_xml() -> None:
     document = read(
         "notes.xml",
@@ -392,14 +397,18 @@ def test_a_calendar_and_a_contact_read_as_people_write_them() -> None:
                           "SUMMARY:Fair of the mil\r\n lers\\, with bread\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")  # fmt: skip
     assert (event.title, text(event)) == (
         "Fair of the millers, with bread",
-        "Fair of the millers, with bread\nStart: 2024-06-13 18:00",
+        "Fair of the millers, with bread\nStart: 2024-06-13 18:00 Europe/Oslo",
     )
     lines = [
         "BEGIN:VCARD", "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=B8ller;Bj=C3=B8rg;;;", "FN:Bjørg",
-        "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels", "PHOTO;ENCODING=b:aWFh", "  aWFh", "END:VCARD",
+        "NOTE;ENCODING=QUOTED-PRINTABLE:Repairs =", "wheels",
+        "TEL;TYPE=work,voice:+47 1", "TEL;HOME;FAX:+47 2", "TEL:+47 3", "PHOTO;ENCODING=b:aWFh", "  aWFh", "END:VCARD",
     ]  # fmt: skip
     person = read("a.vcf", "\n".join(lines))
-    assert text(person) == "Bjørg\nName: Møller, Bjørg\nNote: Repairs wheels"
+    assert text(person).split("\n") == [
+        "Bjørg", "Name: Møller, Bjørg", "Note: Repairs wheels", "Telephone (work): +47 1", "Telephone (home, fax): +47 2",
+        "Telephone: +47 3",
+    ]  # fmt: skip
     assert account(person) == ["1 embedded object: photo, 9 characters"]
 
 

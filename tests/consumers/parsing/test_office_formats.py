@@ -11,6 +11,7 @@ from consumers.parsing.office_properties import sensible_title
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from tests.consumers.parsing.conservation.places import Words
+from tests.consumers.parsing.conservation.xls_places import record, string
 from tests.consumers.parsing.conservation.xls_places import write as xls
 from tests.consumers.parsing.conservation.xlsb_places import write as xlsb
 from tests.consumers.parsing.office_samples import opendocument, outlook
@@ -100,20 +101,21 @@ def test_opendocument_under_another_name_and_behind_a_password() -> None:
 
 def test_rtf_text_title_and_tables() -> None:
     source = (
-        r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Times;}}{\info{\title The Tarn Survey}{\author Ada}}\pard\b Tides\b0\par\par "
+        r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Times;}}{\info{\title The Tarn Survey}{\author Ada}{\operator Mork}}"
+        r"\pard\b Tides\b0\par\par "
         r"The caf\'e9 costs 3 \u8364?.\par{\pict\pngblip " + "89504e47" * 200 + r"}\par\trowd part\cell year\cell\row"
         "\n"
         r"\trowd gauge\cell 1911\cell\row}"
     )
     document = read("a.rtf", source.encode())
     assert document.title == "The Tarn Survey"
-    assert document.metadata == {"format": "rtf", "author": "Ada"}
+    assert document.metadata == {"format": "rtf", "author": "Ada", "last_author": "Mork"}
     assert texts(document) == [("The Tarn Survey", "Tides\n\nThe café costs 3 €.\n\npart: gauge; year: 1911")]
 
 
-def message(**streams: bytes) -> bytes:
+def message(code_pages: bytes = b"", **streams: bytes) -> bytes:
     wide = {key: value.decode().encode("utf-16-le") for key, value in streams.items() if key.endswith("001F")}
-    fixed = bytes(32) + struct.pack("<HHIQ", 0x40, 0x39, 6, 133_907_544_000_000_000)
+    fixed = bytes(32) + struct.pack("<HHIQ", 0x40, 0x39, 6, 133_907_544_000_000_000) + code_pages
     inner = {f"__substg1.0_{key}": value for key, value in (streams | wide).items()}
     named = {"__substg1.0_3707001F": "gauge.pdf".encode("utf-16-le")}
     return outlook({"__properties_version1.0": fixed, **inner}, {"__attach_version1.0_#00000000": named})
@@ -138,6 +140,15 @@ def test_an_outlook_message_with_its_people_and_attachments() -> None:
     )
 
 
+@pytest.mark.parametrize("pages", [{0x3FFD: 950}, {0x3FDE: 950}, {0x3FFD: 20127, 0x3FDE: 950}])
+def test_an_outlook_message_without_unicode_is_decoded_by_either_code_page(pages: dict[int, int]) -> None:
+    stated = b"".join(struct.pack("<HHIQ", 3, key, 6, page) for key, page in pages.items())
+    document = read(
+        "a.msg", message(stated, **{"0037001E": "格式測試".encode("cp950"), "1000001E": "中文".encode("cp950")})
+    )
+    assert document.title == "格式測試" and texts(document)[0][1].endswith("中文")
+
+
 def test_an_outlook_message_that_has_only_html_or_packed_rtf() -> None:
     assert "A new float." in texts(read("a.msg", message(**{"10130102": b"<p>A <b>new</b> float.</p>"})))[0][1]
     packed = compressed_rtf.compress(rb"{\rtf1 A new float.\par}")
@@ -151,6 +162,30 @@ def test_binary_excel_files_have_the_rows_of_others(name: str, write: Callable[[
     assert texts(document)[0][0] == "Stalls"
     assert texts(document)[0][1].startswith("Name: Ada; Area: North")
     assert document.passages[0].location == {"heading": "Stalls", "sheet": "Stalls", "row": 2}
+
+
+def test_numbers_of_xls_are_no_dates_if_the_file_gives_their_format_another_meaning() -> None:
+    """Gnumeric numbers its formats from 50; Excel's own formats 50 to 58 are East Asian dates."""
+    formats = b"".join(
+        record(0x41E, struct.pack("<H", key) + string(text)) for key, text in ((50, "0.0"), (51, "yy/mm"))
+    )
+    formats += b"".join(record(0xE0, struct.pack("<HH", 0, key) + bytes(16)) for key in (0, 50, 51, 14))
+    rows = record(0x203, struct.pack("<HHHd", 1, 0, 1, 14.0616724)) + record(
+        0x203, struct.pack("<HHHd", 2, 0, 2, 366.0)
+    )
+    rows += record(0x27E, struct.pack("<HHHI", 3, 0, 1, 1234 << 2 | 3)) + record(
+        0x27E, struct.pack("<HHHI", 4, 0, 3, 366 << 2 | 2)
+    )
+    rows += record(0xBD, struct.pack("<HHHIHIH", 5, 0, 1, 0x40100000, 1, 0xFFFFFFFE, 1))
+    rows += record(0x06, struct.pack("<HHHd", 6, 0, 1, 2.5) + bytes(8))
+    document = read("a.xls", xls({}, formats, rows))
+    shown = "\n".join(text for _, text in texts(document)).partition("The end")[2].split("\n")
+    assert shown[1:7] == ["14.0616724", "1900-12-31", "12.34", "1900-12-31", "4; -1", "2.5"]
+
+
+def test_an_xls_file_with_a_password_says_so() -> None:
+    document = read("a.xls", xls({}, record(0x2F, bytes(6))))
+    assert document.skipped and "protected by a password" in (document.error or "")
 
 
 def test_a_sheet_with_two_distant_cells_takes_no_memory() -> None:
@@ -172,9 +207,6 @@ def test_a_title_that_powerpoint_writes_in_another_language_is_none(title: str) 
 
 
 def test_cells_of_excel_95_are_read_and_its_other_texts_are_counted() -> None:
-    def record(kind: int, data: bytes = b"") -> bytes:
-        return struct.pack("<HH", kind, len(data)) + data
-
     end = record(0x0A)
     start = record(0x809, struct.pack("<HHHH", 0x500, 5, 0, 1995))
     sheet = record(0x809, struct.pack("<HHHH", 0x500, 0x10, 0, 1995)) + record(0x14, b"\4Quay")

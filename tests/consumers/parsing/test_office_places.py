@@ -140,6 +140,16 @@ def test_a_hyphen_that_breaks_no_line_is_one_and_one_that_may_break_a_word_is_no
     assert text(read("a.docx", word_file(body))) == "AX-4471 of the Donaudampfschiff"
 
 
+def test_signs_of_a_font_are_no_letters() -> None:
+    signs = "".join(
+        f"<w:r><w:sym w:font='{font}' w:char='{code}'/></w:r>"
+        for font, code in (("Wingdings", "00DA"), ("Symbol", "F0DA"), ("Times", "00DA"))
+    )
+    document = read("a.docx", word_file(paragraph(f"{run('a')}{signs}")))
+    assert text(document) == "aÚ"
+    assert [(each.kind, each.count) for each in document.left_out] == [("unknown_character", 2)]
+
+
 def test_soft_breaks_and_charts_of_slides() -> None:
     deck = pptx_places.write({})
     assert "The end" in text(read("a.pptx", deck))

@@ -177,7 +177,9 @@ class _Reader:
             _text(part, self.outline, self.limits)
             return
         kind = part.get_content_type()
-        name = _name(part)
+        name, data = _name(part), payload_of(part)
+        if not name and not data.strip():
+            return
         about = _one_line(str(part.get("Content-Description", "")))
         if kind in _SIGNATURES:
             self.omissions.add(OmissionKind.ATTACHMENT, f"{name or kind} ({about})" if about else name or kind)
@@ -185,7 +187,7 @@ class _Reader:
         format = BY_MIME_TYPE.get(kind)
         if format not in (None, TEXT) and ending_of(name.encode("utf-8", "replace")) not in BY_ENDING:
             name = f"{name or 'attachment'}.{format.endings[0]}"
-        self.attachments.append(Attachment(name or kind, payload_of(part), about))
+        self.attachments.append(Attachment(name or kind, data, about))
 
 
 def _is_inline(part: EmailMessage) -> bool:

@@ -20,9 +20,15 @@ _SUBJECT, _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = "0037", "0C1A", "0C1F", "5D01
 _TO, _CC, _BCC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "0E02", "1000", "1013", "1009", "1035"
 _IN_REPLY_TO, _REFERENCES = "1042", "1039"
 _ATTACHMENT_NAME, _ATTACHMENT_SHORT_NAME, _ATTACHED = "3707", "3704", "3701"
-_SENT, _RECEIVED, _CODE_PAGE = 0x0039, 0x0E06, 0x3FFD
+_NAME, _ADDRESS, _SMTP_ADDRESS = "3001", "3003", "39FE"
+"""Properties of a recipient ([MS-OXMSG] 2.2.1)."""
+_RECIPIENTS = "__recip_version1.0_"
+_SENT, _RECEIVED, _MESSAGE_CODE_PAGE, _INTERNET_CODE_PAGE = 0x0039, 0x0E06, 0x3FFD, 0x3FDE
+_ASCII = 20127
+_RECIPIENT_TYPE = 0x0C15
+_TYPES = {1: "to", 2: "cc", 3: "bcc"}
 _PROPERTIES = "__properties_version1.0"
-_HEADER_BYTES, _ATTACHED_HEADER_BYTES = 32, 24
+_HEADER_BYTES, _ATTACHED_HEADER_BYTES, _RECIPIENT_HEADER_BYTES = 32, 24, 8
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 _MOST_NAMES = 100
 _DEEPEST = 5
@@ -57,9 +63,9 @@ class _Message:
         self.limits = limits
         self.storage = storage
         self.attachments: list[Attachment] = []
-        self.fixed = self._fixed_properties()
-        code_page = struct.unpack("<I", self.fixed[_CODE_PAGE][:4])[0] if _CODE_PAGE in self.fixed else 1252
-        self.encoding = encoding_of(code_page)
+        self.fixed = self._fixed_properties(_ATTACHED_HEADER_BYTES if storage else _HEADER_BYTES)
+        pages = (_number(self.fixed.get(key, b"")) for key in (_MESSAGE_CODE_PAGE, _INTERNET_CODE_PAGE))
+        self.encoding = encoding_of(next((page for page in pages if page not in (0, _ASCII)), 1252))
         self.subject = _CONTROL.sub("", " ".join(self._text(_SUBJECT).split()))[:2000]
 
     def read(self) -> dict[str, Any]:
@@ -67,12 +73,15 @@ class _Message:
         sender = self._text(_SENDER_SMTP) or self._text(_SENDER_ADDRESS)
         name = self._text(_SENDER)
         stated = {
-            "from": f"{name} <{sender}>" if name and "@" in sender and name != sender else name or sender,
+            "from": _person(name, sender),
             "to": self._text(_TO),
             "cc": self._text(_CC),
             "bcc": self._text(_BCC),
             "date": self._date(),
         }
+        for kind, people in self._recipients().items():  # the other properties only list their names
+            names = filter(None, (" ".join(each.split()) for each in stated[kind].split(";")))
+            stated[kind] = "; ".join((*people.values(), *(each for each in names if each not in people)))
         headers: dict[str, Any] = {
             key: " ".join(value.split())[:2000] for key, value in stated.items() if value.strip()
         }
@@ -87,6 +96,20 @@ class _Message:
         if self.attachments:
             headers["attachments"] = [each.name for each in self.attachments[:_MOST_NAMES]]
         return headers
+
+    def _recipients(self) -> dict[str, dict[str, str]]:
+        """Return the recipients of each kind by their names, with their addresses."""
+        found: dict[str, dict[str, str]] = {kind: {} for kind in _TYPES.values()}
+        for entry in self.file.listdir(streams=False, storages=True):
+            if entry[:-1] == [*self.storage] and entry[-1].startswith(_RECIPIENTS):
+                storage = entry[-1]
+                fixed = self._fixed_properties(_RECIPIENT_HEADER_BYTES, storage)
+                name = " ".join(self._text(_NAME, storage).split())
+                address = self._text(_SMTP_ADDRESS, storage) or self._text(_ADDRESS, storage)
+                kind = _TYPES.get(_number(fixed.get(_RECIPIENT_TYPE, b"")))
+                if kind and (name or address):
+                    found[kind][name or address] = _person(name, " ".join(address.split()))
+        return found
 
     def _attachments(self) -> None:
         depth = len(self.storage)
@@ -127,8 +150,8 @@ class _Message:
             read: bytes = stream.read()
         return read
 
-    def _fixed_properties(self) -> dict[int, bytes]:
-        entries = self._bytes(_PROPERTIES)[_ATTACHED_HEADER_BYTES if self.storage else _HEADER_BYTES :]
+    def _fixed_properties(self, header_bytes: int, storage: str = "") -> dict[int, bytes]:
+        entries = self._bytes(_PROPERTIES, storage)[header_bytes:]
         return {
             struct.unpack_from("<H", entries, at + 2)[0]: entries[at + 8 : at + 16]
             for at in range(0, len(entries) - 15, 16)
@@ -144,3 +167,13 @@ class _Message:
                 except OverflowError:
                     continue
         return ""
+
+
+def _number(value: bytes) -> int:
+    """Return a property's 32-bit number, 0 if the property is missing."""
+    return int.from_bytes(value[:4], "little")
+
+
+def _person(name: str, address: str) -> str:
+    """Return "Name <address>", or the name alone if the address is no e-mail address."""
+    return f"{name} <{address}>" if name and "@" in address and name != address else name or address

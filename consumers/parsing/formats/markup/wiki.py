@@ -1,14 +1,9 @@
 """Pages of MediaWiki and DokuWiki: headings, paragraphs, lists, tables, links; parameters of templates as `name: value`."""
 
 import re
-from collections.abc import Iterator
 from html import unescape
-from io import BytesIO
-
-from lxml import etree
 
 from consumers.omissions import OmissionKind
-from consumers.parsing.decoding import clean_text
 from consumers.parsing.formats.markup.link_targets import is_media, link_to, place_links
 from consumers.parsing.formats.text import text_parser
 from consumers.parsing.outline import Outline
@@ -17,15 +12,31 @@ from consumers.splitting import ParsedText
 from consumers.types import Link
 
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
+_VERBATIM = re.compile(r"(?i)(<(nowiki|pre|syntaxhighlight|source|math|file)\b[^<>]*>)(.*?)(?=</\2>)", re.DOTALL)
+_VERBATIM_OF_DOKUWIKI = re.compile(r"(?i)(<(code)\b[^<>]*>)(.*?)(?=</\2>)|%%()()(.*?)%%", re.DOTALL)
+_MARKUP = re.compile(r"[^\w\s]|_")
+_GALLERY = re.compile(r"(<gallery\b[^<>]*>)(.*?)(?=</gallery>)", re.DOTALL | re.IGNORECASE)
+_REDIRECT = re.compile(
+    r"^[ \t]*#[ \t]*(?=(?:REDIRECT|WEITERLEITUNG|REDIRECTION|REDIRECCIÓN|RINVIA|DOORVERWIJZING|OMDIRIGERING|OMDIRIGER|"
+    r"PATRZ|ПЕРЕНАПРАВЛЕНИЕ|転送|重定向)[ \t]*:?[ \t]*\[\[)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_AFTER_REDIRECT = re.compile(r"\s*#[^\[\n]{1,40}\[\[[^\]\n]*\]\](.*)", re.DOTALL)
 _HEADING = re.compile(r"[ \t]*(={1,6})(?!=)[ \t]*(.*?[^=\s])[ \t]*={1,6}[ \t]*\Z")
 _ITEM = re.compile(r"(?:[*#:;]+[ \t]*|[ \t]{2,}[*-][ \t]+)(?=\S)(.*)")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]|\n]{1,2000})(?:\|([^\[\]\n]*(?:\[\[[^\[\]]*\]\][^\[\]\n]*)*))?\]\]")
-_WEB_LINK = re.compile(r"\[((?:https?|ftp)://[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
+_WEB_LINK = re.compile(r"\[((?:(?:https?:|ftp:)?//|mailto:)[^\s\]]+)(?:[ \t]+([^\]\n]*))?\]")
+_PARAMETER = re.compile(r"\{\{\{([^{}|]*)(?:\|([^{}]*))?\}\}\}")
+"""A template's parameter in the page of the template, with its default value."""
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 """A bar that is not inside a link."""
 _FOOTNOTE = re.compile(r"<ref(?:\s[^<>]*[^/<>])?>(.*?)</ref>|\(\((.*?)\)\)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(\s[^<>]*)?/?>|~~[A-Z]{3,}[^~\n]*~~|__[A-Z]{3,}__")
+_BREAKING = frozenset(
+    ("br", "p", "div", "li", "ul", "ol", "dd", "dt", "tr", "td", "th", "table", "blockquote", "center", "poem", "hr")
+)
+"""Tags that end a line; the words next to other tags may be parts of one word."""
 _EMPHASIS = re.compile(r"'{2,5}|\*\*|(?<![:\w])//|//(?!\w)|(?<!_)__(?!_)")
 _MEDIA_SPACES = frozenset(("file", "image", "datei", "bild", "fichier", "archivo", "media"))
 _CATEGORY_SPACES = frozenset(("category", "kategorie", "catégorie", "categoría"))
@@ -42,7 +53,7 @@ def parse_wiki(text: str, outline: Outline) -> ParsedText:
     metadata = {"tags": reader.categories} if reader.categories else {}
     if not outline.done():
         outline.text("\n".join(reader.categories))
-    # MediaWiki keeps a page's title outside its text; `split_export` adds it as a heading of the first level.
+    # MediaWiki keeps a page's title outside its text; `wiki_export` adds it as a heading of the first level.
     title = outline.first_heading if reader.is_dokuwiki or text.startswith("= ") else ""
     return ParsedText(outline.done(), title, metadata)
 
@@ -62,8 +73,12 @@ class _Reader:
 
     def read(self, text: str) -> None:
         text = _COMMENT.sub(lambda match: self._report(OmissionKind.COMMENT, match[1]), text)
+        text = _VERBATIM.sub(_verbatim, text)
+        if self.is_dokuwiki:
+            text = _VERBATIM_OF_DOKUWIKI.sub(_verbatim, text)
+        text = _GALLERY.sub(_gallery, _REDIRECT.sub("", text, count=1))
         for _ in range(_DEEPEST):  # templates contain templates
-            text, count = _TEMPLATE.subn(self._template, text)
+            text, count = _TEMPLATE.subn(self._template, _PARAMETER.sub(self._parameter, text))
             if not count:
                 break
         text = _FOOTNOTE.sub(lambda match: f" ({(match[1] or match[2] or '').strip()})", text)
@@ -88,7 +103,7 @@ class _Reader:
             level = 7 - len(match[1]) if self.is_dokuwiki else len(match[1])
             text, links = self._plain(match[2])
             self.outline.heading(level, text, line=number, links=links)
-        elif not stripped:
+        elif not stripped.strip("-"):
             self._end()
         elif match := _ITEM.match(line):
             self._end()
@@ -130,8 +145,15 @@ class _Reader:
             self._report(OmissionKind.PICTURE, name)
             return " ".join(parameters)
         self._report(OmissionKind.METADATA, name)
+        if "\n" not in match[1] and not any("=" in each for each in parameters):
+            return " ".join(parameters)  # within a sentence, such as {{lang|de|Kai}}
         lines = (re.sub(r"\s*=\s*", ": ", each, count=1) for each in parameters if each)
         return "\n" + "\n".join(lines) + "\n" if parameters else ""
+
+    def _parameter(self, match: re.Match[str]) -> str:
+        if not match[1].strip().isdecimal():
+            self._report(OmissionKind.METADATA, match[1])
+        return match[2] or ""
 
     def _cell(self, text: str) -> str:
         shown, links = self._plain(text)
@@ -151,7 +173,7 @@ class _Reader:
                 self.categories.append(name.strip())
                 return self._report(OmissionKind.METADATA, shown)
             if space.lower() in _MEDIA_SPACES or is_media(target):
-                parts = [part.strip() for part in shown.split("|")]
+                parts = [part.strip() for part in _WIKI_LINK.sub(link, shown).split("|")]
                 self._report(OmissionKind.PICTURE, target)
                 return " ".join(part for part in parts if not _PLACEMENT.match(part))
             shown = shown or target.partition("#")[0] or target
@@ -162,8 +184,12 @@ class _Reader:
             return shown
 
         text = _WEB_LINK.sub(link, _WIKI_LINK.sub(link, text))
-        text = _TAG.sub(lambda match: self._report(OmissionKind.METADATA, _words_of_attributes(match[2] or "")), text)
+        text = _TAG.sub(self._tag, text)
         return unescape(_EMPHASIS.sub("", text)).strip(), links
+
+    def _tag(self, match: re.Match[str]) -> str:
+        self._report(OmissionKind.METADATA, _words_of_attributes(match[2] or ""))
+        return "\n" if (match[1] or "").lower() in _BREAKING else ""
 
     def _report(self, kind: OmissionKind, text: str) -> str:
         """Report text that is left out; return nothing in its place."""
@@ -181,17 +207,19 @@ def _words_of_attributes(attributes: str) -> str:
     return " ".join(value.strip('"') for value in re.findall(r'=\s*("[^"]*"|[^\s"]+)', attributes))
 
 
-def split_export(data: bytes) -> Iterator[tuple[str, bytes, dict[str, str]]]:
-    """Yield the title, the text and the metadata of each page of a MediaWiki export: of its last revision."""
-    options = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}
-    for _, page in etree.iterparse(BytesIO(data), events=("end",), tag="{*}page", **options):
-        revision = ([page, *page.iter("{*}revision")])[-1]
-        keys = {"date": "{*}timestamp", "author": "{*}contributor/{*}username", "comment": "{*}comment"}
-        stated = {key: clean_text(revision.findtext(path) or "")[:1000] for key, path in keys.items()}
-        text = revision.findtext("{*}text") or ""
-        if text.strip():
-            title = " ".join(clean_text(page.findtext("{*}title") or "").split())
-            heading = f"= {title} =\n" if title else ""
-            content = f"{heading}{text}".encode("utf-8", "replace")
-            yield title, content, {key: value for key, value in stated.items() if value}
-        page.clear()
+def _verbatim(match: re.Match[str]) -> str:
+    """Return text without markup, with a character reference for each character that could be markup."""
+    before, text = [each for each in match.groups() if each is not None][::2]
+    return before + _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", text)
+
+
+def _gallery(match: re.Match[str]) -> str:
+    """Return the lines of a gallery as pictures."""
+    lines = (line.strip() for line in match[2].split("\n"))
+    return match[1] + "\n\n".join(f"[[{line}]]" for line in lines if line)
+
+
+def after_redirect(text: str) -> str:
+    """Return the text of a redirect after its link."""
+    found = _AFTER_REDIRECT.match(text)
+    return found[1] if found else text

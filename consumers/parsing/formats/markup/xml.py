@@ -21,6 +21,10 @@ from consumers.splitting import ParsedText
 
 Element = Any
 _TITLES = frozenset(("title", "head", "heading", "titel", "titre"))
+_BLOCKS = frozenset(
+    "p para simpara td th tr row entry cell li item listitem title subtitle section table list br lb v stanza".split()
+)
+"""Elements that separate the words before and after them; others may be parts of one word."""
 _VERBATIM = frozenset(("programlisting", "screen", "literallayout", "code", "pre", "poem"))
 _LEFT_OUT = {"binary": OmissionKind.EMBEDDED, "indexterm": OmissionKind.METADATA}
 _READ_ATTRIBUTES = frozenset(
@@ -194,12 +198,13 @@ def _text(node: Element, omissions: Omissions) -> str:
     parts = []
     walk = etree.iterwalk(node, events=("start", "end"))
     for event, below in walk:
+        space = " " if _name(below) in _BLOCKS else ""
         if event == "end":
-            parts.append((below.tail or "") if below is not node else "")
+            parts.append(f"{space}{below.tail or ''}" if below is not node else "")
         elif _name(below) in _LEFT_OUT:
             _report(below, omissions)
             walk.skip_subtree()
         else:
             said = _attributes(below, omissions) if below is not node else ""
-            parts += [f" ({said}) " if said else "", below.text or ""]
+            parts += [f" ({said}) " if said else space, below.text or ""]
     return " ".join(clean_text("".join(parts)).split())

@@ -5,6 +5,7 @@ the whole rectangle of a sheet before a limit can be checked. Here, the rectangl
 """
 
 import io
+import re
 import struct
 from collections.abc import Callable, Iterator
 
@@ -30,7 +31,9 @@ from consumers.parsing.outline import Outline
 from consumers.parsing.zip_archive import check_members, open_package
 from consumers.splitting import ParsedText
 
-_BOF, _EOF, _SHEET, _CONTINUE = 0x809, 0x0A, 0x85, 0x3C
+_BOF, _EOF, _SHEET, _CONTINUE, _PASSWORD = 0x809, 0x0A, 0x85, 0x3C, 0x2F
+_FORMAT, _CELL_FORMAT = 0x41E, 0xE0
+_FORMULA, _NUMBER, _SHORT_NUMBER, _SHORT_NUMBERS = 0x06, 0x203, 0x27E, 0xBD
 _MARGINS, _OBJECT, _OBJECT_TEXT, _NOTE, _CHART_TEXT, _VALIDATION = (0x14, 0x15), 0x5D, 0x1B6, 0x1C, 0x100D, 0x1BE
 """Types of records in .xls ([MS-XLS] 2.3)."""
 _PICTURE = 8
@@ -39,10 +42,16 @@ _XLSB_SHEET, _XLSB_AUTHOR, _XLSB_COMMENT, _XLSB_COMMENT_TEXT, _XLSB_MARGINS = 15
 """Types of records in .xlsb ([MS-XLSB] 2.3)."""
 _CELLS = frozenset((0x06, 0x7E, 0xBD, 0xBE, 0xD6, 0xFD, 0x201, 0x203, 0x204, 0x205, 0x27E))
 _XLSB_ROW, _XLSB_LAST_CELL = 0, 11
+_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+"""Numbers of formats that are dates or times unless the file gives them another meaning ([MS-XLS] 2.5.165)."""
+_NO_DATE_LETTER = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].')
+"""Parts of a number format that are not codes: quoted text, escaped letters, colours and conditions, padding."""
 
 Record = tuple[int, bytes]
 SheetTexts = dict[str, list[str]]
 """The texts of each sheet outside its cells."""
+SheetNumbers = dict[str, dict[tuple[int, int], float]]
+"""Numbers of each sheet that python-calamine takes for dates, by row and column counted from 0."""
 
 
 class _Extent:
@@ -81,16 +90,16 @@ def parse_binary_sheets(data: bytes, limits: Limits, omissions: Omissions) -> Pa
         else:
             with olefile.OleFileIO(io.BytesIO(data)) as file:
                 metadata, title = ole_properties(file)
+                texts, numbers = SheetTexts(), SheetNumbers()
                 if file.exists("Workbook"):
-                    texts = _xls_texts(file.openstream("Workbook").read(), limits, omissions)
+                    texts, numbers = _xls_texts(file.openstream("Workbook").read(), limits, omissions)
                 else:
-                    texts = {}
                     _check_excel_95(file.openstream("Book").read(), limits, omissions)
             outline = Outline(limits.text_chars, omissions)
-            _fill(outline, data, texts, limits)
+            _fill(outline, data, texts, limits, numbers=numbers)
         return ParsedText(outline.done(), title, metadata, pictures=tuple(outline.pictures))
     except python_calamine.PasswordError as error:
-        raise NotADocument("protected by a password; save it without one", FailureCode.PROTECTED) from error
+        raise _protected() from error
     except (struct.error, OSError) as error:
         raise Damaged(f"damaged: {error}; open it in Excel and save it again") from error
 
@@ -101,26 +110,80 @@ def _fill(
     texts: SheetTexts,
     limits: Limits,
     add_pictures: Callable[[str], None] = lambda _: None,
+    numbers: SheetNumbers | None = None,
 ) -> None:
     """Add the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
+    numbers = numbers or {}
     cells = 0
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
         for name in book.sheet_names:
             sheet = book.get_sheet_by_name(name)
             cells += sheet.total_height * sheet.total_width
             limits.check_cells(cells)
-            rows = ([clean_text(cell_text(value)) for value in row] for row in sheet.iter_rows())
+            known = numbers.get(name, {})
+            rows = (
+                [clean_text(cell_text(known.get((at, column), value))) for column, value in enumerate(row)]
+                for at, row in enumerate(sheet.iter_rows())
+            )
             fill_sheet(outline, name, enumerate(rows, 1), texts.get(name, ()), is_only=len(book.sheet_names) == 1)
             add_pictures(name)
 
 
-def _xls_texts(stream: bytes, limits: Limits, omissions: Omissions) -> SheetTexts:
-    texts: SheetTexts = {}
+def _protected() -> NotADocument:
+    return NotADocument("protected by a password; save it without one", FailureCode.PROTECTED)
+
+
+def _xls_texts(stream: bytes, limits: Limits, omissions: Omissions) -> tuple[SheetTexts, SheetNumbers]:
+    texts, numbers = SheetTexts(), SheetNumbers()
+    formats: dict[int, str] = {}
+    cell_formats: list[int] = []
     for kind, data in _xls_records(stream, 0):
-        if kind == _SHEET:
+        if kind == _PASSWORD:
+            raise _protected()
+        if kind == _FORMAT:
+            formats[struct.unpack_from("<H", data)[0]] = _string(data, 2)[0]
+        elif kind == _CELL_FORMAT:
+            cell_formats.append(struct.unpack_from("<H", data, 2)[0])
+        elif kind == _SHEET:
             name, _ = _short_string(data, 6)
-            texts[name] = list(_sheet_texts(stream, struct.unpack_from("<I", data)[0], limits, omissions))
-    return texts
+            at = struct.unpack_from("<I", data)[0]
+            texts[name] = list(_sheet_texts(stream, at, limits, omissions))
+            redefined = {key for key in _DATE_FORMATS & formats.keys() if not _is_date(formats[key])}
+            plain = {index for index, key in enumerate(cell_formats) if key in redefined}
+            numbers[name] = dict(_numbers(stream, at, plain)) if plain else {}
+    return texts, numbers
+
+
+def _is_date(number_format: str) -> bool:
+    return re.search("[dmyhs]", _NO_DATE_LETTER.sub("", number_format), re.IGNORECASE) is not None
+
+
+def _numbers(stream: bytes, at: int, cell_formats: set[int]) -> Iterator[tuple[tuple[int, int], float]]:
+    """Yield the numbers of the sheet at `at` in cells with one of these formats."""
+    for kind, data in _xls_records(stream, at):
+        if kind not in (_FORMULA, _NUMBER, _SHORT_NUMBER, _SHORT_NUMBERS):
+            continue
+        row, column, cell_format = struct.unpack_from("<HHH", data)
+        if kind == _SHORT_NUMBERS:
+            for index in range((len(data) - 6) // 6):
+                cell_format, short = struct.unpack_from("<HI", data, 4 + 6 * index)
+                if cell_format in cell_formats:
+                    yield (row, column + index), _short_number(short)
+        elif cell_format not in cell_formats:
+            continue
+        elif kind == _SHORT_NUMBER:
+            yield (row, column), _short_number(struct.unpack_from("<I", data, 6)[0])
+        elif kind == _NUMBER or data[12:14] != b"\xff\xff":  # the result of a formula may be something else
+            yield (row, column), struct.unpack_from("<d", data, 6)[0]
+
+
+def _short_number(value: int) -> float:
+    """Return a number of 30 bits: an integer or the upper half of a float, divided by 100 or not ([MS-XLS] 2.5.217)."""
+    if value & 2:
+        number = float((value - (1 << 32) if value & 0x80000000 else value) >> 2)
+    else:
+        number = struct.unpack("<d", struct.pack("<Q", (value & 0xFFFFFFFC) << 32))[0]
+    return number / 100 if value & 1 else number
 
 
 def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None:

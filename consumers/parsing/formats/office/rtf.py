@@ -44,7 +44,7 @@ _MARGINS = frozenset(("header", "headerl", "headerr", "headerf", "footer", "foot
 _NOTES = frozenset(("footnote", "annotation", "shptxt", "xe", "tc", "ffhelptext", "ffstattext", "ffdeftext"))
 _HIDDEN = frozenset(("xe", "tc"))
 _VALUES = frozenset(
-    ("title", "subject", "author", "manager", "company", "category", "keywords", "comment", "doccomm", "hlinkbase",
+    ("title", "subject", "author", "operator", "manager", "company", "category", "keywords", "comment", "doccomm", "hlinkbase",
      "propname", "staticval", "atnauthor", "sn", "sv")
 )  # fmt: skip
 """Groups whose text is a value, not part of the text flow."""
@@ -55,8 +55,8 @@ _INSIDE = frozenset(
 _READ_AGAIN = frozenset(("ud", "formfield"))
 """Groups that are parsed although a group around them is skipped."""
 _SHAPE_TEXTS = frozenset(("wzDescription", "gtextUNICODE", "wzTooltip"))
-_METADATA = {"author": "author", "subject": "subject", "keywords": "keywords", "doccomm": "description",
-             "company": "company", "category": "category", "manager": "manager"}  # fmt: skip
+_METADATA = {"author": "author", "operator": "last_author", "subject": "subject", "keywords": "keywords",
+             "doccomm": "description", "company": "company", "category": "category", "manager": "manager"}  # fmt: skip
 _DEEPEST = 10_000
 
 
@@ -108,6 +108,8 @@ class _State:
     font: int | None = None
     after_unicode: int = 1
     deleted: bool = False
+    is_property: bool = False
+    """Whether the group is in `info` or `userprops`, whose text is not part of the document."""
 
 
 def parse_rtf(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -259,7 +261,8 @@ class _Reader:
             self.state = replace(self.state, name=word)
             self.flows.append(_Flow(word))
         elif word in _VALUES or word in _INSIDE or word == "ffl":
-            self.state = replace(self.state, name=word)
+            is_property = self.state.is_property or word in ("info", "userprops")
+            self.state = replace(self.state, name=word, is_property=is_property)
             self.value = ""
         else:
             self._control(word, number)
@@ -348,7 +351,9 @@ class _Reader:
             self.omissions.add(OmissionKind.HIDDEN, f"deleted: {text}")
         elif self.state.name in _VALUES or self.state.name == "ffl":
             self.value += text
-        elif self.state.name not in ("info", "userprops", "formfield", "shpinst"):
+        elif self.state.is_property:
+            self.omissions.add_words(OmissionKind.METADATA, text)
+        elif self.state.name not in ("formfield", "shpinst"):
             self.flows[-1].parts.append(text)
 
 

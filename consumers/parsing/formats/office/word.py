@@ -4,6 +4,7 @@ No maintained library extracts all their text: mammoth omits headers, footers, f
 documents and list numbers; python-docx has no reading order for text boxes and notes.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,6 +54,9 @@ _NOTES = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnote
 _BLOCKS = frozenset((f"{W}p", f"{W}tbl", f"{W}altChunk"))
 _PRIVATE = range(0xE000, 0xF900)
 """Unicode's private use area: characters that have a meaning only in their font."""
+_SIGN_FONT = re.compile("Symbol|Wingdings|Webdings|Marlett", re.IGNORECASE)
+_OWN_SIGNS = 0x100
+"""Fonts whose codes below `_OWN_SIGNS` are no letters but signs of their own."""
 
 
 def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0) -> ParsedText:
@@ -259,13 +263,13 @@ class _WordReader:
                 behind.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
-        """Append a character that is given by its number in a font. Private use characters have no known meaning."""
+        """Append a character that is given by its number in a font. Its meaning is unknown if the font has signs of its own."""
         try:
             code = int(node.get(f"{W}char") or "", 16)
             character = chr(code)
         except (ValueError, OverflowError):
             return
-        if code not in _PRIVATE:
+        if code not in _PRIVATE and not (code < _OWN_SIGNS and _SIGN_FONT.match(node.get(f"{W}font") or "")):
             parts.append(character)
         else:
             self.omissions.add(OmissionKind.UNKNOWN_CHARACTER)

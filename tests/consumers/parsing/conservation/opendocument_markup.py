@@ -8,7 +8,7 @@ _NAMES = {
     "office": "office", "text": "text", "table": "table", "draw": "drawing", "style": "style", "svg": "svg-compatible",
     "meta": "meta", "form": "form", "presentation": "presentation", "chart": "chart",
 }  # fmt: skip
-_DECLARED = " ".join(
+DECLARED = " ".join(
     [f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for prefix, name in _NAMES.items()]
     + ['xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"']
 )
@@ -30,17 +30,17 @@ def opendocument(
     content = f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
     parts: dict[str, str | bytes] = {
         "mimetype": f"application/vnd.oasis.opendocument.{kind}",
-        "content.xml": f"<office:document-content {_DECLARED}>"
+        "content.xml": f"<office:document-content {DECLARED}>"
         f"<office:automatic-styles>{styles}</office:automatic-styles>{content}"
         "</office:document-content>",
-        "styles.xml": f"<office:document-styles {_DECLARED}>{masters}</office:document-styles>",
-        "meta.xml": f"<office:document-meta {_DECLARED}><office:meta>{meta}</office:meta></office:document-meta>",
+        "styles.xml": f"<office:document-styles {DECLARED}>{masters}</office:document-styles>",
+        "meta.xml": f"<office:document-meta {DECLARED}><office:meta>{meta}</office:meta></office:document-meta>",
         "META-INF/manifest.xml": "<manifest/>",
     }
     parts |= pictures
     if chart:
         inner = f"<office:body><office:chart><chart:chart>{chart}</chart:chart></office:chart></office:body>"
-        parts["Object 1/content.xml"] = f"<office:document-content {_DECLARED}>{inner}</office:document-content>"
+        parts["Object 1/content.xml"] = f"<office:document-content {DECLARED}>{inner}</office:document-content>"
     return archive(parts)
 
 

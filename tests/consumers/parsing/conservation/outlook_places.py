@@ -1,5 +1,7 @@
 """Outlook's messages: properties of [MS-OXPROPS], cited by name and section."""
 
+import struct
+
 from tests.consumers.parsing.conservation.places import FormatTable, Words
 from tests.consumers.parsing.office_samples import Storage, outlook
 
@@ -12,6 +14,10 @@ PROPERTIES = {
     "blind copy": ("PidTagDisplayBcc, 2.673", "0E02001F", "{}"),
     "body": ("PidTagBody, 2.618", "1000001F", "The {} turns."),
     "page": ("PidTagHtml, 2.735", "1013001F", "<p>The wheel {} turns.</p>"),
+}
+RECIPIENT = {
+    "name of a recipient": ("PidTagDisplayName, 2.676", "3001001F", "{}"),
+    "address of a recipient": ("PidTagSmtpAddress, 2.1020", "39FE001F", "{}@example.org"),
 }
 ATTACHED = {
     "attachment": ("PidTagAttachLongFilename, 2.595", "__attach_version1.0_#00000000", "3707001F", "{}.dwg"),
@@ -46,6 +52,14 @@ def write(words: Words) -> bytes:
         for place, (_, storage, name, value) in ATTACHED.items()
         if place in words
     }
+    recipient = {
+        f"__substg1.0_{name}": utf16(value.format(words[place]))
+        for place, (_, name, value) in RECIPIENT.items()
+        if place in words
+    }
+    if recipient:
+        kind = bytes(8) + struct.pack("<HHIQ", 3, 0x0C15, 6, 2)
+        storages["__recip_version1.0_#00000000"] = {"__properties_version1.0": kind, **recipient}
     for number, (place, (_, name)) in enumerate(FILES.items(), 2):
         if place in words:
             content = {
@@ -67,6 +81,10 @@ def write(words: Words) -> bytes:
 TABLE = FormatTable(
     "letter.msg",
     "[MS-OXMSG] and [MS-OXPROPS]",
-    {place: section for table in (PROPERTIES, ATTACHED, MESSAGE, FILES) for place, (section, *_) in table.items()},
+    {
+        place: section
+        for table in (PROPERTIES, RECIPIENT, ATTACHED, MESSAGE, FILES)
+        for place, (section, *_) in table.items()
+    },
     write,
 )

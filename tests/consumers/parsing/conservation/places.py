@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
+from consumers.parsing.limits import Limits
+from consumers.parsing.parse_file import DEFAULT_LIMITS, parse_data
+from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 
 Words = Mapping[str, str]
@@ -66,3 +69,12 @@ def conserved_text(document: ParsedDocument) -> str:
     for passage in document.passages:
         parts += [passage.title, passage.text, str(passage.triples), *(link.target for link in passage.links)]
     return "\n".join(parts).casefold()
+
+
+def lost_words(data: bytes, file_name: str, words: Words, limits: Limits = DEFAULT_LIMITS) -> list[str]:
+    """The places of a file whose words hippod keeps nowhere."""
+    kept = "\n".join(
+        conserved_text(document) + f"\n{document.error or ''}"
+        for document in parse_data(data, file_name.encode(), "file:///f", SplitSettings(), limits)
+    )
+    return [place for place, word in words.items() if word not in kept]

@@ -54,6 +54,7 @@ INFO = {
     "title": ("Information Group", r"{{\title {}}}"),
     "subject": ("Information Group", r"{{\subject {}}}"),
     "author": ("Information Group", r"{{\author {}}}"),
+    "last author": ("Information Group", r"{{\operator {}}}"),
     "company": ("Information Group", r"{{\*\company {}}}"),
     "keywords": ("Information Group", r"{{\keywords {}}}"),
     "description": ("Information Group", r"{{\doccomm {}}}"),

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from consumers.parsing.parse_file import parse_data
-from consumers.splitting import SplitSettings
-from tests.consumers.parsing.conservation.places import FormatTable, conserved_text, unique_words
+from tests.consumers.parsing.conservation.places import FormatTable, lost_words, unique_words
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("*_places.py"))
 TABLES: Mapping[str, FormatTable] = {
@@ -22,11 +20,7 @@ EACH = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
 
 def lost(table: FormatTable, places: set[str]) -> list[str]:
     words = {place: word for place, word in unique_words(table.places).items() if place in places}
-    kept = "\n".join(
-        conserved_text(document) + f"\n{document.error or ''}"
-        for document in parse_data(table.write(words), table.file_name.encode(), "file:///f", SplitSettings())
-    )
-    return [place for place, word in words.items() if word not in kept]
+    return lost_words(table.write(words), table.file_name, words)
 
 
 @EACH

@@ -89,8 +89,9 @@ def first_sheet(words: Words) -> bytes:
     return body + notes + record(0x0A)
 
 
-def write(words: Words) -> bytes:
-    second = start(0x10) + cell(0, 0, words.get("cell of another sheet", "The end")) + record(0x0A)
+def write(words: Words, formats: bytes = b"", cells: bytes = b"") -> bytes:
+    """`formats` are more records of the workbook, `cells` more records of its second sheet."""
+    second = start(0x10) + cell(0, 0, words.get("cell of another sheet", "The end")) + cells + record(0x0A)
     sheets = [(words.get("name of a sheet", "Stock"), first_sheet(words)), ("Other", second)]
     shared = record(0xFC, struct.pack("<II", 1, 1) + string(words.get("shared text", "a")))
 
@@ -99,7 +100,7 @@ def write(words: Words) -> bytes:
             record(0x85, struct.pack("<IBB", place, 0, 0) + string(name, "<BB"))
             for place, (name, _) in zip(places, sheets, strict=True)
         )
-        return start(0x05) + record(0x42, b"\xb0\x04") + b"".join(bounds) + shared + record(0x0A)
+        return start(0x05) + record(0x42, b"\xb0\x04") + formats + b"".join(bounds) + shared + record(0x0A)
 
     size = len(head([0, 0]))
     stream = head([size, size + len(sheets[0][1])]) + sheets[0][1] + sheets[1][1]

@@ -120,6 +120,27 @@ def test_a_converted_file_keeps_its_own_properties(monkeypatch: pytest.MonkeyPat
     assert "published_at" not in document.metadata and document.passages[0].text == "The lamps of the quay."
 
 
+@pytest.mark.parametrize(
+    "streams",
+    [
+        {"WordDocument": b"\xec\xa5\xc1\0" + bytes(6) + b"\0\x01"},
+        {"PowerPoint Document": b"", "Current User": bytes(12) + b"\xdf\xc4\xd1\xf3"},
+    ],
+)
+def test_a_file_with_a_password_says_so(streams: dict[str, bytes]) -> None:
+    [document] = parse_data(outlook(streams), b"a.doc", "file:///a.doc", SplitSettings())
+    assert document.skipped and "protected by a password" in (document.error or "")
+
+
+def test_what_the_program_writes_into_empty_notes_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    slides = pdf([[(60, 700, 11, "The lamps of the quay.")], [(60, 700, 11, "Click to edit the notes format")]])
+    monkeypatch.setattr(converted, "convert", lambda *_: slides)
+    known = Limits(programs={CONVERTER: Program("/nowhere", "LibreOffice 7.4", ())})
+    [document] = parse_data(outlook({"VisioDocument": b""}), b"a.vsd", "file:///a.vsd", SplitSettings(), known)
+    assert [passage.text for passage in document.passages] == ["The lamps of the quay."]
+    assert [each.text for each in document.left_out] == ["1 hidden part: Click to edit the notes format"]
+
+
 def test_without_the_program_the_error_names_its_packages() -> None:
     [document] = parse_data(WORD_97, b"letter.doc", "file:///letter.doc", SplitSettings())
     assert document.skipped and document.code == "needs LibreOffice"
