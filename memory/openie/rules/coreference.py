@@ -1,6 +1,7 @@
 """The topic of a passage, and the mentions that refer to it: its title, pronouns, "the journal", a surname alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from memory.openie.rules.grammar.chunk import Chunk
 from memory.openie.rules.grammar.pos_tagger import tagger
@@ -27,6 +28,7 @@ _NAME_JOINTS = word_set(
 _THIS_ITSELF = word_set(
     "module package program library page document manual book guide utility tool article report note paper"
 )
+_TEXTS = word_set("overview introduction summary description guide")
 _FILE_KINDS = word_set("readme changelog news announcement faq todo roadmap")
 _DESCRIBING = word_set("for with and")
 _NEUTRAL = frozenset({"it", "its"})
@@ -98,6 +100,8 @@ def names_topic(title: str, text: str) -> bool:
         return True
     if len(words) == 1 and _common(words[0].lower()):
         return False
+    if words[0].lower() in _TEXTS and words[1:2] in (["of"], ["to"]):
+        return False  # "Overview of maintainer tools"
     if _JOIN in title or _is_task(words):
         return False
     lower = {word.lower() for word in words}
@@ -203,6 +207,15 @@ class Coreference:
         if pronoun in _NEUTRAL and not self._personal and self.title_mentioned:
             return self.title
         return self.title if self.title_was_subject or not self.last_subject else self.last_subject
+
+    @contextmanager
+    def apart_from_title(self, apart: bool) -> Iterator[None]:
+        """If `apart`, pronouns do not refer to the title, because the sentences quote another language."""
+        strict, self.strict = self.strict, self.strict or apart
+        try:
+            yield
+        finally:
+            self.strict = strict
 
     def begin_paragraph(self) -> None:
         """Starts a paragraph, which is about the title again, not about the last subject of the paragraph before."""

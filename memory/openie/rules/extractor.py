@@ -20,7 +20,7 @@ from memory.phrase_normalisation import normalise_phrase
 from store.text.language import detect_language
 from store.types import Extraction, PassageText
 
-VERSION = 10
+VERSION = 11
 MAX_CHARS = 40_000
 """Characters read of a passage, many times the usual length, so that no passage takes more than a moment."""
 MAX_TRIPLES = 400
@@ -75,13 +75,14 @@ def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:
 
 def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> None:
     """Reads prose of a passage. `language` is the passage's; a paragraph may be in English."""
-    language = paragraph_language(text, language)
+    of_passage, language = language, paragraph_language(text, language)
     if language in ("", "en"):
         sentences = split_sentences(text)
         # A title may be in any language: "Ven mi corazón is a 1942 film" is English.
         title = set(found.coref.title_words)
         if is_english([word for words in sentences for word in words if word.lower() not in title]):
-            parse_sentences(sentences, found)
+            with found.coref.apart_from_title(of_passage not in ("", "en")):
+                parse_sentences(sentences, found)
             return
     read = read_names(text, language, passage)
     for name in read.names:

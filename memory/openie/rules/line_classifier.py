@@ -68,7 +68,8 @@ def line_blocks(text: str) -> list[Block]:
             cells = tuple(cell.strip() for cell in line[1:].removesuffix("|").split("|"))
             if not header:
                 flush()
-                header = cells
+                # A line of a drawing has no letter: "|^2...|".
+                header = cells if any(map(str.isalpha, line)) else ()
             elif fields := tuple((k, v) for k, v in zip(header, cells, strict=False) if v):
                 found.append(Block("table row", fields=fields))
         elif row := _row(line):
@@ -132,9 +133,17 @@ def _pair(line: str) -> tuple[str, str] | None:
     words = key.split()
     if len(words) > 1 and words[0].lower() in _PREPOSITIONS:
         return None  # "On a phone: go to Help"
-    if not value or not words or len(words) > 4 or any(mark in key for mark in '.,;()"“') or not words[0][0].isalnum():
+    if (
+        not value
+        or not words
+        or len(words) > 4
+        or any(mark in key for mark in '.,;()"“<>→')
+        or not words[0][0].isalnum()
+    ):
         return None
     if (value[-1] in ".!?" and value.count(" ") > 5) or value[0] in '"“«':
         # 'Ann Lee said: "We sold it."'
         return None
+    if value.count(": ") > 1:
+        return None  # keys of a screen: "q: Quit  u: Update  g: Install"
     return key.strip(), value

@@ -93,10 +93,12 @@ class TripleCollector:
                 self.add_mention(title, coref.document_name)
             return
         if not coref.strict:
-            if coref.qualifier:
+            is_ending = coref.qualifier.startswith(".")  # "Import notes (.zip)"
+            if coref.qualifier and not is_ending:
                 self.add_triple(title, "is", normalise_phrase(coref.qualifier))
-            # Other passages may be about another Midway; the full title belongs to this one.
-            self.add_triple(title, "also known as", coref.full_title)
+            if not is_ending:
+                # Other passages may be about another Midway; the full title belongs to this one.
+                self.add_triple(title, "also known as", coref.full_title)
         self.add_mention(title, coref.document_name)
         tied = {o if s == title else s for s, _, o in self.triples if title in (s, o)}
         for name in self.names:

@@ -15,7 +15,7 @@ _INDEFINITE = word_set(
     "exact simple multiple existing default non named "
     "also see added changed removed deprecated note notes example examples return returns returned use using used what "
     "which that this these those there here when where how why it its they them their his her he she you your we our us who "
-    "whom if then thus so as"
+    "whom if then thus so as nobody none nothing"
 )
 """First words of phrases that name nothing by themselves."""
 _GENERIC = word_set(
@@ -98,7 +98,7 @@ _PARTICIPLE = 3
 """Maximum number of words of a predicate that begins with a present participle."""
 _MARKS = word_set("not never no longer hardly rarely reportedly possibly also only")
 _BE = word_set("is are was were")
-_CONDITIONS = word_set("when whenever where once until whether")
+_CONDITIONS = word_set("when whenever where while once until whether")
 _WHERE = word_set("in on at with as by")
 _PLURAL = word_set("are were have do")
 _SINGULAR = word_set("is was has does")
@@ -157,6 +157,8 @@ def states_outright(subject: str, predicate: str) -> bool:
     words = predicate.split()
     if words[0] == "would" or len(words) > _OUTRIGHT or "that" in words or sum(word in _BE for word in words) > 1:
         return False
+    if words[0].endswith("ed") and not _BE.isdisjoint(words):
+        return False  # "the value used is stored in"
     lexicon = tagger().lexicon
     head = subject.rpartition(" ")[2]
     plural = lexicon.get(head) == "NNS" or (

@@ -103,3 +103,31 @@ def test_a_participle_without_a_subject_is_not_about_the_title() -> None:
     found = _statements("Ann Lee", text)
     assert {subject for subject, predicate, _ in found if predicate.startswith("combining")} == set()
     assert ("ann lee", "lived in", "oslo") in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f10: Menu  ?: Help  q: Quit  u: Update",
+        "|^2......|\n|^2111...|\n|221^1...|",
+        "Alice->>+John: John, can you hear me?",
+        "Choose Redbird → Sync: Open the log",
+    ],
+)
+def test_a_screen_or_drawing_is_no_table(text: str) -> None:
+    assert not _statements("Redbird Sync", text)
+
+
+def test_a_title_that_names_a_kind_of_text_names_no_topic() -> None:
+    text = "It is led by Ann Lee."
+    assert ("tools of debian", "is led by", "ann lee") in _statements("Tools of Debian", text)
+    assert not _statements("Overview of Debian Tools", text)
+
+
+def test_a_file_s_ending_says_nothing_about_the_title() -> None:
+    assert not _statements("Redbird Notes Import (.zip)", "")
+
+
+def test_what_is_quoted_in_english_is_not_about_a_title_in_another_language() -> None:
+    french = "Pour lier un bloc dans une note, il faut ajouter un identifiant à la fin du bloc que vous voulez citer."
+    assert not _statements("Lier un bloc dans une note", f"{french}\n\nThis is the tale of Gemmy from Oslo.")

@@ -102,6 +102,13 @@ def test_names_are_not_tied_to_the_title_of_a_manual() -> None:
         ("The lock file named by the walk handler opens the table.", ("lock file", "named by", "walk handler")),
         ("The walk handler is a daemon. count() reports a total.", ("walk handler", "is", "daemon")),
         ("The inode table is more useful for large disks.", ("inode table", "is more useful for", "large disks")),
+        ("The inode table is too big for small disks.", ("inode table", "is too big for", "small disks")),
+        ("The walk handler runs on Linux, not on Solaris.", ("walk handler", "runs on", "linux")),
+        ("The lock file (but not its table) is made by the walk handler.", ("lock file", "is made by", "walk handler")),
+        (
+            "Since no options are set, the walk handler reads the inode table.",
+            ("walk handler", "reads", "inode table"),
+        ),
     ],
 )
 def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
@@ -132,6 +139,19 @@ def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
         "The walk handler is a popular machine learning format.",
         "Asynchronously reads the inode table.",
         "It is up to the walk handler to choose an inode table.",
+        "But it is rarely necessary in practice to have an inode table that is different from the kernel table.",
+        "While the walk handler is open on the inode table, it sleeps.",
+        "Nobody sane reads the inode table.",
+        "Any Redbird target of type OBJECT or INTERFACE will ignore the inode table.",
+        "Only a single daemon can hold an inode table.",
+        "The actual value used is stored in the inode column.",
+        "The walk handler currently does not support multi-character collating elements.",
+        "The walk handler takes the inode table out of service.",
+        "You should ensure that the walk handler is a good daemon.",
+        "As a check, the INODE_TABLE generated on a mounted disk for the install should not contain names.",
+        "A node size is the number of bytes of the structure that defines an inode table.",
+        "Design Documentation How Inode Corruption Can Occur.",
+        ":syntax region xList start=/[/ end=/]/ contains=ALLBUT,xString",
     ],
 )
 def test_what_is_left_open_is_not_read(text: str) -> None:

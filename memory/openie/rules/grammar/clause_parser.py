@@ -18,7 +18,7 @@ from memory.openie.rules.grammar.embedded_clauses import (
     without_cleft,
 )
 from memory.openie.rules.grammar.instructions import instructs
-from memory.openie.rules.grammar.modality import asks, mark_clauses, supposed
+from memory.openie.rules.grammar.modality import asks, is_impersonal, mark_clauses, supposed
 from memory.openie.rules.grammar.pos_tagger import tagger
 from memory.openie.rules.grammar.time_phrases import without_time_phrases
 from memory.openie.rules.grammar.tokenizer import word_set
@@ -50,7 +50,8 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
         before = len(found.triples)
         chunks = without_cleft(chunk_sentence(words, tags, found.coref.title_words))
         clause = ClauseState(found, mark_clauses(chunks, words, found.coref.strict), "respectively" in words)
-        if words[-1] == "?" or asks(words) or supposed(words):
+        states_nothing = asks(words) or supposed(words) or is_impersonal(words, tags)
+        if words[-1] == "?" or states_nothing or (found.direct_only and _is_loose(chunks, words)):
             _mention_names(clause)
         elif found.technical or not found.direct_only:
             _read(clause)
@@ -60,6 +61,15 @@ def parse_sentences(sentences: Iterable[Sequence[str]], found: TripleCollector) 
             read_direct(clause)
         found.drop_vague_triples(before)
         found.coref.past_first_sentence = True
+
+
+def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
+    """Whether words are a heading ("How Corruption Can Occur"), a setting ("contains=NONE") or about one subject only ("Only
+    Ann Lee can write")."""
+    verbs = [c for c in chunks if c.kind == VERB]
+    if verbs and all(c.start and words[c.start].istitle() for c in verbs):
+        return True
+    return "only" in (word.lower() for word in words[:2]) or any(words[c.end : c.end + 1] == ["="] for c in verbs)
 
 
 def _mention_names(clause: ClauseState) -> None:
@@ -165,11 +175,14 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
         return False
     if before.kind == NOUN:
         place = clause.chunks.index(before)
+        place -= place and clause.chunks[place - 1].tag == "desc"
         if place and clause.chunks[place - 1].kind == VERB:
             # "Setting the flag is privileged": what is so is not the flag.
             return False
         if place > 1 and [b.kind for b in clause.chunks[place - 2 : place]] == [VERB, PREP]:
             return False  # "Files named by users open": the files do.
+        if _joins_complement(clause.chunks, place):
+            return False
         if clause.chunks[0].kind == VERB and COMMA not in (c.kind for c in clause.chunks[:place]):
             # "Using Redbird in a project can make files": what makes them is the using.
             return False
@@ -188,12 +201,33 @@ def _beside_subject(clause: ClauseState, c: Chunk, i: int) -> bool:
     return before.kind == AND and clause.near
 
 
+def _joins_complement(chunks: Sequence[Chunk], place: int) -> bool:
+    """Whether "and" or "or" joins the noun at `place` to what a preposition says of another: "Files of users or groups"."""
+    if not place or chunks[place - 1].kind != AND:
+        return False
+    begin = max((k for k in range(place) if chunks[k].kind in (VERB, COMMA, BREAK, WHICH)), default=-1)
+    return any(c.kind == PREP for c in chunks[begin + 1 : place])
+
+
 def _is_participle(clause: ClauseState, c: Chunk, i: int) -> bool:
     """Whether the verb is a participle in a sentence with other verbs, or behind a finite verb looks like one."""
     if c.tag == "VBN":
         return sum(other.kind == VERB for other in clause.chunks) > 1
     looks = len(c.words) == 1 and c.words[0].endswith("ed") and clause.chunks[i - 1].kind == NOUN
-    return looks and any(other.kind == VERB and other.tag in FINITE for other in clause.chunks[:i])
+    # "The list generated on a host should not contain names"
+    follows = looks and _meets_verb(clause.chunks[i + 1 :])
+    return follows or (looks and any(other.kind == VERB and other.tag in FINITE for other in clause.chunks[:i]))
+
+
+def _meets_verb(chunks: Sequence[Chunk]) -> bool:
+    """Whether a finite verb follows with only nouns and prepositions before it, so that the verb before them is a
+    participle."""
+    for c in chunks:
+        if c.kind == VERB:
+            return c.tag in FINITE
+        if c.kind not in (NOUN, PREP, ADVERB):
+            return False
+    return False
 
 
 def _begin(clause: ClauseState, c: Chunk) -> None:
@@ -267,7 +301,10 @@ def _which(clause: ClauseState, c: Chunk, i: int) -> None:
         if free:
             begin_free_clause(clause, c, i)
         return
-    clause.relative = clause.subjects[0] if clause.copula and clause.subjects and clause.objects else clause.left_phrase
+    of_subject = clause.copula and clause.subjects and clause.objects
+    if clause.by_prep and clause.found.direct_only:
+        of_subject = False  # "is the size of the structure that defines a file"
+    clause.relative = clause.subjects[0] if of_subject else clause.left_phrase
     if c.words[0].lower() == "whose":
         clause.whose, clause.subjects, clause.verb, clause.relative = clause.relative, [], "", ""
     elif following is not None and following.kind == NOUN:

@@ -187,10 +187,13 @@ def is_complete(chunks: Sequence[Chunk], i: int, verb: Sequence[str]) -> bool:
         return following.tag not in _ADJECTIVES or not following.text.isalpha()
     if following.kind == ADVERB:
         return following.words[0].lower() not in _RESTRICTING
-    if following.tag == "VBG" and verb[-1] in ("is", "are", "was", "were") and _is_noun(chunks, i + 2):
-        return False  # "is a machine learning format"
+    copula = verb[-1] in ("is", "are", "was", "were")
+    if following.tag == "VBG" and _is_noun(chunks, i + 2) and (copula or _is_loose(chunks[i])):
+        return False  # "is a machine learning format", "supports multi-level collating elements"
     if following.kind == VERB:
         return following.tag not in FINITE and not _causes(verb)
+    if following.kind == PREP and following.words[0] in ("out", "off"):
+        return False  # "takes Redbird out of service"
     if following.kind == PREP and _causes(verb):
         return following.words[0] not in ("from", "to", "as")
     return following.kind != PREP or following.words[0] not in _CLAUSE_OPENERS

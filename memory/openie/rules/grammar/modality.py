@@ -7,7 +7,7 @@ farther: a fact that is lost costs less than one that is made up.
 
 from collections.abc import Sequence
 
-from memory.openie.rules.grammar.chunk import AND, BREAK, COMMA, NOUN, PREP, VERB, WHICH, Chunk
+from memory.openie.rules.grammar.chunk import AND, BREAK, CLOSE, COMMA, NOUN, OPEN, PREP, VERB, WHICH, Chunk
 from memory.openie.rules.grammar.tokenizer import word_set
 
 NEGATIVE = word_set(
@@ -18,8 +18,9 @@ _DOUBTS = word_set(
     "rumoured theoretically hypothetically almost nearly virtually falsely wrongly mistakenly"
 )
 _SUPPOSES = word_set("if unless lest suppose supposing assume assuming imagine provided")
-_CONDITIONS = word_set("when whenever where once until")
+_CONDITIONS = word_set("when whenever where while once until")
 _OPEN_QUESTION = word_set("whether")
+_REASONS = word_set("since because as although though while")
 REPORTS = word_set(
     "say says said saying claim claims claimed claiming deny denies denied denying allege alleges alleged believe believes "
     "believed think thinks thought hope hopes hoped wish wishes wished doubt doubts doubted suggest suggests suggested argue "
@@ -27,7 +28,8 @@ REPORTS = word_set(
     "announces announced predict predicts predicted expect expects expected fear fears feared suspect suspects suspected "
     "speculate speculates speculated propose proposes proposed maintain maintains maintained pretend pretends pretended "
     "dream dreams dreamed dreamt imagine imagines imagined imply implies implied rumoured rumored estimate estimates "
-    "estimated assume assumes assumed conclude concludes concluded require requires required demand demands demanded"
+    "estimated assume assumes assumed conclude concludes concluded require requires required demand demands demanded "
+    "ensure ensures ensured verify verifies verified"
 )
 _UNSURE = word_set(
     "false untrue unlikely likely unclear uncertain doubtful disputed possible impossible probable wrong alleged unknown "
@@ -35,6 +37,8 @@ _UNSURE = word_set(
 )
 _WHO = word_set("who whom whose what which how why")
 _ONLY = word_set("only just merely simply solely")
+_ADJECTIVE_TO = 4
+"""Maximum number of words between an adjective and its infinitive: "it is necessary in practice to"."""
 _FINITE = frozenset({"finite", "be", "passive"})
 AUXILIARY = word_set(
     "did do does has have had is are was were be been can could will would shall should may might must 's"
@@ -63,6 +67,20 @@ def asks(words: Sequence[str]) -> bool:
     return len(words) > 2 and words[0].lower() in ("did", "do", "does") and words[1].lower() not in ("not", "n't")
 
 
+def is_impersonal(words: Sequence[str], tags: Sequence[str]) -> bool:
+    """Whether "it" stands for the infinitive behind it: "It is possible to rearrange the list"."""
+    at = next((i for i, word in enumerate(words[:3]) if word.lower() == "it"), -1)
+    verb = at + 1 + (tags[at + 1 : at + 2] == ["MD"])
+    if at < 0 or [word.lower() for word in words[verb : verb + 1]] not in (["is"], ["was"], ["be"]):
+        return False
+    adjective = verb + 1
+    while tags[adjective : adjective + 1] in (["RB"], ["RBR"]):
+        adjective += 1
+    is_adjective = tags[adjective : adjective + 1] in (["JJ"], ["JJR"])
+    ahead = range(adjective + 1, min(adjective + 1 + _ADJECTIVE_TO, len(words) - 1))
+    return is_adjective and any(words[i] == "to" and tags[i + 1] == "VB" for i in ahead)
+
+
 def mark_clauses(chunks: list[Chunk], words: Sequence[str], conditions: bool = False) -> list[Chunk]:
     """The chunks with each mark in the words of the verbs that it is about. Changes the chunks that it is given.
 
@@ -79,6 +97,8 @@ def mark_clauses(chunks: list[Chunk], words: Sequence[str], conditions: bool = F
                 _negate(chunks, words, i, lower)
         elif lower in _DOUBTS and (words[i].islower() or i == 0):
             _attach(chunks, i, lower)
+        elif words[i] == "too" and words[i + 1 : i + 2] and words[i + 1].isalpha():
+            _attach(chunks, i, lower)  # "is too big for"
         elif lower == "according" and i + 1 < len(words) and words[i + 1].lower() == "to":
             for c in _segment(chunks, i):
                 _put(c, "reportedly")
@@ -228,9 +248,12 @@ def _disjoined(chunks: Sequence[Chunk]) -> bool:
 
 
 def _segment(chunks: Sequence[Chunk], i: int) -> list[Chunk]:
-    """The verbs of the part of the sentence that holds token `i`, which ends at a semicolon, a dash or "but"."""
+    """The verbs of the part of the sentence that holds token `i`, which ends at a semicolon, a dash or "but".
+
+    Such a part is also what stands in brackets, and a reason that opens the sentence: "Since no option is set, Ann Lee ...".
+    """
     found: list[Chunk] = []
-    for c in chunks:
+    for c in _part(chunks, i):
         if c.kind == BREAK or c.words == ["but"]:
             if c.start > i:
                 break
@@ -238,6 +261,25 @@ def _segment(chunks: Sequence[Chunk], i: int) -> list[Chunk]:
         elif c.kind == VERB:
             found.append(c)
     return found
+
+
+def _part(chunks: Sequence[Chunk], i: int) -> Sequence[Chunk]:
+    """The chunks in the brackets around token `i`, or on its side of the comma behind an opening reason; all if there is
+    neither."""
+    opened = 0
+    for k, c in enumerate(chunks):
+        if c.kind == OPEN:
+            opened = k + 1
+        elif c.kind == CLOSE and opened:
+            if chunks[opened - 1].start < i < c.start:
+                return chunks[opened:k]
+            opened = 0
+    if chunks and chunks[0].words[-1].lower() in _REASONS:
+        comma = next((k for k, c in enumerate(chunks) if c.kind == COMMA), 0)
+        kinds = [c.kind for c in chunks[:comma]]
+        if VERB in kinds:
+            return chunks[:comma] if i < chunks[comma].start else chunks[comma:]
+    return chunks
 
 
 def _without_contrasts(chunks: list[Chunk], words: Sequence[str]) -> tuple[list[Chunk], set[int]]:
@@ -262,6 +304,11 @@ def _without_contrasts(chunks: list[Chunk], words: Sequence[str]) -> tuple[list[
                 places.add(c.start - 1)
                 k += 1
                 continue
+        if c.kind == PREP and c.words[0] == "not" and kept and kept[-1].kind == COMMA and chunks[k + 1 : k + 2]:
+            # "works on Windows, not on Linux"
+            places.add(c.end - len(c.words))
+            k += 2
+            continue
         if c.kind == NOUN and kept and kept[-1].kind == PREP and _sets_aside(kept, words):
             kept.pop()
             k += 1

@@ -17,7 +17,7 @@ _WORD = (
 # Numbers with their separators, times among them; dotted abbreviations; a possessive set apart; words joined by hyphens,
 # apostrophes and the like; or one character.
 _TOKEN = re.compile(
-    rf"\d+(?:[.,:]\d+)+(?:%|\w+)?|[^\W\d_](?:\.[^\W\d_])+\b\.?|['’]s\b|{_WORD}+(?:[-–&/@+'’.]{_WORD}+)*|``|''|--+|[^\w\s]"
+    rf"\d+(?:[.,:]\d+)+(?:%|\w+)?|[^\W\d_](?:\.[^\W\d_])+\b\.?|['’]s\b|{_WORD}+(?:(?:[-–&/@+'’.]|::){_WORD}+)*|``|''|--+|[^\w\s]"
 )
 _POSSESSIVE = ("'s", "’s", "'S")
 _CONTRACTED = ("'re", "'ve", "'ll", "'d", "'m", "’re", "’ve", "’ll", "’d", "’m", "n't", "n’t")
@@ -25,7 +25,7 @@ _SHORTENED = {"wo": "will", "ca": "can", "sha": "shall", "ai": "is"}
 _APART = re.compile(r" (?=(?:n['’]t|['’](?:s|re|ve|ll|d|m))(?: |$))", re.IGNORECASE)
 _LOOSE_HYPHEN = re.compile(r"(?<=[^\W\d])(?:- | -)(?=\w)")
 _SPACED_HYPHEN = re.compile(r"(?<=\w) - (?=\w)")
-_ENDS = frozenset(".!?…。！？।؟۔")
+_ENDS = frozenset(".!?…。！？।؟۔→►⇒")
 _QUESTIONS = frozenset("?？؟")
 _CLOSERS = frozenset({'"', "”", "''", "'", "’", ")", "]", "»"})
 _OPENERS = frozenset({'"', "“", "``", "'", "‘", "(", "[", "«"})
