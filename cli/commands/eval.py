@@ -204,7 +204,7 @@ def evaluate(
         invocation.emit(whole, lambda: continual_lines(growth, len(questions)), wrap=False)
         return
     if len(found) > 1:
-        from cli.evaluation.averages import averaged
+        from cli.evaluation.comparison import averaged
         from cli.render.evaluation import files_lines
 
         several = averaged({str(path): each for path, each in found.items()})

@@ -11,15 +11,12 @@ from pathlib import Path
 
 from daemon.config import Config
 from daemon.contract.finding import Finding, guarded
-from daemon.doctor.clock import clock
+from daemon.doctor.access_rights import label_rights, secrets, socket_rights
 from daemon.doctor.configuration import configuration, directory_permissions
 from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
 from daemon.doctor.formats import formats, programs
-from daemon.doctor.label_rights import label_rights
-from daemon.doctor.machine import memory, open_files, packages, python
-from daemon.doctor.secrets import secrets
-from daemon.doctor.socket_rights import socket_rights
+from daemon.doctor.machine import clock, memory, open_files, packages, python
 from daemon.doctor.store import store
 from daemon.doctor.time_limit import NamedCheck, findings_within
 from daemon.doctor.worker import worker

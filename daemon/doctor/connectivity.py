@@ -9,7 +9,7 @@ import httpx2
 
 from daemon.config import Config, model_key
 from daemon.contract.finding import Finding, not_visible
-from daemon.doctor.permissions import closed
+from daemon.doctor.access_rights import closed
 from daemon.model_settings import model_settings
 from memory.encoder import EncoderUnavailable
 from memory.encoder.packaged_model import packaged_model, verified_weights

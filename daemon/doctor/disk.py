@@ -8,7 +8,7 @@ from pathlib import Path
 from daemon.config import Config
 from daemon.config_types.mounts import mount_of
 from daemon.contract.finding import Finding
-from daemon.doctor.permissions import nearest
+from daemon.doctor.access_rights import nearest
 from daemon.runtime.disk_use import bytes_below
 
 FULL_BYTES = 100 << 20

@@ -1,8 +1,9 @@
-"""Checks Python, the installed packages, memory, and the limit of open files."""
+"""Checks Python, the installed packages, the clock, memory, and the limit of open files."""
 
 import platform
 import re
 import resource
+import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -11,7 +12,7 @@ import psutil
 
 from daemon.config import Config
 from daemon.contract.finding import ASK_ROOT, Finding
-from daemon.doctor.permissions import closed
+from daemon.doctor.access_rights import closed
 from daemon.runtime.capacity_limits import OPEN_FILES_RECOMMENDED
 from daemon.runtime.disk_use import bytes_below
 from daemon.runtime.own_environment import HINT, packages_of_others
@@ -21,6 +22,7 @@ from store.log.store_lock import lock_owner
 
 OLDEST_PYTHON = (3, 11)
 GIB = 1 << 30
+CLOCK_TOLERANCE_S = 120.0
 MEMORY_PER_STORE_BYTE = 0.15
 """Approximate memory that the system cannot drop, per byte of the store's texts and vectors ("Size" in operations.md has the
 measurements)."""
@@ -109,3 +111,13 @@ def _open_files_limit(pid: int) -> int | None:
     line = next((line for line in lines if line.startswith("Max open files")), "")
     words = line.split()
     return None if len(words) < 5 else -1 if words[4] == "unlimited" else int(words[4])
+
+
+def clock(now: float, passed: float, event: str) -> Finding:
+    """Warns if `now` is before the past `event`, which happened at `passed` (both in Unix seconds)."""
+    text = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(now))
+    if now + CLOCK_TOLERANCE_S >= passed:
+        return Finding("clock", "ok", text)
+    when = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(passed))
+    hint = "set the clock, or start a time service (timedatectl)"
+    return Finding("clock", "warn", f"{text}, which is before {event} ({when})", hint)

@@ -11,8 +11,8 @@ from daemon.config import Config
 from daemon.config.store_encoder import cannot_open, choose_encoder
 from daemon.config_types.mounts import NETWORK_FILE_SYSTEMS, mount_of
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
-from daemon.doctor.clock import clock
-from daemon.doctor.permissions import closed, nearest
+from daemon.doctor.access_rights import closed, nearest
+from daemon.doctor.machine import clock
 from memory.encoder.calibration import known_calibration
 from memory.encoder.packaged_model import PACKAGED_MODELS
 from store.checkpoint.files import PREFIX, CheckpointUnusable, newest

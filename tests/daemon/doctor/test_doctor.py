@@ -24,12 +24,11 @@ from daemon.config import Config, load_config
 from daemon.config_types.mounts import mount_of
 from daemon.contract.finding import Finding, guarded
 from daemon.doctor import inspect_config
+from daemon.doctor.access_rights import secrets, socket_rights
 from daemon.doctor.connectivity import encoder, llm
 from daemon.doctor.disk import disk
 from daemon.doctor.formats import formats
 from daemon.doctor.machine import memory, open_files, packages
-from daemon.doctor.secrets import secrets
-from daemon.doctor.socket_rights import socket_rights
 from daemon.doctor.store import store, writable
 from daemon.sources.folder_checks import drive, hard_links
 from daemon.sources.kafka.declaration import KAFKA

@@ -8,8 +8,7 @@ import pytest
 
 from daemon import doctor
 from daemon.doctor import inspect
-from daemon.doctor.clock import clock
-from daemon.doctor.machine import python
+from daemon.doctor.machine import clock, python
 
 
 def test_python_and_clock() -> None:
