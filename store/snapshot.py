@@ -6,6 +6,7 @@ shared by all queries of the same commit.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import fields
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from store.index.delta_csr import MatrixView
 from store.index.graph.adjacency import Adjacency
-from store.index.graph.edge_entries import EdgeWeights
+from store.index.graph.edge_entries import EdgeWeights, Graph
 from store.index.live_index import LiveIndex
 from store.index.words.postings import ComparedWords
 from store.types import PassageText, Triple
@@ -242,11 +243,15 @@ class Snapshot:
         """Returns `store.index.words.postings.Postings.fingerprints` of every passage, shape (n_passages,)."""
         return self._postings.fingerprints(self.n_passages, of)
 
+    @property
+    def graph(self) -> Graph:
+        return Graph(**{part.name: getattr(self, part.name) for part in fields(Graph)})
+
     def adjacency(self, weights: EdgeWeights) -> Adjacency:
         """Returns the graph with edges weighted by `weights`, built at first use and shared by all queries of this snapshot."""
         with self._adjacency_lock:
             if weights not in self._adjacencies:
-                self._adjacencies[weights] = Adjacency(self, weights)
+                self._adjacencies[weights] = Adjacency(self.graph, weights)
             return self._adjacencies[weights]
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,27 +26,19 @@ class EdgeWeights:
     """Passage-phrase edges again, weighted by the number of the passage's triples with the phrase."""
 
 
-class Graph(Protocol):
-    """The parts of a snapshot that a walk needs."""
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The parts of a snapshot that a walk needs. A walk keeps them, not the snapshot, which keeps its walks."""
 
-    @property
-    def n_phrases(self) -> int: ...
-    @property
-    def n_passages(self) -> int: ...
-    @property
-    def triple_ends(self) -> NDArray[np.int32]: ...
-    @property
-    def is_statement(self) -> NDArray[np.bool_]: ...
-    @property
-    def relation(self) -> MatrixView: ...
-    @property
-    def mention(self) -> MatrixView: ...
-    @property
-    def synonym(self) -> MatrixView: ...
-    @property
-    def context(self) -> MatrixView: ...
-    @property
-    def incidence(self) -> MatrixView: ...
+    n_phrases: int
+    n_passages: int
+    triple_ends: NDArray[np.int32]
+    is_statement: NDArray[np.bool_]
+    relation: MatrixView
+    mention: MatrixView
+    synonym: MatrixView
+    context: MatrixView
+    incidence: MatrixView
 
 
 def walked_matrices(graph: Graph, weights: EdgeWeights) -> dict[str, tuple[MatrixView, float]]:

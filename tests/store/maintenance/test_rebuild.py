@@ -5,12 +5,15 @@ import weakref
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import store.store
 from store.export.json_lines import export_lines
+from store.index.graph.edge_entries import EdgeWeights
 from store.index.live_index import LiveIndex
+from store.snapshot import Snapshot
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
 
@@ -94,18 +97,23 @@ def test_a_snapshot_is_written_again(worn) -> None:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[LiveIndex]]]:
-    """Returns every index that is made, without garbage collections. A daemon collects nothing that it opened with."""
-    indexes: list[weakref.ref[LiveIndex]] = []
-    make = LiveIndex.__init__
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Any]]]:
+    """Returns every index and snapshot that is made. Nothing is collected, as a daemon collects nothing that it began with."""
+    found: list[weakref.ref[Any]] = []
 
-    def remembered(index: LiveIndex, *arguments, **settings) -> None:
-        make(index, *arguments, **settings)
-        indexes.append(weakref.ref(index))
+    def remember(kind: type) -> None:
+        make = kind.__init__
 
-    monkeypatch.setattr(LiveIndex, "__init__", remembered)
+        def remembered(self, *arguments, **settings) -> None:
+            make(self, *arguments, **settings)
+            found.append(weakref.ref(self))
+
+        monkeypatch.setattr(kind, "__init__", remembered)
+
+    remember(LiveIndex)
+    remember(Snapshot)
     gc.disable()
-    yield indexes
+    yield found
     gc.enable()
 
 
@@ -116,8 +124,11 @@ def test_a_replaced_index_and_those_of_scopes_and_earlier_commits_are_freed_at_o
     worn.commit(complete(worn, NEW, ["file:///9"]))
     some = {"file:///1", "file:///5"}
     for moment in (None, earlier):
-        worn.scoped("some", lambda document: document.uri in some, moment)
-    worn.snapshot().linked_document("file:///1", "file:///5")
-    assert len(made) > 3
+        scope = worn.scoped("some", lambda document: document.uri in some, moment)
+        for snapshot in (scope.snapshot, worn.snapshot()):
+            snapshot.linked_document("file:///1", "file:///5")
+            snapshot.adjacency(EdgeWeights(relation=1.0, mention=1.0, synonym=1.0)).degrees.sum()
+    del scope, snapshot
+    assert len(made) > 8
     assert worn.rebuild_index(force=True)
-    assert [each() for each in made if each() is not None] == [worn._index]
+    assert [each() for each in made if each() is not None] == [worn._index, worn.snapshot()]

@@ -77,7 +77,7 @@ def test_every_edge_has_its_weight_after_any_changes(
                 before.append((snapshot, weights, whole))
             # An earlier snapshot that is first walked after later ones.
             for earlier, weights, whole in chance.sample(before, 3):
-                walk = Adjacency(earlier, weights)
+                walk = Adjacency(earlier.graph, weights)
                 assert walk.matvec(np.eye(len(whole))[0]) == pytest.approx(whole[0], abs=1e-9)
                 assert walk.degrees == pytest.approx(whole.sum(axis=1), abs=1e-9)
 
