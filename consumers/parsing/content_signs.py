@@ -31,7 +31,7 @@ _FRAGMENT = re.compile(
 )
 _FLAT_OPENDOCUMENT = re.compile(_LEAD + rb"<office:document[\s>]", re.DOTALL)
 _XML = re.compile(rb"\s*<\?xml\s")
-_HEADER = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]?[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*\r?\n")
+_HEADER = re.compile(rb"([A-Za-z][A-Za-z0-9_.-]{1,60}):[ \t]?[^\r\n]*(?:\r?\n[ \t][^\r\n]*)*\r?\n")
 _MAIL_HEADERS = frozenset(
     (
         b"from", b"to", b"subject", b"date", b"mime-version", b"message-id", b"received", b"return-path", b"content-type",
@@ -41,7 +41,7 @@ _MAIL_HEADERS = frozenset(
 _ARCHIVE = re.compile(rb"^(?:Snapshot-Content-Location|Content-Location):", re.IGNORECASE | re.MULTILINE)
 _DOKUWIKI = re.compile(rb"\s*(={5,6}) [^=\r\n]{1,200} \1[ \t]*(?:\r?\n|\Z)")
 _APPLE = re.compile(rb"\d{1,10}[ \t]*\r?\n")
-_MAILBOX = re.compile(MAILBOX_LINE + rb"(?:[A-Za-z][A-Za-z0-9-]{1,60}:|>From )")
+_MAILBOX = re.compile(MAILBOX_LINE + rb"(?:[A-Za-z][A-Za-z0-9_.-]{1,60}:|>From )")
 
 
 def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:

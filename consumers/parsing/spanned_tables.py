@@ -46,13 +46,12 @@ def read_rows(
         yield row.line, row_text((), row.cells[:1])
     columns = Columns(_take_header(laid))
     for row in laid:
-        columns.use(row.cells)
         if not columns.names and row.own == len(row.cells) == 2 and row.headers == 1 and row.cells[1]:
             yield row.line, row_text(row.cells[:1], row.cells[1:])
         elif row.spans and row.own == 1:
             yield row.line, row_text((), row.cells[:1])
         else:
-            yield row.line, row_text(columns.names, row.cells)
+            yield row.line, columns.row(row.cells)
     if names := columns.unused():
         yield laid[-1].line, names
 

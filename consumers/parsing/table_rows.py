@@ -39,11 +39,8 @@ class Columns:
 
     def row(self, cells: Row) -> str:
         """Return the text of a row with the names of its columns."""
-        self.use(cells)
-        return row_text(self.names, cells)
-
-    def use(self, cells: Row) -> None:
         self._unused.difference_update(index for index, value in enumerate(cells) if value.strip())
+        return row_text(self.names, cells)
 
     def unused(self) -> str:
         """Return the names of columns without values. No row's text mentions them."""

@@ -17,6 +17,7 @@ _FURTHER = (
 )  # fmt: skip
 """Keys for further texts of a message, such as the text of an attachment or a poll."""
 _INNER = ("title", *_TEXTS, *_FURTHER)
+_LABELS = {"contact_information": "Contact: ", "place_name": "Place: "}
 _INLINE = frozenset(("text", "link", "user", "channel", "emoji", "usergroup", "broadcast", "date"))
 """Types of the pieces of a line in Slack's formatted texts; the pieces include their own spaces."""
 _REFERENCES = {"user_id": "<@{}>", "channel_id": "<#{}>"}
@@ -33,7 +34,8 @@ def message_text(item: Mapping[str, Any]) -> str:
         for key in keys:
             known = _words("\n".join(lines))
             texts = list(_pieces(item[key])) if key in item else []
-            lines += [text for text in texts if not known or not _words(text) <= known]
+            label = _LABELS.get(key, "")
+            lines += [f"{label}{text}" for text in texts if not known or not _words(text) <= known]
     if origin := item.get("forwarded_from"):
         lines.insert(0, f"Forwarded from {origin}:")
     return "\n".join(lines).strip()
@@ -81,7 +83,7 @@ def _text(value: object, depth: int = 0) -> str:
         if text and (not texts or not _words(text) <= _words(" ".join(texts))):
             texts.append(text)
     address = next((value[key] for key in ("href", "url") if isinstance(value.get(key), str)), "")
-    if value.get("type") in ("link", "text_link") and address not in texts:
+    if value.get("type") in ("link", "text_link") and address and address not in texts:
         return f"{texts[0]} ({address})" if texts else address
     return " ".join(texts)
 

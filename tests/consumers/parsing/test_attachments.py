@@ -152,6 +152,18 @@ def test_signatures_are_no_documents() -> None:
     assert [each.text for each in letter.left_out] == ["1 attachment not read: s.asc"]
 
 
+def test_an_encrypted_body_is_no_document() -> None:
+    data = (
+        b"From: a@x.example\nSubject: Key\nMIME-Version: 1.0\nContent-Type: multipart/encrypted; boundary=b\n\n--b\n"
+        b"Content-Type: application/pgp-encrypted\n\nVersion: 1\n--b\nContent-Type: application/octet-stream\n\n"
+        b"-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n--b--\n"
+    )
+    [letter] = read(data).values()
+    assert [each.text for each in letter.left_out] == [
+        "2 attachments not read: application/pgp-encrypted; encrypted message"
+    ]
+
+
 def test_files_in_a_pdf_are_documents() -> None:
     documents = read(pdf({"text of an embedded file": "weir", "title": "Invoice"}), "a.pdf")
     assert list(documents) == ["", "#1/a.txt"]

@@ -66,6 +66,14 @@ def test_a_mail_with_a_page_and_pictures_is_a_mail() -> None:
     assert document.metadata["format"] == "mail"
 
 
+@pytest.mark.parametrize("name", ["1382298805.004614:2,S", "Inbox"])
+def test_names_of_headers_may_have_any_sign(name: str) -> None:
+    mail = "Received: from a\nX-Spam_bar: +\nX.Y: b\nFrom: a@x.example\nSubject: Runbook\n\nClose the sluice.\n"
+    start = "From a@x.example Thu May  2 10:00:00 2024\nX-Spam_bar: +\n" if name == "Inbox" else ""
+    document = read(name, start + mail)
+    assert (document.metadata["format"], document.title) == ("mail", "Runbook")
+
+
 def test_opendocument_in_one_file() -> None:
     flat = (
         '<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '

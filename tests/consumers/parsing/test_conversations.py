@@ -231,7 +231,13 @@ def sent(**keys: object) -> dict[str, object]:
 TELEGRAM = [
     sent(action="invite_members", members=["Bo", "Kaja"]),
     sent(
-        forwarded_from="Dredging Ltd", text=["See ", {"type": "text_link", "text": "it", "href": "https://a.example"}]
+        forwarded_from="Dredging Ltd",
+        text=[
+            "See ",
+            {"type": "text_link", "text": "it", "href": "https://a.b"},
+            ", ",
+            {"type": "link", "text": "https://c.d"},
+        ],
     ),
     sent(file="(File not included. Change data exporting settings to download.)", file_name="offer.pdf"),
     sent(poll={"question": "Buy it?", "answers": [{"text": "Yes"}, {"text": "No"}]}),
@@ -246,11 +252,11 @@ def test_all_that_a_telegram_message_says_is_text_or_in_the_account() -> None:
     [document] = read({"name": "Board", "about": "Whoever builds quays", "messages": TELEGRAM})
     assert said(document) == [
         "Ann: invite_members, Bo, Kaja (07:53)",
-        "Ann: Forwarded from Dredging Ltd:", "See it (https://a.example) (07:53)",
+        "Ann: Forwarded from Dredging Ltd:", "See it (https://a.b), https://c.d (07:53)",
         "Ann: [offer.pdf] (07:53)",
         "Ann: Buy it? Yes", "No (07:53)",
-        "Ann: Quay 7", "Slip road 3 (07:53)",
-        "Ann: Sara +47 1 (07:53)",
+        "Ann: Place: Quay 7", "Slip road 3 (07:53)",
+        "Ann: Contact: Sara +47 1 (07:53)",
         "Ann: To do call the bank (07:53)",
         "Ann: Hm. (07:53)",
     ]  # fmt: skip

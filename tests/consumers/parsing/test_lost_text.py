@@ -1,5 +1,8 @@
 """Files in the shape of those from which public bug reports say text was lost, and all that they must give."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,6 +146,41 @@ def test_arabic_ligatures_keep_the_order_of_their_letters(ligature: str, letters
     data = pdf([[(60, 700, 11, "CAB"), (60, 680, 11, "CDB")]])
     document = read("a.pdf", with_letters(data, {"A": ligature, "B": "ك", "C": "ت", "D": "ب"}))
     assert text(document).split() == [f"ك{letters}ت", "كبت"]
+
+
+LEFT = ("The smokehouse burns", "alder wood, which Mari", "cuts in the winter.", "Salmon hangs there.")
+RIGHT = ("The bakery of Vik burns", "birch wood, which Jon", "buys from the mill.")
+
+
+def in_rows(left: Sequence[str], right: Sequence[str], x: int = 320) -> bytes:
+    """A PDF that draws two columns line by line, below a title."""
+    lines = [(60, 780, 11, "The fires of the village, as the parish priest saw them on his walks along the two roads")]
+    for at, pair in enumerate(zip_longest(left, right)):
+        lines += [(column, 740 - 14 * at, 11, text) for column, text in zip((60, x), pair, strict=True) if text]
+    return pdf([[*lines, (60, 500, 11, "The end.")]])
+
+
+def test_columns_that_are_drawn_line_by_line_are_read_one_after_the_other() -> None:
+    shown = text(read("a.pdf", in_rows(LEFT, RIGHT))).split("\n")
+    places = [shown.index(line) for line in (*LEFT, *RIGHT, "The end.")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "x"),
+    [
+        (LEFT[:2], RIGHT[:2], 320),
+        (
+            ("Keeper of the lamp", "Keeper of the weir", "Keeper of the mill"),
+            ("Ann of old Vik", "Bo of old Vik", "Cy of Vik"),
+            320,
+        ),
+        (("Lamp", "weir", "Mill"), ("The first of", "all the lamps", "and mills"), 320),
+    ],
+)
+def test_rows_of_tables_stay_together(left: Sequence[str], right: Sequence[str], x: int) -> None:
+    shown = text(read("a.pdf", in_rows(left, right, x)))
+    assert all(f"{a} {b}" in shown for a, b in zip(left, right, strict=True))
 
 
 def test_vertical_text_that_cannot_be_read_is_reported() -> None:

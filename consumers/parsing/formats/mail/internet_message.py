@@ -41,6 +41,7 @@ _SIGNATURES = frozenset(
     )
 )  # fmt: skip
 """MIME types of signatures and keys, which contain no text for readers."""
+_ENCRYPTED = re.compile(rb"\s*-----BEGIN PGP MESSAGE-----")
 
 
 def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
@@ -181,7 +182,8 @@ class _Reader:
         if not name and not data.strip():
             return
         about = _one_line(str(part.get("Content-Description", "")))
-        if kind in _SIGNATURES:
+        if kind in _SIGNATURES or _ENCRYPTED.match(data):
+            kind = kind if kind in _SIGNATURES else "encrypted message"
             self.omissions.add(OmissionKind.ATTACHMENT, f"{name or kind} ({about})" if about else name or kind)
             return
         format = BY_MIME_TYPE.get(kind)

@@ -9,6 +9,7 @@ import pypdfium2.raw as pdfium
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.pdf.columns import in_columns
 from consumers.parsing.hyphenation import decision
 
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
@@ -54,6 +55,7 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
             # PDFium's character numbers include the line ends that it generates.
             places.append((start + piece.index(body), body))
         start += len(piece) + 2
+    places = in_columns(text_page, places)
     lines = []
     for at, (first, body) in enumerate(places):
         printed = (

@@ -30,12 +30,13 @@ def rows(table: str) -> list[str]:
         ),
         ("<tr><td><th>1902<th>1950<tr><th>Cost<td>4<td>5", ["Cost; 1902: 4; 1950: 5"]),
         ("<tr><th>Name<th>Role<tr><td colspan=2>North<tr><td>Ann<td>Chair", ["North", "Name: Ann; Role: Chair"]),
+        ("<tr><th>Owner: Ann<th>State<tr><td colspan=2>The goal", ["The goal", "Owner: Ann; State"]),
         (
             "<tr><td>Name<td>Town<tr><td>Ann<td>Oslo<tr><td>Bo<td>Rome",
             ["Name: Ann; Town: Oslo", "Name: Bo; Town: Rome"],
         ),
     ],
-    ids=["rowspan", "rowspan within", "colspan", "two headers", "corner", "section", "plain"],
+    ids=["rowspan", "rowspan within", "colspan", "two headers", "corner", "section", "sections only", "plain"],
 )
 def test_a_value_has_the_name_of_its_column(table: str, read: list[str]) -> None:
     assert rows(table) == read

@@ -174,6 +174,12 @@ def test_org_without_drawers_and_planning() -> None:
     ]
 
 
+def test_signs_of_man_pages() -> None:
+    page = b".TH GAUGE 1\n.SH NAME\ngauge \\- reads\n.SH SUM\n\\[*a] \\[AN] \\(*W \\[tmu] \\[u2208]\n"
+    [document] = parse_data(page, b"gauge.1", "file:///gauge.1", SplitSettings())
+    assert "α ∧ Ω × ∈" in document.passages[-1].text
+
+
 def test_xml_by_its_text() -> None:
     source = (
         '<?xml version="1.0"?><book><title>Tides</title><info><isbn>1911</isbn><year>2026</year></info>'
