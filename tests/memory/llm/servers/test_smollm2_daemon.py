@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.real_hippod import Daemon
 from tests.memory.llm.servers.llama_server import needs_llama_cpp
-from tests.memory.llm.servers.smollm2 import ANSWER_S, PASSAGES, needs_smollm2, smollm2
+from tests.memory.llm.servers.smollm2 import ANSWER_S, CONTEXT, PASSAGES, needs_smollm2, smollm2
 
 pytestmark = [
     pytest.mark.model_server,
@@ -145,7 +145,7 @@ def test_more_passages_than_fit_into_the_context_are_left_out_of_the_answer(daem
     daemon.wait()
     query = {"query": "Which lamps of Skellan Light burn oil?", "mode": "bm25", "k": LONG}
     found = daemon.ask("POST", "/v1/query", json=query)["passages"]
-    assert sum(len(each["text"]) for each in found) > 4 * 4096, "more than the context can contain"
+    assert sum(len(each["text"]) for each in found) > 4 * CONTEXT, "more than the context can contain"
     answer = post(daemon, "/v1/ask", question=query["query"], mode="bm25", k=LONG)
     assert answer is None or "passages were left out of the answer" in answer["note"]
 
