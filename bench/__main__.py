@@ -42,6 +42,7 @@ SECTIONS = {
     "poison": "quality",
     "models": "cost",
     "fewer_calls": "quality",
+    "answers": "quality",
     "gpu": "cost",
     "api": "faults",
     "fuzz": "faults",

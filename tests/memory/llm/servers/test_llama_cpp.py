@@ -1,7 +1,4 @@
-"""llama.cpp's own server with a model of random weights: JSON bound by a grammar, streams, the end of its context.
-
-`make test-servers` installs xllamacpp into an environment of its own and names that one's Python in HIPPOD_LLAMA_PYTHON.
-"""
+"""llama.cpp's own server with a model of random weights: JSON bound by a grammar, streams, the end of its context."""
 
 import asyncio
 import subprocess

@@ -1,13 +1,9 @@
-"""`transformers serve` with a model of random weights: it has no JSON by schema and says so to nobody.
-
-It needs accelerate, which `make test-servers` puts into a folder of its own and names in HIPPOD_ACCELERATE.
-"""
+"""`transformers serve` with a model of random weights: it has no JSON by schema and says so to nobody."""
 
 import asyncio
 import os
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from itertools import pairwise
@@ -21,11 +17,11 @@ from memory.openie.llm.extractor import parse_entities
 from memory.openie.llm.prompts import ENTITIES_SCHEMA, entity_messages
 from store.types import PassageText
 from tests.e2e.real_hippod import until
+from tests.memory.llm.servers.llama_server import PYTHON
 
-ACCELERATE = os.environ.get("HIPPOD_ACCELERATE")
 pytestmark = [
     pytest.mark.model_server,
-    pytest.mark.skipif(ACCELERATE is None, reason="accelerate is not installed: make test-servers"),
+    pytest.mark.skipif(PYTHON is None, reason="transformers is not installed: make test-servers"),
 ]
 PASSAGE = PassageText("k", "Skellan Light", "Ada Kerr built Skellan Light in 1868.")
 ANSWER_TOKENS = 40
@@ -36,12 +32,12 @@ def server(tmp_path_factory):
     """The address, the model's name, and what happened to a call that came while it loaded."""
     folder = tmp_path_factory.mktemp("transformers")
     model = folder / "model"
-    subprocess.run([sys.executable, str(Path(__file__).with_name("random_transformers.py")), str(model)], check=True)
+    subprocess.run([str(PYTHON), str(Path(__file__).with_name("random_transformers.py")), str(model)], check=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(model)]
-    environ = os.environ | {"PYTHONPATH": str(ACCELERATE), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    command = [str(PYTHON), "-m", "transformers.cli.transformers", "serve", str(model)]
+    environ = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     with (folder / "log").open("w") as log:
         serving = subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"],

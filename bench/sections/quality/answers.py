@@ -1,0 +1,112 @@
+"""Answers of a real model to 20 questions of each set: single ones that the model also judges, and deep ones after each step.
+
+In one terminal `examples/llama/serve.sh` or another server, in a second one
+`HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m bench answers`. If it is interrupted, the same command continues it: the
+evaluations keep their answers in bench/results/answers/. To start over, delete that folder.
+
+The memory contains the gold passages of the questions and other passages of each corpus, with the triples of the rules.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from bench.sections.quality.continual import DATA, gold_documents
+from bench.support.bulk_daemon import BULK_S, bulk_daemon, ctl
+from bench.support.questions.mode_comparison import markdown_table
+from tests.e2e.real_hippod import Daemon
+
+SERVER = os.environ.get("HIPPOD_BENCH_LLM")
+SETS = ("musique", "hotpotqa", "2wiki")
+QUESTIONS = 20
+PASSAGES = 200
+"""Passages of each set, gold included."""
+ANSWERS = Path(__file__).parents[2] / "support" / "questions" / "two_wiki_answers.json"
+"""Answers to 20 questions of 2Wiki, whose file has none: by one person, from the gold passages."""
+WAYS = {
+    "single": ["--judge"],
+    "deep": ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"],
+}
+KEPT = Path(__file__).parents[2] / "results" / "answers"
+MODEL_S = 600.0
+"""Time limit of a call: the machine may be busy."""
+
+
+def run(results: dict[str, Any]) -> str:
+    """Fills `results` with the evaluation of each set and way. Returns a table of their scores and costs."""
+    if SERVER is None:
+        return "Not measured: $HIPPOD_BENCH_LLM is not set."
+    KEPT.mkdir(parents=True, exist_ok=True)
+    model = httpx2.get(f"{SERVER}/models", trust_env=False).json()["data"][0]["id"]
+    llm = {"base_url": SERVER, "model": Path(model).name, "timeout_s": MODEL_S}
+    rows = []
+    with (
+        tempfile.TemporaryDirectory(prefix="hippod-answers-") as place,
+        bulk_daemon(Path(place), folders=(), llm=llm, retrieval={"filter": "none"}) as daemon,
+    ):
+        files = {name: _add(daemon, name) for name in SETS if (DATA / name).exists()}
+        daemon.wait(BULK_S)
+        for way, options in WAYS.items():
+            for name, file in files.items():
+                results[f"{name}, {way}"] = found = _evaluated(daemon, file, KEPT / f"{name}-{way}.json", options)
+                rows.append((name, way, *_cells(found)))
+                print(*rows[-1], sep=" | ", flush=True)
+    heads = (
+        "set",
+        "answers",
+        "EM",
+        "F1",
+        "F1 by step",
+        "failed, abstained",
+        "judge: comprehensiveness, diversity, right",
+    )
+    costs = ("failed judgements", "calls", "prompt tokens", "answer tokens", "seconds, p50")
+    return f"{Path(model).name}; costs a question, without the judge's:\n\n{markdown_table(heads + costs, rows)}"
+
+
+def _add(daemon: Daemon, name: str) -> Path:
+    """Adds the set's passages to the memory. Returns the file of its questions."""
+    corpus = json.loads((DATA / name / "corpus.json").read_text("utf-8"))
+    questions = json.loads((DATA / name / "questions.json").read_text("utf-8"))
+    if name == "2wiki":
+        answers = json.loads(ANSWERS.read_text("utf-8"))
+        questions = [{**each, "answer": answers[each["question"]]} for each in questions if each["question"] in answers]
+    questions = questions[:QUESTIONS]
+    gold = frozenset[int]().union(*gold_documents(corpus, questions).values())
+    others = [at for at in range(len(corpus)) if at not in gold]
+    wanted = PASSAGES - len(gold)
+    chosen = sorted(gold | set(others[:: len(others) // wanted][:wanted]))
+    documents, file = daemon.home / f"{name}.json", daemon.home / f"{name}-questions.json"
+    documents.write_text(json.dumps([corpus[at] for at in chosen]), "utf-8")
+    file.write_text(json.dumps(questions), "utf-8")
+    ctl(daemon, "add", documents, "--id-prefix", name)
+    return file
+
+
+def _evaluated(daemon: Daemon, questions: Path, saved: Path, options: list[str]) -> dict[str, Any]:
+    """Returns the result of `eval`, which is kept in `saved`."""
+    if not saved.exists():
+        ctl(daemon, "eval", questions, *options, "--save", saved, timeout_s=None)
+    result: dict[str, Any] = json.loads(saved.read_text("utf-8"))["modes"][0]
+    return result
+
+
+def _cells(found: dict[str, Any]) -> tuple[str, ...]:
+    answers, cost = found["answers"], found["cost"]
+    judge = answers.get("judge")
+    return (
+        f"{answers['em']:.2f}",
+        f"{answers['f1']:.2f}",
+        ", ".join(f"{step['f1']:.2f}" for step in answers.get("steps", [])) or "–",
+        f"{answers['failed']}, {answers['abstained']}",
+        f"{judge['comprehensiveness']:.0f}, {judge['diversity']:.0f}, {judge['accuracy']:.2f}" if judge else "–",
+        f"{judge['failed']} of {judge['failed'] + judge['calls']}" if judge else "–",
+        f"{cost['calls']:.1f}",
+        f"{cost['prompt_tokens']:,.0f}",
+        f"{cost['completion_tokens']:,.0f}",
+        f"{answers['took_ms']['p50'] / 1000:.0f}",
+    )

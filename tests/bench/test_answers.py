@@ -1,0 +1,15 @@
+"""`bench answers`: its own answers belong to the questions of 2Wiki."""
+
+import json
+
+import pytest
+
+from bench.sections.quality.answers import ANSWERS, DATA, QUESTIONS
+
+
+@pytest.mark.shared
+def test_the_answers_to_2wiki_belong_to_its_questions() -> None:
+    questions = {each["question"] for each in json.loads((DATA / "2wiki" / "questions.json").read_text("utf-8"))}
+    answered = json.loads(ANSWERS.read_text("utf-8"))
+    assert answered.keys() <= questions
+    assert len(answered) == QUESTIONS
