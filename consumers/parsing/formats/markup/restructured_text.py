@@ -199,7 +199,7 @@ class _Walk:
             elif isinstance(node, nodes.image):
                 self.outline.text(clean_text(node.get("alt", "")), joint)
             elif isinstance(node, nodes.list_item):
-                self._item("- ", node.children, level, stack)
+                self._item(_mark(node), node.children, level, stack)
             elif isinstance(node, nodes.footnote | nodes.citation):
                 label = node.children[0].astext() if isinstance(node.children[0], nodes.label) else ""
                 self._item(f"[{label}] " if label else "", node.children[bool(label) :], level, stack)
@@ -261,3 +261,14 @@ class _Walk:
             self.outline.text("; ".join(name for row in (header, *more[:-1]) for name in row if name))
             header = more[-1]
         fill_rows(self.outline, cells, header)
+
+
+def _mark(item: Any) -> str:
+    """Return the number or letter of an item with its punctuation, or "- " if it has none."""
+    items = item.parent
+    if not isinstance(items, nodes.enumerated_list):
+        return "- "
+    number = items.get("start", 1) + items.index(item)
+    first = {"loweralpha": "a", "upperalpha": "A"}.get(items["enumtype"], "")
+    shown = chr(ord(first) + number - 1) if first and number <= 26 else str(number)
+    return f"{items['prefix']}{shown}{items['suffix']} "
