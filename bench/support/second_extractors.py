@@ -1,19 +1,32 @@
 """Extracts the text of documents with other programs and libraries, for comparison with hippod's parsers.
 
 Runs in its own environment (`python second_extractors.py`), because hippod does not depend on these libraries. Reads paths from
-standard input, one a line, and writes a JSON object for each: `path`, `by`, and `text` or `error`.
+standard input, one a line, and writes a JSON object for each: `path`, `by`, `text` or `error`, and `content`: all words that
+the file has anywhere, in its markup, attributes and properties too.
 """
 
+import email
 import json
+import mailbox
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree as ElementTree
+import zipfile
 from collections.abc import Callable, Iterator
+from email import policy
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 TIME_LIMIT_S = 60
+_PARAGRAPHS = frozenset(("p", "h", "si", "is", "cmt", "rich"))
+_SPACES = frozenset(("br", "cr", "tab", "line-break", "s"))
+"""Elements of office files whose text is one paragraph, of several runs, and elements that separate words in it."""
+_DOCX2PYTHON = re.compile(r"<[^<>]+>|----[^-\n]+---->?|\b(?:foot|end)note\d+\)")
+"""What docx2python adds to the text: tags of HTML, names of pictures, marks of notes."""
 
 
 def command(*arguments: str) -> str:
@@ -26,8 +39,25 @@ def pdftotext(path: Path) -> str:
 
 def libreoffice(path: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        command("soffice", "--headless", "--convert-to", "txt:Text (encoded):UTF8", "--outdir", folder, str(path))
-        return next(Path(folder).glob("*.txt")).read_text("utf-8")
+        profile = f"-env:UserInstallation={Path(tempfile.gettempdir(), 'second-extractors').as_uri()}"
+        target = ("--convert-to", "txt:Text (encoded):UTF8", "--outdir", folder)
+        command("soffice", profile, "--headless", *target, str(path))
+        return next(Path(folder).glob("*.txt")).read_text("utf-8-sig")
+
+
+def catdoc(path: Path) -> str:
+    return command("catdoc", "-w", "-d", "utf-8", str(path))
+
+
+def catppt(path: Path) -> str:
+    return command("catppt", "-d", "utf-8", str(path))
+
+
+def pandoc(path: Path) -> str:
+    """Converts markup to text without line breaks inside paragraphs and without emphasis marks."""
+    kinds = {"tex": "latex", "wiki": "mediawiki", "fb2": "fb2", "ipynb": "ipynb", "md": "markdown", "dbk": "docbook"}
+    kind = path.suffix.lower()[1:]
+    return command("pandoc", "--sandbox", "-f", kinds.get(kind, kind), "-t", "plain", "--wrap=none", str(path))
 
 
 def ebook_convert(path: Path) -> str:
@@ -47,7 +77,7 @@ def docx2python(path: Path) -> str:
     from docx2python import docx2python as read
 
     with read(path, html=False) as found:
-        return str(found.text)
+        return re.sub(_DOCX2PYTHON, " ", str(found.text))
 
 
 def slide_texts(path: Path) -> str:
@@ -107,6 +137,51 @@ def odfpy(path: Path) -> str:
     return "\n".join([*names, *map(teletype.extractText, nodes)])
 
 
+def xlrd_cells(path: Path) -> str:
+    import xlrd
+
+    book = xlrd.open_workbook(str(path))
+    lines = book.sheet_names()
+    for sheet in book.sheets():
+        for number in range(sheet.nrows):
+            for cell in sheet.row(number):
+                is_whole = cell.ctype == xlrd.XL_CELL_NUMBER and float(cell.value).is_integer()
+                if cell.ctype == xlrd.XL_CELL_DATE:
+                    lines.append(str(xlrd.xldate_as_datetime(cell.value, book.datemode)))
+                elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
+                    lines.append(str(bool(cell.value)))
+                elif cell.ctype in (xlrd.XL_CELL_TEXT, xlrd.XL_CELL_NUMBER):
+                    lines.append(str(int(cell.value)) if is_whole else str(cell.value))
+    return "\n".join(lines)
+
+
+def outlook(path: Path) -> str:
+    import extract_msg
+
+    with extract_msg.openMsg(str(path)) as mail:
+        stated = (mail.subject, mail.sender, mail.to, mail.cc, mail.bcc, mail.body)
+        date = mail.date.replace(microsecond=0).isoformat() if mail.date else ""
+        return "\n".join([date, *(str(each) for each in stated if each)])
+
+
+def mailbox_texts(path: Path) -> str:
+    """Returns subject, sender and first plain text of each message, by Python's own modules."""
+    texts: list[str] = []
+    for message in mailbox.mbox(path, create=False):
+        parsed = email.message_from_bytes(bytes(message), policy=policy.default)
+        body = parsed.get_body(("plain", "html"))
+        text = str(body.get_content()) if body is not None else ""
+        is_page = body is not None and body.get_content_subtype() == "html"
+        texts += [str(parsed["subject"] or ""), str(parsed["from"] or ""), _page(text) if is_page else text]
+    return "\n".join(texts)
+
+
+def cues(path: Path) -> str:
+    import pysubs2
+
+    return "\n".join(cue.plaintext for cue in pysubs2.load(str(path)))
+
+
 def mail_parser(path: Path) -> str:
     import mailparser
 
@@ -158,33 +233,82 @@ def table(path: Path) -> str:
 EXTRACTORS: dict[str, tuple[tuple[str, str, Callable[[Path], str]], ...]] = {
     "pdf": (("pdftotext", "pdftotext", pdftotext), ("", "pdfminer.six", pdfminer)),
     "docx": (("soffice", "LibreOffice", libreoffice), ("", "docx2python", docx2python)),
+    "doc": (("catdoc", "catdoc", catdoc), ("soffice", "LibreOffice", libreoffice)),
     "pptx": (("", "python-pptx", slide_texts),),
+    "ppt": (("catppt", "catppt", catppt),),
     "xlsx": (("", "python-calamine", calamine),),
+    "xls": (("", "xlrd", xlrd_cells),),
     "odt": (("soffice", "LibreOffice", libreoffice), ("", "odfpy", odfpy)),
     "odp": (("", "odfpy", odfpy),),
     "ods": (("", "odfpy", odfpy),),
     "eml": (("", "mail-parser", mail_parser),),
+    "mbox": (("", "mailbox of Python", mailbox_texts),),
+    "msg": (("", "extract-msg", outlook),),
+    "srt": (("", "pysubs2", cues),),
+    "vtt": (("", "pysubs2", cues),),
     "rtf": (("soffice", "LibreOffice", libreoffice), ("", "striprtf", striprtf)),
     "html": (("", "BeautifulSoup", page),),
     "epub": (("ebook-convert", "ebook-convert", ebook_convert), ("", "EbookLib", book)),
     "csv": (("", "csv of Python", table),),
+    **dict.fromkeys(("rst", "org", "tex", "wiki", "fb2", "ipynb", "md", "dbk"), (("pandoc", "pandoc", pandoc),)),
 }
 """By file extension: the required command ("" for none), a name, and the function; the first available one is used."""
 
 
-def extractor(path: Path) -> tuple[str, Callable[[Path], str]]:
+def extractor(path: Path) -> tuple[str, Callable[[Path], str]] | None:
     for needed, name, function in EXTRACTORS[path.suffix.lower().removeprefix(".")]:
         if not needed or shutil.which(needed):
             return name, function
-    raise LookupError(path.suffix)
+    return None
+
+
+def content(path: Path) -> str:
+    """Returns all words of a file: of packages, texts and attributes of each XML part; of mails, the decoded parts too."""
+    data = path.read_bytes()
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as package:
+            names = package.namelist()
+            return "\n".join(
+                (*names, *(_words_of_markup(package.read(name)) for name in names if not name.endswith("/")))
+            )
+    found = [data.decode("utf-8", "replace"), data.decode("cp1252", "replace"), data.decode("utf-16-le", "replace")]
+    if path.suffix.lower() in (".eml", ".mbox"):
+        message = email.message_from_bytes(data)
+        parts = (part.get_payload(decode=True) for part in message.walk() if not part.is_multipart())
+        texts = [part for part in parts if isinstance(part, bytes)]
+        found += [part.decode(encoding, "replace") for part in texts for encoding in ("utf-8", "cp1252")]
+    if path.suffix.lower() == ".msg":
+        found += ["From To Cc Bcc Date", data[1:].decode("utf-16-le", "replace")]
+    if path.suffix.lower() == ".pdf":
+        found += [function(path) for needed, _, function in EXTRACTORS["pdf"] if not needed or shutil.which(needed)]
+    return "\n".join((*found, unescape(found[0])))
+
+
+def _words_of_markup(data: bytes) -> str:
+    try:
+        root = ElementTree.fromstring(data)
+    except ElementTree.ParseError:
+        return unescape(data.decode("utf-8", "replace"))
+    texts: list[str] = []
+    for node in root.iter():
+        name = node.tag.rpartition("}")[2]
+        if name in _SPACES:
+            node.text = f" {node.text or ''}"
+        texts += node.attrib.values()
+    for node in root.iter():
+        if node.tag.rpartition("}")[2] in _PARAGRAPHS:
+            texts.append("".join(node.itertext()))
+    return "\n".join((*texts, "\n".join(root.itertext())))
 
 
 def main() -> None:
     for line in sys.stdin:
         path = Path(line.rstrip("\n"))
-        name, function = extractor(path)
+        if (reader := extractor(path)) is None:
+            continue
+        name, function = reader
         try:
-            found = {"text": function(path)}
+            found = {"text": function(path), "content": content(path)}
         except Exception as error:  # noqa: BLE001 - a library's error for a damaged file is a result too
             found = {"error": f"{type(error).__name__}: {error}"[:300]}
         print(json.dumps({"path": str(path), "by": name, **found}), flush=True)

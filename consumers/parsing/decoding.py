@@ -25,6 +25,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _LINE_BEYOND_ASCII = re.compile(rb"[^\n\x80-\xff]*[\x80-\xff][^\n]*")
 _RUN_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+_WITHIN_WORD = re.compile(r"(?<=[^\W\d_])[^\x00-\x7f](?=[^\W\d_])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _VALID_PER_DAMAGED = 2
 """Minimum number of valid characters beyond ASCII per damaged one for a text to count as UTF-8. In other encodings, about one
@@ -185,12 +186,21 @@ def _best_code_page(data: bytes) -> str | None:
     # Among code pages with about equal chaos, prefer the more common one. Coherence (do the letters' frequencies fit a
     # language?) decides only if it differs clearly, because code pages differ in few letters.
     equal = [
-        (coherence, name)
-        for chaos, coherence, name, _ in found
+        (_signs_within_words(text), coherence, name)
+        for chaos, coherence, name, text in found
         if chaos <= least + (2 * _NEAR if name == "cp1252" else 0)
     ]
-    best = max(coherence for coherence, _ in equal)
-    return min((name for coherence, name in equal if coherence >= best - _NEAR_COHERENCE), key=_CODE_PAGES.index)
+    fewest = min(signs for signs, *_ in equal)
+    best = max(coherence for signs, coherence, _ in equal if signs == fewest)
+    return min(
+        (name for signs, coherence, name in equal if signs == fewest and coherence >= best - _NEAR_COHERENCE),
+        key=_CODE_PAGES.index,
+    )
+
+
+def _signs_within_words(text: str) -> int:
+    """Return how many characters beyond ASCII between two letters are no letters, as in "m³hle", read in a wrong code page."""
+    return sum(unicodedata.category(sign)[0] not in "LMP" for sign in _WITHIN_WORD.findall(text))
 
 
 def _is_latin(data: bytes) -> bool:

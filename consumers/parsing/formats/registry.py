@@ -60,7 +60,7 @@ FORMATS = (
     ),
     DocumentFormat(
         "wiki", "wiki pages",
-        "Pages of DokuWiki and MediaWiki: headings, lists, tables, links; each page of a MediaWiki export is a document.",
+        "Pages of DokuWiki and MediaWiki: headings, lists, tables, links; of an export, each page's newest revision.",
         ("wiki", "mediawiki", "wikitext", "dokuwiki"), ("text/x-wiki",),
         "markup.wiki.parse_wiki", libraries=("lxml",), cut_at=b"\n",
     ),
@@ -92,7 +92,7 @@ FORMATS = (
     ),
     DocumentFormat(
         "pdf", "PDF",
-        "The text layer, page by page, values of forms and comments; embedded files are documents of their own.",
+        "The text layer, page by page, values of forms and comments.",
         ("pdf",), ("application/pdf",),
         "pdf.document.parse_pdf", magic=re.compile(rb"%PDF-"), libraries=("pypdfium2",),
     ),
@@ -183,7 +183,7 @@ FORMATS = (
     ),
     DocumentFormat(
         "mail", "e-mail",
-        "Headers and body, with attached messages. Attached files are documents of their own.",
+        "Headers and body, with attached messages.",
         ("eml", "emlx"), ("message/rfc822",),
         "mail.internet_message.parse_mail", cut_at=b"\n",
     ),
@@ -195,20 +195,20 @@ FORMATS = (
     ),
     DocumentFormat(
         "enex", "Evernote exports",
-        "Each note is a document of its own, and so are the files in it.",
+        "Each note is a document of its own.",
         ("enex",), ("application/enex+xml",),
         "evernote.parse_note", libraries=("lxml",),
     ),
     DocumentFormat(
         "outlook", "Outlook messages",
-        "Subject, people, date and body, with attached messages. Attached files are documents of their own.",
+        "Subject, people, date and body, with attached messages.",
         ("msg", "oft"), ("application/vnd.ms-outlook",),
         "mail.outlook.parse_msg", ole_parts=("__properties_version1.0",),
         libraries=("olefile", "compressed_rtf", "lxml"),
     ),
     DocumentFormat(
         "tnef", "winmail.dat",
-        "The body of a message that Outlook sent. Its attached files are documents of their own.",
+        "The body of a message that Outlook sent.",
         ("tnef",), ("application/ms-tnef", "application/vnd.ms-tnef"),
         "mail.tnef.parse_tnef", magic=re.compile(rb"\x78\x9f\x3e\x22"), libraries=("compressed_rtf", "lxml"),
     ),

@@ -152,6 +152,15 @@ def test_signatures_are_no_documents() -> None:
     assert [each.text for each in letter.left_out] == ["1 attachment not read: s.asc"]
 
 
+def test_an_attached_text_has_the_encoding_that_the_mail_states() -> None:
+    data = (
+        b"From: a@x.example\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+        b"Content-Type: text/plain; charset=koi8-r; name=a.txt\nContent-Transfer-Encoding: 8bit\n\n"
+        + "Ключ".encode("koi8-r") + b"\n--b--\n"
+    )  # fmt: skip
+    assert text(read(data)["#1/a.txt"]) == "Ключ"
+
+
 def test_an_encrypted_body_is_no_document() -> None:
     data = (
         b"From: a@x.example\nSubject: Key\nMIME-Version: 1.0\nContent-Type: multipart/encrypted; boundary=b\n\n--b\n"

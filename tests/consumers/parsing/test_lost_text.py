@@ -232,6 +232,11 @@ def test_a_text_in_any_common_encoding(encoding: str, late: bool) -> None:
     assert SENTENCES[encoding] in text(document) and account(document) == []
 
 
+def test_a_code_page_that_gives_signs_within_words_is_wrong() -> None:
+    line = "Weil das wohl auch in der ursprünglichen Mail so war"
+    assert line in text(read("a.txt", f"Ein Anhang mit Text.\n{line}\n".encode("cp1252")))
+
+
 @pytest.mark.parametrize("words", ["£40 a week", "Zoë", "Löffel;3", "20 °C", "“so”", "– no", "naïve", "½ cup", "it’s"])
 def test_a_text_with_one_letter_of_windows_1252(words: str) -> None:
     assert words in text(read("a.txt", f"The fee is {words} at the pier.".encode("cp1252")))

@@ -140,6 +140,13 @@ def test_an_outlook_message_with_its_people_and_attachments() -> None:
     )
 
 
+def test_an_outlook_message_has_the_addresses_of_its_internet_headers() -> None:
+    headers = b"From: Mara Quill <mara@tarn.example>\r\nTo: Joss <joss@tarn.example>\r\nSubject: Tides\r\n\r\n"
+    document = read("a.msg", message(**{"0C1A001F": b"Mara Quill", "0E04001F": b"Joss", "007D001F": headers}))
+    assert document.metadata["from"] == "Mara Quill <mara@tarn.example>"
+    assert document.metadata["to"] == "Joss <joss@tarn.example>"
+
+
 @pytest.mark.parametrize("pages", [{0x3FFD: 950}, {0x3FDE: 950}, {0x3FFD: 20127, 0x3FDE: 950}])
 def test_an_outlook_message_without_unicode_is_decoded_by_either_code_page(pages: dict[int, int]) -> None:
     stated = b"".join(struct.pack("<HHIQ", 3, key, 6, page) for key, page in pages.items())

@@ -15,6 +15,7 @@ from typing import cast
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text, decode
 from consumers.parsing.file_name import ending_of
+from consumers.parsing.format_detection import detect_format
 from consumers.parsing.formats.csv import parse_csv
 from consumers.parsing.formats.document_format import DocumentFormat
 from consumers.parsing.formats.mail.threads import answered_message
@@ -189,7 +190,18 @@ class _Reader:
         format = BY_MIME_TYPE.get(kind)
         if format not in (None, TEXT) and ending_of(name.encode("utf-8", "replace")) not in BY_ENDING:
             name = f"{name or 'attachment'}.{format.endings[0]}"
+        if charset := _charset(part):
+            data = _in_utf8(name, data, charset)
         self.attachments.append(Attachment(name or kind, data, about))
+
+
+def _in_utf8(name: str, data: bytes, charset: str) -> bytes:
+    """Return a text in UTF-8, because an attachment is parsed without the encoding that the mail states."""
+    try:
+        is_text = detect_format(name.encode("utf-8", "replace"), data) in (TEXT, CSV, MARKDOWN)
+        return decode(data, charset).encode("utf-8", "replace") if is_text else data
+    except NotADocument:
+        return data
 
 
 def _is_inline(part: EmailMessage) -> bool:

@@ -10,6 +10,7 @@ import olefile
 
 from consumers.omissions import OmissionKind, Omissions
 from consumers.parsing.decoding import clean_text
+from consumers.parsing.formats.mail.internet_message import header, parse_message
 from consumers.parsing.formats.mail.outlook_body import add_body, encoding_of
 from consumers.parsing.formats.mail.threads import answered_message
 from consumers.parsing.limits import Damaged, Limits
@@ -18,7 +19,7 @@ from consumers.splitting import Attachment, ParsedText
 
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = "0037", "0C1A", "0C1F", "5D01"
 _TO, _CC, _BCC, _BODY, _HTML, _RTF, _MESSAGE_ID = "0E04", "0E03", "0E02", "1000", "1013", "1009", "1035"
-_IN_REPLY_TO, _REFERENCES = "1042", "1039"
+_IN_REPLY_TO, _REFERENCES, _INTERNET_HEADERS = "1042", "1039", "007D"
 _ATTACHMENT_NAME, _ATTACHMENT_SHORT_NAME, _ATTACHED = "3707", "3704", "3701"
 _NAME, _ADDRESS, _SMTP_ADDRESS = "3001", "3003", "39FE"
 """Properties of a recipient ([MS-OXMSG] 2.2.1)."""
@@ -82,6 +83,13 @@ class _Message:
         for kind, people in self._recipients().items():  # the other properties only list their names
             names = filter(None, (" ".join(each.split()) for each in stated[kind].split(";")))
             stated[kind] = "; ".join((*people.values(), *(each for each in names if each not in people)))
+        sent = parse_message(self._text(_INTERNET_HEADERS).encode("utf-8", "replace"))
+        for kind in ("from", *_TYPES.values()):
+            known = header(sent, kind)
+            if known and "@" not in stated[kind]:
+                stated[kind] = known if stated[kind] in known else f"{stated[kind]}; {known}"
+            elif not set(known.split()) <= set(stated[kind].split()):
+                self.omissions.add_words(OmissionKind.METADATA, known)
         headers: dict[str, Any] = {
             key: " ".join(value.split())[:2000] for key, value in stated.items() if value.strip()
         }

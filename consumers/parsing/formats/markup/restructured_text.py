@@ -42,6 +42,8 @@ _LITERAL = frozenset(
 )
 _LISTS = {"toctree": OmissionKind.NAVIGATION, "autosummary": OmissionKind.NAVIGATION, "index": OmissionKind.METADATA}
 """Directives whose content is a list for programs."""
+_REFUSED = 2
+"""Level of docutils' messages about source that it did not understand; those below only inform."""
 _CAPTIONS = ("caption", "title", "alt", "header", "synopsis")
 """Options of directives that are text."""
 _WITHOUT_TEXT = (nodes.target, nodes.pending)
@@ -60,6 +62,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
     Parser().parse(text, document)
     outline = Outline(limits.text_chars, omissions)
     _replace_substitutions(document, omissions)
+    _remove_messages(document)
     walk = _Walk(outline)
     walk.run(document)
     for field in document.findall(nodes.field):
@@ -67,6 +70,22 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
         if isinstance(field.parent.parent, nodes.document) and name in _PROPERTIES:
             walk.metadata[name] = clean_text(field[1].astext())[:1000]
     return outline.document(metadata=walk.metadata)
+
+
+def _remove_messages(document: Any) -> None:
+    """Remove what docutils says about the text. A message in a cell or an item is replaced by the source that it quotes."""
+    for message in list(document.findall(nodes.system_message)):
+        above = message.parent
+        while not isinstance(above, nodes.entry | nodes.list_item | nodes.document):
+            above = above.parent
+        if message["level"] < _REFUSED:
+            message.parent.remove(message)
+        elif not isinstance(above, nodes.document):
+            place = message.parent.index(message)
+            quoted = [
+                nodes.paragraph("", "", nodes.Text(each.astext())) for each in message.findall(nodes.literal_block)
+            ]
+            message.parent[place : place + 1] = quoted
 
 
 def _replace_substitutions(document: Any, omissions: Omissions) -> None:
@@ -180,7 +199,7 @@ class _Walk:
             elif isinstance(node, nodes.image):
                 self.outline.text(clean_text(node.get("alt", "")), joint)
             elif isinstance(node, nodes.list_item):
-                self._item("- ", node.children, level, stack)
+                self._item(_mark(node), node.children, level, stack)
             elif isinstance(node, nodes.footnote | nodes.citation):
                 label = node.children[0].astext() if isinstance(node.children[0], nodes.label) else ""
                 self._item(f"[{label}] " if label else "", node.children[bool(label) :], level, stack)
@@ -242,3 +261,14 @@ class _Walk:
             self.outline.text("; ".join(name for row in (header, *more[:-1]) for name in row if name))
             header = more[-1]
         fill_rows(self.outline, cells, header)
+
+
+def _mark(item: Any) -> str:
+    """Return the number or letter of an item with its punctuation, or "- " if it has none."""
+    items = item.parent
+    if not isinstance(items, nodes.enumerated_list):
+        return "- "
+    number = items.get("start", 1) + items.index(item)
+    first = {"loweralpha": "a", "upperalpha": "A"}.get(items["enumtype"], "")
+    shown = chr(ord(first) + number - 1) if first and number <= 26 else str(number)
+    return f"{items['prefix']}{shown}{items['suffix']} "

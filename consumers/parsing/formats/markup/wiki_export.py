@@ -82,7 +82,7 @@ def _page(node: Element, title: str, site: str, redirects: Mapping[str, str]) ->
     ending = _ENDINGS.get(model, "wiki")
     heading = f"= {title} =\n" if title and ending == "wiki" else ""
     content = f"{heading}{newest.findtext('{*}text') or ''}".encode("utf-8", "replace")
-    metadata = {**_stated(newest), **({"site": site} if site else {})}
+    metadata: dict[str, Any] = {**_stated(newest), **({"site": site} if site else {})}
     if redirects:
         metadata["aliases"] = list(redirects)
     return WikiPage(title, f"page.{ending}".encode(), content, metadata, omissions.done())

@@ -12,6 +12,11 @@ PROPERTIES = {
     "recipients": ("PidTagDisplayTo, 2.677", "0E04001F", "{}"),
     "copy": ("PidTagDisplayCc, 2.674", "0E03001F", "{}"),
     "blind copy": ("PidTagDisplayBcc, 2.673", "0E02001F", "{}"),
+    "address in the headers": (
+        "PidTagTransportMessageHeaders, 2.1039",
+        "007D001F",
+        "From: Ann <{}@example.org>\r\n\r\n",
+    ),
     "body": ("PidTagBody, 2.618", "1000001F", "The {} turns."),
     "page": ("PidTagHtml, 2.735", "1013001F", "<p>The wheel {} turns.</p>"),
 }

@@ -174,6 +174,22 @@ def test_org_without_drawers_and_planning() -> None:
     ]
 
 
+def test_numbers_of_lists_of_restructuredtext() -> None:
+    [(_, text)] = texts(
+        read("a.rst", "#. one\n#. two\n\nText.\n\n3) three\n4) four\n\nText.\n\nb. bee\nc. see\n\n* dot\n")
+    )
+    assert [line for line in text.split("\n") if line and line != "Text."] == [
+        "1. one", "2. two", "3) three", "4) four", "b. bee", "c. see", "- dot",
+    ]  # fmt: skip
+
+
+def test_what_docutils_says_about_a_text_is_no_text() -> None:
+    rows = "=====  =====\nName   Role\n=====  =====\nAnn    Chair\n...    ...\nBo     `Aide\n=====  =====\n"
+    [(_, text)] = texts(read("a.rst", f"Who is who in the old mill:\n\n{rows}\n- Item\n\n  ---\n"))
+    assert "Ann" in text and "Aide" in text
+    assert not [word for word in ("Unexpected", "INFO", "WARNING", "interpreted") if word in text]
+
+
 def test_signs_of_man_pages() -> None:
     page = b".TH GAUGE 1\n.SH NAME\ngauge \\- reads\n.SH SUM\n\\[*a] \\[AN] \\(*W \\[tmu] \\[u2208]\n"
     [document] = parse_data(page, b"gauge.1", "file:///gauge.1", SplitSettings())
