@@ -144,6 +144,8 @@ def test_what_is_said_outright_is_read(text: str, triple: Triple) -> None:
         "Nobody sane reads the inode table.",
         "Any Redbird target of type OBJECT or INTERFACE will ignore the inode table.",
         "Only a single daemon can hold an inode table.",
+        "The Google Managed inode table of the kernel is small.",
+        "A Google managed inode table can grow.",
         "The actual value used is stored in the inode column.",
         "The walk handler currently does not support multi-character collating elements.",
         "The walk handler takes the inode table out of service.",

@@ -158,8 +158,10 @@ def _is_beside(clause: ClauseState, i: int) -> bool:
         return False  # "means, for a book, the page itself", "puts them into a book"
     following = clause.following(i)
     if clause.by_participle:
-        # "The file named by the user opens": a participle behind anything but the subject may belong to other nouns.
-        return following is not None and following.kind == VERB and following.tag in FINITE
+        # "The file named by the user opens": a participle behind anything but the subject may belong to other nouns, and
+        # before a noun it is none ("The Oslo managed cache is").
+        of_prep = bool(i) and clause.chunks[i - 1].kind == PREP
+        return of_prep and following is not None and following.kind == VERB and following.tag in FINITE
     return is_complete(clause.chunks, i, clause.verb.split())
 
 
