@@ -11,6 +11,7 @@ from collections.abc import Generator
 import hypothesis
 import pytest
 
+import daemon  # noqa: F401 - before numpy, which then computes in one thread, as in hippod
 from tests.process_guard import MARKERS, processes_allowed
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -116,7 +116,7 @@ STORE_ROOMS = {
     "backup_layout": {"durable_files", "untrusted_names"},
     "sessions": {"durable_files", "errors", "untrusted_names"},
     "as_of": {"change", "document_snapshot", "errors", "index", "lance", "log", "scope", "snapshot"},
-    "scope": {"change", "document_snapshot", "errors", "index", "links", "snapshot", "types"},
+    "scope": {"change", "document_snapshot", "errors", "fixed_point", "index", "links", "snapshot", "types"},
     "reader": {
         "change",
         "document_snapshot",
@@ -169,7 +169,7 @@ STORE_ROOMS = {
     "untrusted_names": {"errors"},
     "errors": set(),
     "fixed_point": set(),
-    "types": {"encoder_identity"},
+    "types": {"encoder_identity", "fixed_point"},
 }
 """Files at the door count as rooms. Each room imports only rooms below its row."""
 

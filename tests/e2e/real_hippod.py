@@ -117,8 +117,8 @@ class Daemon:
     """One configuration, store and socket. `start` and `stop` may be repeated; the store stays.
 
     `home` contains the followed folders (`folders`, created if missing), the store, and the log. Further keywords are sections
-    of the configuration. The encoder is `hash` by default. `preloaded` is false for measurements of memory:
-    a fork inherits modules, free memory and malloc's arenas.
+    of the configuration. The encoder is `hash` unless `encoder` says otherwise. Measurements of memory set `preloaded` to
+    false, because a fork inherits modules, free memory and malloc's arenas.
     """
 
     def __init__(
