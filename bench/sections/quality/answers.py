@@ -43,7 +43,7 @@ def run(results: dict[str, Any]) -> str:
     KEPT.mkdir(parents=True, exist_ok=True)
     model = httpx2.get(f"{SERVER}/models", trust_env=False).json()["data"][0]["id"]
     llm = {"base_url": SERVER, "model": Path(model).name, "timeout_s": MODEL_S}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     with (
         tempfile.TemporaryDirectory(prefix="hippod-answers-") as place,
         bulk_daemon(Path(place), folders=(), llm=llm, retrieval={"filter": "none"}) as daemon,
