@@ -34,7 +34,7 @@ class PooledExtractor:
         return [
             Extraction(
                 passage=passage.id,
-                extractor=self.name,
+                extractor=answer["extractor"],
                 entities=tuple(answer["entities"]),
                 triples=tuple((s, p, o) for s, p, o in answer["triples"]),
                 took_ms=float(answer.get("took_ms", 0.0)),

@@ -1,7 +1,7 @@
-"""Extracts again what an older version of the rules has read, while hippod has nothing else to do (`[openie] reextract`).
+"""Extracts again from passages whose extraction is outdated, while hippod has nothing else to do (`[openie] reextract`).
 
-There is no record of progress: the store says which extractor has read a passage. The old triples stay until the commit that
-replaces them.
+An older version of the rules made it, or this version with or without an extra that is now installed or removed. There is no
+record of progress: the store says which extractor has read a passage. The old triples stay until the commit that replaces them.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ class IdleReextraction:
         store: Store,
         pipeline: Pipeline,
         extractor: PassageExtractor,
-        is_older_version: Callable[[str], bool],
+        outdated_name: Callable[[str], bool],
         busy: Callable[[], bool],
     ) -> None:
-        """`is_older_version` takes an extractor's name. `busy` returns whether other work is going on."""
+        """`outdated_name` takes an extractor's name. `busy` returns whether other work is going on."""
         self._store = store
         self._pipeline = pipeline
         self._extractor = extractor
-        self._is_older_version = is_older_version
+        self._outdated_name = outdated_name
         self._busy = busy
         self._failed: set[str] = set()
         """Passages that the present rules cannot process; they keep their old triples until the next start."""
@@ -55,7 +55,7 @@ class IdleReextraction:
         return len(self._waiting)
 
     def is_outdated(self, state: ExtractionState | None) -> bool:
-        return state is not None and state.status is ExtractionOutcome.DONE and self._is_older_version(state.extractor)
+        return state is not None and state.status is ExtractionOutcome.DONE and self._outdated_name(state.extractor)
 
     async def run(self) -> None:
         """Extracts until cancelled."""

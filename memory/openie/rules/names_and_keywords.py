@@ -16,6 +16,7 @@ from memory.openie.rules.languages.chinese import chinese_sentences
 from memory.openie.rules.languages.german import tag_german
 from memory.openie.rules.languages.japanese import japanese_sentences
 from memory.openie.rules.languages.non_terms import NON_TERMS
+from memory.openie.rules.languages.optional_taggers import INSTALLED
 from memory.openie.rules.languages.words import NOUN, Word, compounds_of, joined, names_of
 
 MAX_NAMES = 24
@@ -65,7 +66,7 @@ def read_names(text: str, language: str, passage: str = "") -> ProseNames:
     sentences = split_sentences(text)
     if language in ("", "en"):
         sentences = [words for words in sentences if not instructs(words, tagger().tag(words))]
-    if language == "de":
+    if language == "de" and INSTALLED:
         by_sentence = [
             [" ".join(word.text for word in run) for run in names_of(tag_german(each))] for each in sentences
         ]
