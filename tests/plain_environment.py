@@ -1,5 +1,6 @@
 """A virtual environment with only what `make install` installs: no extras, no test tools."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -52,31 +53,8 @@ def run(python: Path, *arguments: str | Path) -> str:
 
 def missing_modules(python: Path) -> set[str]:
     """Returns the modules that hippod imports, anywhere in its code, and that the environment lacks."""
-    return set(run(python, "-c", _IMPORT_ALL, ROOT).split())
-
-
-_IMPORT_ALL = """
-import ast, importlib, sys
-from pathlib import Path
-root = Path(sys.argv[1])
-missing = set()
-for room in ("consumers", "memory", "store", "daemon", "cli"):
-    for path in (root / room).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            named = [(alias.name, None) for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                named = [(node.module, alias.name) for alias in node.names]
-            for module, name in named:
-                if module.partition(".")[0] in sys.stdlib_module_names:
-                    continue
-                try:
-                    found = importlib.import_module(module)
-                    if name is not None and not hasattr(found, name):
-                        importlib.import_module(f"{module}.{name}")
-                except ModuleNotFoundError as error:
-                    missing.add(error.name)
-print(*missing)
-"""
+    program = ROOT / "systemd" / "package" / "used_modules.py"
+    return set(json.loads(run(python, program, ROOT).splitlines()[-1])["missing"])
 
 
 def _link(source: str | Path, target: str | Path) -> None:
