@@ -89,5 +89,6 @@ for text in {[GERMAN, JAPANESE, ENGLISH]!r}:
 """
     german, japanese, english = (set(line.split("|")) for line in run(python, "-c", code).splitlines())
     assert {UNTAGGED, "emil strand", "nadja ferrol"} <= german
+    assert {"katze", "hafen", "das haus"}.isdisjoint(german), "in German, every noun has a capital"
     assert {UNTAGGED, "源氏物語", "レオナルド ダ ヴィンチ"} <= japanese
     assert {PLAIN, "odile brandt"} <= english
