@@ -83,13 +83,14 @@ def _write_file(
     neighbourhood: "GraphResponse", page: Path | None, picture: Path | None, exchanged: Path | None
 ) -> list[str]:
     """Write each requested file, completely or not at all, and return their paths."""
-    from cli.graph.graphml import graphml
+    from cli.graph.igraph_graph import as_igraph, graphml
     from cli.graph.layout import node_positions
 
+    whole = as_igraph(neighbourhood)
     made: list[tuple[Path, bytes]] = []
     if exchanged is not None:
-        made.append((exchanged, graphml(neighbourhood)))
-    positions = node_positions(neighbourhood) if page is not None or picture is not None else []
+        made.append((exchanged, graphml(whole)))
+    positions = node_positions(whole) if page is not None or picture is not None else []
     if picture is not None:
         from cli.graph.png import png
 

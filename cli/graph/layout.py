@@ -1,10 +1,15 @@
 """The layout of a neighbourhood on a page and in a picture: positions, sizes and colours of its nodes."""
 
 import math
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cli.terminal_text import one_line, truncate
 from daemon.contract.graph import GraphNode, GraphResponse
+
+if TYPE_CHECKING:
+    import igraph
 
 NODE_COLOURS = {"phrase": "#3b6ea8", "passage": "#c2702e"}
 EDGE_COLOURS = {"relation": "#5a6673", "mention": "#9d8fb0", "synonym": "#3f9265", "context": "#d8cbbb"}
@@ -13,42 +18,28 @@ PATH_COLOUR = "#c1272d"
 MAX_LABELS = 40
 """Number of nodes with labels, those with the most PageRank; more labels would overlap."""
 MAX_LABEL_CHARS = 36
-MOST_STEPS, NODE_STEPS = 400, 200_000
-"""Maximum number of steps of a layout, and of steps times nodes: 0.1 s with 200 nodes, 3 s with 2,000."""
+LAYOUT_ITERATIONS = 400
 
 Coordinates = tuple[float, float]
 
 
-def node_positions(neighbourhood: GraphResponse) -> list[Coordinates]:
+def node_positions(graph: "igraph.Graph") -> list[Coordinates]:
     """Return each node's position, both coordinates from 0 to 1. The same graph always gets the same layout."""
-    row_of = {node.id: row for row, node in enumerate(neighbourhood.nodes)}
-    edges = [(row_of[edge.source], row_of[edge.target]) for edge in neighbourhood.edges]
-    spots = force_directed(len(row_of), edges)
-    return list(zip(*(_scaled([spot[axis] for spot in spots]) for axis in (0, 1)), strict=True))
+    import igraph
 
-
-def force_directed(nodes: int, edges: Iterable[tuple[int, int]], seed: int = 0) -> list[Coordinates]:
-    """Return positions by the forces of Fruchterman and Reingold (1991): all nodes repel, edges attract."""
-    import numpy as np  # here, because hippoctl must start fast
-
-    spots = np.random.default_rng(seed).uniform(-0.5, 0.5, (nodes, 2)) * math.sqrt(nodes)
-    sources, targets = np.array(sorted(edges), dtype=np.intp).reshape(-1, 2).T
-    steps = min(MOST_STEPS, NODE_STEPS // max(nodes, 1))
-    for step in range(steps):
-        squares = (spots**2).sum(axis=1)
-        repulsion = 1 / np.maximum(squares[:, None] + squares - 2 * spots @ spots.T, 1e-6)
-        forces = spots * repulsion.sum(axis=1, keepdims=True) - repulsion @ spots
-        lengths = spots[sources] - spots[targets]
-        lengths *= np.hypot(*lengths.T)[:, None]
-        np.subtract.at(forces, sources, lengths)
-        np.add.at(forces, targets, lengths)
-        longest = math.sqrt(nodes) / 10 * (1 - step / steps)
-        spots += forces * np.minimum(longest / np.maximum(np.hypot(*forces.T), 1e-9), 1)[:, None]
-    return [(float(x), float(y)) for x, y in spots]
+    if graph.vcount() < 2:
+        return [(0.5, 0.5)] * graph.vcount()
+    igraph.set_random_number_generator(random.Random(0))
+    try:
+        layout = graph.layout_fruchterman_reingold(niter=LAYOUT_ITERATIONS)
+    finally:
+        igraph.set_random_number_generator(random)
+    axes = [_scaled([point[axis] for point in layout]) for axis in (0, 1)]
+    return list(zip(*axes, strict=True))
 
 
 def _scaled(values: Sequence[float]) -> list[float]:
-    lowest, highest = min(values, default=0.0), max(values, default=0.0)
+    lowest, highest = min(values), max(values)
     return [(value - lowest) / (highest - lowest) if highest > lowest else 0.5 for value in values]
 
 

@@ -3,10 +3,10 @@
 Positions are computed once, for all steps together, so that nothing moves between steps.
 """
 
+import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.graph.layout import force_directed
 from daemon.contract.answering.steps import DeepStep, IterativeStep, MemoryPoint, PointMemory
 
 POINT, ENTITY, ABSENT, QUERY, PASSAGE = "point", "entity", "absent", "query", "passage"
@@ -86,7 +86,14 @@ def retrieval_graphs(steps: Sequence[IterativeStep]) -> list[StepGraph]:
 
 def common_layout(graphs: Sequence[StepGraph]) -> dict[tuple[str, str], tuple[float, float]]:
     """Return each node's position in every graph: one force-directed, deterministic layout of all graphs together."""
+    import igraph
+
     keys = sorted({node.key for graph in graphs for node in graph.nodes})
     rows = {key: row for row, key in enumerate(keys)}
     edges = {(rows[graph.nodes[a].key], rows[graph.nodes[b].key]) for graph in graphs for a, b in graph.edges}
-    return dict(zip(keys, force_directed(len(keys), edges, seed=7), strict=True))
+    igraph.set_random_number_generator(random.Random(7))
+    try:
+        layout = igraph.Graph(len(keys), sorted(edges)).layout_fruchterman_reingold(niter=1000)
+    finally:
+        igraph.set_random_number_generator(random)
+    return {key: (float(x), float(y)) for key, (x, y) in zip(keys, layout.coords, strict=True)}

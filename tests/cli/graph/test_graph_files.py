@@ -171,13 +171,14 @@ def test_the_picture_shows_something(files: dict[str, Path]) -> None:
 
 
 def test_the_same_graph_looks_the_same(memory: Daemon) -> None:
+    from cli.graph.igraph_graph import as_igraph
     from cli.graph.layout import node_positions
     from cli.graph.png import png
     from daemon.contract.graph import GraphResponse
 
     found = GraphResponse.model_validate(graph(memory, query=QUESTION, nodes=25))
-    spots = node_positions(found)
-    assert spots == node_positions(found)
+    spots = node_positions(as_igraph(found))
+    assert spots == node_positions(as_igraph(found))
     assert base64.b64encode(png(found, spots)) == base64.b64encode(png(found, spots))
     assert all(0 <= axis <= 1 for spot in spots for axis in spot)
 
