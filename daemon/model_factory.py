@@ -121,9 +121,19 @@ class Models:
         """Name under which the configured backend's extractions are stored."""
         return self.backend.extractor_name(self._config.llm.model or "")
 
-    def is_older_version(self, extractor: str) -> bool:
-        """Returns whether `extractor` is the name of an earlier version of the configured rules; False for a model."""
-        return isinstance(self.backend, WorkerBackend) and self.backend.is_older_version(extractor)
+    @property
+    def present_names(self) -> tuple[str, ...]:
+        """Names of extractions that the configured backend would not change."""
+        return self.backend.present_names(self._config.llm.model or "")
+
+    def is_outdated(self, extractor: str) -> bool:
+        """Returns whether the configured rules, unlike those named `extractor`, may find other triples; False for a model."""
+        return isinstance(self.backend, WorkerBackend) and self.backend.is_outdated(extractor)
+
+    @property
+    def untagged_languages(self) -> frozenset[str]:
+        """Languages whose taggers the configured rules need and lack; none for a model."""
+        return self.backend.untagged_languages() if isinstance(self.backend, WorkerBackend) else frozenset()
 
     def extraction_queue(self, store: Store, before_commit: PassageExtractor | None) -> ExtractionQueue:
         """Returns the queue of committed passages for the configured backend."""
@@ -136,7 +146,15 @@ class Models:
                 async def by_worker(passage: PassageText) -> Extraction:
                     return (await before_commit.extract([passage]))[0]
 
-                return ExtractionQueue(store, name, by_worker, journal, self._config.parsing.workers, free=True)
+                return ExtractionQueue(
+                    store,
+                    name,
+                    by_worker,
+                    journal,
+                    self._config.parsing.workers,
+                    free=True,
+                    present_names=self.present_names,
+                )
             case BulkBackend():
 
                 async def never(_passage: PassageText) -> Extraction:

@@ -135,7 +135,10 @@ def encoder(status: Status) -> Finding:
 
 
 def languages(status: Status) -> Iterator[Finding]:
-    """Warns if the encoder is unsuitable for the documents."""
+    """Warns if encoder or extractor are unsuitable for the documents' languages."""
+    if status.extractor_advice is not None:
+        detail = f"{status.openie} lacks taggers of these documents' languages"
+        yield Finding("languages", "warn", detail, one_line(status.extractor_advice))
     found = status.indistinct_phrases
     advice = encoder_advice(status.encoder, status.phrases, found, status.languages)
     if advice is None:
@@ -185,14 +188,14 @@ def extraction(status: Status) -> Iterator[Finding]:
 
 
 def contents(status: Status) -> Iterator[Finding]:
-    """Reports which programs made the stored data. Warns if a part is of older rules and is not being extracted again."""
+    """Reports which programs made the stored data. Warns if a part is outdated and is not being extracted again."""
     rows = provenance_rows(status)
     if not rows:
         return
     detail = "; ".join(f"{head} {words}" for head, words in rows)
     outdated = any(each.left_s is not None for each in status.extractors)
     if outdated and all(each.task not in ("extract", "reextract") for each in status.progress):
-        hint = 'run `hippoctl reextract`, or set [openie] reextract = "idle": newer rules find other triples'
+        hint = 'run `hippoctl reextract`, or set [openie] reextract = "idle": the present rules may find other triples'
         yield Finding("contents", "warn", detail, hint)
     elif status.unapplied and all(each.task != "reencode" for each in status.progress):
         hint = f"run {', '.join(f'`{one_line(each.command)}`' for each in status.unapplied)}, or restore the earlier settings"

@@ -178,7 +178,7 @@ async def open_memory(
         languages.check(snapshot)
         scale_mmap_threshold(max(snapshot.n_phrases, snapshot.n_triples))
 
-    languages = LanguageWatch(encoder.identity.name)
+    languages = LanguageWatch(encoder.identity.name, models.untagged_languages)
 
     committed()
     split = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
@@ -210,9 +210,7 @@ async def open_memory(
     scheduler = Scheduler(config.schedule)
     states = partial(CurrentStates, store, pipeline, extraction_queue, partial(scheduler.next_run, "retry"))
     documents = DocumentService(store, pipeline, extraction_queue, states, scopes, positions, sources)
-    provenance = Provenance(
-        pipeline.content_counts, extraction_queue.name, extraction_queue.at_once, models.is_older_version
-    )
+    provenance = Provenance(pipeline.content_counts, models.present_names, extraction_queue.at_once, models.is_outdated)
     extractions = ExtractionService(
         store,
         extraction_queue,
@@ -228,7 +226,7 @@ async def open_memory(
             store,
             pipeline,
             extractor,
-            models.is_older_version,
+            models.is_outdated,
             busy=lambda: bool(len(pipeline.intake) or len(extraction_queue) or queries.asked_recently()),
         )
         progress.list_queue("reextract", "passages", idle_reextraction)
@@ -291,6 +289,7 @@ async def open_memory(
         sources=sources,
         reencoding=reencoding,
         openie=extractor.name,
+        untagged_languages=models.untagged_languages,
         extraction_queue=extraction_queue,
         states=states,
         progress=progress,

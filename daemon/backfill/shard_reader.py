@@ -37,7 +37,7 @@ def reading_of(config: Config) -> dict[str, Any]:
     """Returns the settings on which records depend: extractor, encoder and passage sizes."""
     backend = OPENIE_BACKENDS[config.openie.backend]
     return {
-        "extractor": backend.extractor_name(config.llm.model or ""),
+        "extractor": " ".join(backend.present_names(config.llm.model or "")),
         "encoder": [config.encoder.backend, config.encoder.model],
         "passages": [config.passages.max_tokens, config.passages.min_tokens],
     }

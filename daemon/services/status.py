@@ -18,6 +18,7 @@ from daemon.contract.status import (
     Status,
     SynonymRecall,
     encoder_advice,
+    extractor_advice,
 )
 from daemon.errors import STORE_LOST, Conflict, NotReady, TimedOut
 from daemon.pipeline.extraction.queue import ExtractionQueue
@@ -50,6 +51,8 @@ class RunningParts:
     openie: str
     extraction_queue: ExtractionQueue
     states: Callable[[], CurrentStates]
+    untagged_languages: frozenset[str]
+    """Languages whose taggers the extractor lacks."""
     progress: ProgressBoard
     scopes: ScopeService
     memory_use: Callable[[], MemoryUse]
@@ -162,6 +165,7 @@ class StatusService:
                 "encoder_advice": encoder_advice(
                     memory.encoder, snapshot.living_phrases, counted.indistinct_phrases, languages
                 ),
+                "extractor_advice": extractor_advice(memory.untagged_languages, languages),
                 "extractors": extractors,
                 "readers": readers,
                 "encoders": memory.reencoding.shares(),

@@ -8,6 +8,7 @@ differ in where and when they read passages:
 - `BulkBackend`: in the daemon's process, hundreds of passages per call, on `hippoctl backfill`.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -24,6 +25,9 @@ CountDropped = Callable[[str, int], None]
 "ungrounded" (neither end occurs in the passage) or "excess"."""
 ReportUnread = Callable[[str, str], None]
 """Called with the id of a passage that the model could not handle, and why."""
+
+
+_VERSIONED = re.compile(r"(?P<family>.+)/(?P<version>[0-9]+)(?:[+-][a-z]+)?")
 
 
 class PassageReader(Protocol):
@@ -44,7 +48,7 @@ class BulkExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIEBackend:
-    """`extractor_name(llm_model)` is the name with which the store keeps the backend's extractions."""
+    """`extractor_name(llm_model)` is the backend's name, with which the store keeps its extractions."""
 
     name: str
     """Value of `[openie] backend`."""
@@ -62,17 +66,30 @@ class OpenIEBackend:
     calls_per_passage: int = 0
     """Model calls for a passage of usual length. 0 if extraction costs only this machine's time."""
 
+    def present_names(self, llm_model: str) -> tuple[str, ...]:
+        """Returns the names under which the store keeps extractions that this backend would not change."""
+        return (self.extractor_name(llm_model),)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBackend(OpenIEBackend):
     make: "Callable[[], Extractor]"
     """Called once in each worker process."""
+    extra_name: Callable[[], str]
+    """Name of extractions that depend on an extra. It says whether the extra is installed."""
+    untagged_languages: Callable[[], frozenset[str]]
+    """Languages whose taggers are not installed, by the detector's codes."""
 
-    def is_older_version(self, extractor: str) -> bool:
-        """Returns whether `extractor` names an earlier version of this backend: "rules/5" if the present one is "rules/6"."""
-        family, _, version = self.extractor_name("").rpartition("/")
-        earlier_family, _, earlier = extractor.rpartition("/")
-        return earlier_family == family and earlier.isdecimal() and int(earlier) < int(version)
+    def present_names(self, llm_model: str) -> tuple[str, ...]:
+        return (self.extractor_name(llm_model), self.extra_name())
+
+    def is_outdated(self, extractor: str) -> bool:
+        """Returns whether `extractor` names an earlier version of this backend, or this version with or without an extra that
+        has since been removed or installed: "rules/5" or "rules/6-multilingual" if "rules/6+multilingual" is present."""
+        present, found = (_VERSIONED.fullmatch(name) for name in (self.extractor_name(""), extractor))
+        if present is None or found is None or extractor in self.present_names(""):
+            return False
+        return found["family"] == present["family"] and int(found["version"]) <= int(present["version"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +113,18 @@ def _rules_name(_model: str) -> str:
     from memory.openie.rules.extractor import RulesExtractor
 
     return RulesExtractor.name
+
+
+def _rules_extra_name() -> str:
+    from memory.openie.rules.extractor import RulesExtractor
+
+    return RulesExtractor.tagged_name
+
+
+def _rules_untagged() -> frozenset[str]:
+    from memory.openie.rules.languages.optional_taggers import INSTALLED, TAGGED_LANGUAGES
+
+    return frozenset() if INSTALLED else TAGGED_LANGUAGES
 
 
 def _llm(client: "ModelClient", limiter: "Limiter", count_dropped: CountDropped) -> PassageReader:
@@ -122,6 +151,8 @@ _REGISTERED: tuple[WorkerBackend | ServerBackend | BulkBackend, ...] = (
         summary="Without a model: statements of English sentences and of tables; names in other languages.",
         extractor_name=_rules_name,
         make=_rules,
+        extra_name=_rules_extra_name,
+        untagged_languages=_rules_untagged,
     ),
     ServerBackend(
         name="llm",

@@ -23,6 +23,9 @@ TOOLS = {"mmdebstrap": "mmdebstrap", "buildah": "buildah"}
 SYSTEM = ("python3", "libstdc++6", "ca-certificates")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 """Omitted files of Debian's packages; their copyright files stay."""
+REMOVED = ("usr/share/perl", "usr/lib/*/perl", "usr/lib/*/libperl.so*", "usr/lib/*/gconv")
+"""Parts of Debian's packages that only their installation uses: Perl's modules beyond perl-base, and glibc's converters, in
+whose place Python has its own."""
 USER = 10001
 """User id of hippod in the container. A bind mount that replaces the volume must belong to it."""
 HOME = "/var/lib/hippod"
@@ -76,9 +79,10 @@ def debian(work: Path) -> None:
     command += [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     command += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
     # The user's lines are written directly: so small a system has no useradd.
+    removed = " ".join(f'"$1"/{path}' for path in ("var/cache/*", "var/log/*", *REMOVED))
     hook = (
         f"echo 'hippod:x:{USER}:{USER}:hippod:{HOME}:/usr/sbin/nologin' >> \"$1/etc/passwd\"; "
-        f'echo \'hippod:x:{USER}:\' >> "$1/etc/group"; rm -rf "$1"/var/cache/* "$1"/var/log/*'
+        f"echo 'hippod:x:{USER}:' >> \"$1/etc/group\"; rm -rf {removed}"
     )
     deb.run([*command, f"--customize-hook={hook}", release(), work / "debian.tar"])
 

@@ -7,20 +7,20 @@ installations get the folder too.
 
 import base64
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from setuptools import build_meta
 from setuptools.build_meta import (
     build_sdist,
-    get_requires_for_build_editable,
     get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
@@ -75,6 +75,13 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 Builder = Callable[..., str]
 
 
+def get_requires_for_build_wheel(_settings: dict[str, object] | None = None) -> list[str]:
+    return [] if _outer_pip() else ["pip>=24"]
+
+
+get_requires_for_build_editable = get_requires_for_build_wheel
+
+
 def build_wheel(folder: str, settings: dict[str, object] | None = None, metadata: str | None = None) -> str:
     return _built(build_meta.build_wheel, folder, settings, metadata)
 
@@ -98,7 +105,19 @@ def download(sources: Sequence[Source], folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps"]
     command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(wanted), "--dest", str(folder)]
     # Not on standard output, which the program that called this backend may read.
-    subprocess.run(command, check=True, stdout=sys.stderr)
+    subprocess.run(command, check=True, stdout=sys.stderr, env=_outer_environment() if _outer_pip() else None)
+
+
+def _outer_environment() -> dict[str, str]:
+    """Returns the environment without PYTHONPATH, by which pip isolates a build from the packages around it."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+@cache
+def _outer_pip() -> bool:
+    """Whether the Python around an isolated build has pip, which `make install` then need not download."""
+    asked = [sys.executable, "-m", "pip", "--version"]
+    return subprocess.run(asked, env=_outer_environment(), capture_output=True).returncode == 0
 
 
 def add_data(wheel: Path, sources: Sequence[Source], folder: Path) -> None:

@@ -5,12 +5,14 @@ import hashlib
 import subprocess
 import sys
 import types
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from daemon.page.routes import LIBRARY_FILES
+from tests.plain_environment import PACKAGES, packages_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "systemd" / "package"
@@ -83,19 +85,32 @@ def test_a_wheel_with_another_hash_is_not_taken(tmp_path: Path, backend: types.M
 
 
 def test_slim_removes_tests_headers_and_unused_libraries(tmp_path: Path, slim: types.ModuleType) -> None:
-    kept = ["a/__init__.py", "a/testing.py", "openvino/libs/libopenvino_intel_cpu_plugin.so", "pyarrow/libarrow.so.26"]
+    kept = [
+        "HanTa/morphmodel_ger.pgz",
+        "a/__init__.py",
+        "a/testing.py",
+        "openvino/libs/libopenvino_intel_cpu_plugin.so",
+        "pyarrow/libarrow.so.26",
+        "pyarrow/libarrow_python.so.2600",
+    ]
+    sealed = ["hf_xet/__init__.py", "scipy/stats/__init__.py"]
     gone = [
+        "HanTa/morphmodel_dutch.pgz",
         "a/tests/test_a.py",
         "a/include/a.hpp",
         "a/b.pyx",
         "openvino/libs/libopenvino_intel_gpu_plugin.so",
         "pyarrow/libarrow_flight.so.2600",
+        "pyarrow/libarrow_python.so",
+        "pyarrow/libarrow_python.so.2600.1.0",
     ]
-    for name in [*kept, *gone]:
+    for name in [*kept, *sealed, *gone]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    slim.slim(tmp_path)
-    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()) == kept
+    for is_sealed in (False, True):
+        slim.slim(tmp_path, is_sealed)
+        left = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+        assert left == sorted(kept if is_sealed else [*kept, *sealed])
 
 
 @pytest.mark.process
@@ -119,3 +134,17 @@ def test_the_page_finds_its_scripts_after_slim(slim: types.ModuleType) -> None:
     scripts = [Path("bokeh/server/static/js") / name for name in LIBRARY_FILES]
     assert scripts
     assert [path for path in scripts for pattern in slim.UNUSED_LIBRARIES if path.match(pattern)] == []
+
+
+@pytest.mark.process
+def test_a_build_needs_pip_only_where_python_has_none(tmp_path: Path, backend: types.ModuleType) -> None:
+    assert backend.get_requires_for_build_wheel() == backend.get_requires_for_build_editable() == []
+    venv.create(tmp_path, symlinks=True, with_pip=False)
+    for name in ("setuptools", "_distutils_hack"):
+        (packages_of(tmp_path) / name).symlink_to(PACKAGES / name)
+    code = "import wheel_backend; print(wheel_backend.get_requires_for_build_wheel())"
+    environ = {"PYTHONPATH": str(PACKAGE)}
+    done = subprocess.run(
+        [tmp_path / "bin/python", "-c", code], capture_output=True, text=True, env=environ, check=True
+    )
+    assert done.stdout == "['pip>=24']\n"

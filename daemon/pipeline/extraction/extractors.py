@@ -29,7 +29,7 @@ class PooledExtractor:
         self.name = backend.extractor_name("")
 
     async def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
-        return await self._pool.extract(self._backend, self.name, passages)
+        return await self._pool.extract(self._backend, passages)
 
 
 async def extract_each(

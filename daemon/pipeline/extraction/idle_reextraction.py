@@ -1,6 +1,7 @@
-"""Extracts passages of older rules again while hippod is idle (`[openie] reextract`).
+"""Extracts passages with outdated extractions again while hippod is idle (`[openie] reextract`).
 
-No progress is recorded, because the store records each passage's extractor. The old triples stay until a commit replaces them.
+An older version of the rules made them, or this version with or without an extra that is now installed or removed. No progress
+is recorded, because the store records each passage's extractor. The old triples stay until a commit replaces them.
 """
 
 import asyncio
@@ -36,14 +37,14 @@ class IdleReextraction:
         store: Store,
         pipeline: Pipeline,
         extractor: PassageExtractor,
-        is_older_version: Callable[[str], bool],
+        outdated_name: Callable[[str], bool],
         busy: Callable[[], bool],
     ) -> None:
-        """`is_older_version` takes an extractor's name. `busy` returns whether other work is going on."""
+        """`outdated_name` takes an extractor's name. `busy` returns whether other work is going on."""
         self._store = store
         self._pipeline = pipeline
         self._extractor = extractor
-        self._is_older_version = is_older_version
+        self._outdated_name = outdated_name
         self._busy = busy
         self._failed: set[str] = set()
         """Passages that the present rules cannot process; they keep their old triples until the next start."""
@@ -54,7 +55,7 @@ class IdleReextraction:
         return len(self._waiting)
 
     def is_outdated(self, state: ExtractionState | None) -> bool:
-        return state is not None and state.status is ExtractionOutcome.DONE and self._is_older_version(state.extractor)
+        return state is not None and state.status is ExtractionOutcome.DONE and self._outdated_name(state.extractor)
 
     async def run(self) -> None:
         """Extracts until cancelled."""

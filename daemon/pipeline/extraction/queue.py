@@ -7,7 +7,7 @@ since when (`model_outage`). A passage that the model cannot handle is marked as
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 import structlog
 
@@ -69,10 +69,13 @@ class ExtractionQueue:
         free: bool = False,
         budget: DailyBudget | None = None,
         estimate: EstimateCost = lambda _passages, _sample: None,
+        present_names: Collection[str] = (),
     ) -> None:
-        """`name` is the extractor's. `at_once` is the number of concurrent extractions. `free` means that no model is called,
-        so the start also queues passages on which another extractor failed. Extraction waits while `budget` is used up."""
+        """`name` is the extractor's; extractions named by `present_names` are also up to date. `at_once` is the number of
+        concurrent extractions. `free` means that no model is called, so the start also queues passages on which another
+        extractor failed. Extraction waits while `budget` is used up."""
         self.name = name
+        self._present_names = {name, *present_names}
         self.bulk_only = bulk_only
         self._free = free
         self._store = store
@@ -133,10 +136,10 @@ class ExtractionQueue:
 
     def _is_done(self, state: ExtractionState | None) -> bool:
         """Whether the present extractor has processed the passage."""
-        return state is not None and state.status is ExtractionOutcome.DONE and state.extractor == self.name
+        return state is not None and state.status is ExtractionOutcome.DONE and state.extractor in self._present_names
 
     def _is_failure_of_another(self, state: ExtractionState | None) -> bool:
-        return state is not None and is_failed(state) and state.extractor != self.name
+        return state is not None and is_failed(state) and state.extractor not in self._present_names
 
     def _is_needed(self, id: str) -> bool:
         return bool(self._store.documents_to_extract(id)) and not self._is_done(self._store.extraction_state(id))

@@ -9,6 +9,7 @@ from memory.llm.json_answers import replace_surrogates
 from memory.openie.rules.coreference import Coreference, names_topic
 from memory.openie.rules.grammar.clause_parser import parse_sentences
 from memory.openie.rules.grammar.tokenizer import split_sentences
+from memory.openie.rules.languages.optional_taggers import EXTRA, INSTALLED, TAGGED_LANGUAGES
 from memory.openie.rules.languages.paragraph_language import is_english, paragraph_language
 from memory.openie.rules.line_classifier import Block, line_blocks
 from memory.openie.rules.names_and_keywords import read_names
@@ -27,9 +28,12 @@ MAX_TRIPLES = 400
 
 
 class RulesExtractor:
-    """Deterministic: an extraction depends on the passage's title and text alone. Stateless, so threads may share it."""
+    """Deterministic: an extraction depends on the passage's title and text, and on whether the extra `multilingual` is
+    installed. Stateless, so threads may share it."""
 
     name = f"rules/{VERSION}"
+    tagged_name = f"{name}{'+' if INSTALLED else '-'}{EXTRA}"
+    """Name of extractions that depend on the extra: the passage contains German or Japanese."""
 
     def extract(self, passages: Sequence[PassageText]) -> list[Extraction]:
         """Returns one extraction per passage, in order. Never raises for a passage's content. Linear in the length of the
@@ -46,17 +50,18 @@ class RulesExtractor:
         language = detect_language(f"{title}\n{text}")
         coref = Coreference(title, text, strict=technical or not names_topic(title, text))
         found = TripleCollector(coref, technical, direct_only=is_documentation(text))
+        read_as: set[str] = set()
         for place, block in enumerate(() if is_contents(title) else _with_keys_first(line_blocks(text))):
             if block.kind in ("record", "row", "table row"):
                 of_first, is_row = block.kind == "row", block.kind != "record"
                 read_record(block.fields, found, of_first, is_row, about_document=place == 0)
             elif block.kind == "prose":
                 found.coref.begin_paragraph()
-                _read_prose(block.text, language, found, f"{title}\n{text}")
+                read_as.add(_read_prose(block.text, language, found, f"{title}\n{text}"))
         found.link_names_to_title()
         return Extraction(
             passage=passage.id,
-            extractor=self.name,
+            extractor=self.name if TAGGED_LANGUAGES.isdisjoint(read_as) else self.tagged_name,
             entities=tuple(found.entities()),
             triples=tuple(found.triples)[:MAX_TRIPLES],
             took_ms=(time.perf_counter() - started) * 1000,
@@ -73,8 +78,8 @@ def _with_keys_first(blocks: Iterable[Block]) -> Iterator[Block]:
             yield from rows
 
 
-def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> None:
-    """Reads prose of a passage. `language` is the passage's; a paragraph may be in English."""
+def _read_prose(text: str, language: str, found: TripleCollector, passage: str) -> str:
+    """Reads prose of a passage and returns its language. `language` is the passage's; a paragraph may be in English."""
     of_passage, language = language, paragraph_language(text, language)
     if language in ("", "en"):
         sentences = split_sentences(text)
@@ -83,10 +88,11 @@ def _read_prose(text: str, language: str, found: TripleCollector, passage: str) 
         if is_english([word for words in sentences for word in words if word.lower() not in title]):
             with found.coref.apart_from_title(of_passage not in ("", "en")):
                 parse_sentences(sentences, found)
-            return
+            return language
     read = read_names(text, language, passage)
     for name in read.names:
         found.add_name(normalise_phrase(name), may_be_title=not read.only_key_phrases)
     if not found.technical:
         for name, other in read.pairs:
             found.add_mention(normalise_phrase(name), normalise_phrase(other))
+    return language

@@ -29,7 +29,14 @@ def test_what_the_daemon_leaves_out_is_what_the_contract_says(kind: type[BaseMod
         for name, field in model.model_fields.items()
         if not field.is_required() and getattr(field, "exclude_if", None) is not None
     }
-    printed_nowhere = {"synonym_recall", "indistinct_phrases", "languages", "encoder_advice", "cost"}
+    printed_nowhere = {
+        "synonym_recall",
+        "indistinct_phrases",
+        "languages",
+        "encoder_advice",
+        "extractor_advice",
+        "cost",
+    }
     assert left_out - printed_nowhere <= set(OPTIONAL)
 
 

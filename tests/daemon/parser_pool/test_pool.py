@@ -24,6 +24,7 @@ from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument, Passage
 from daemon.parser_pool.child_process import ChildLost
 from daemon.parser_pool.pool import ParserPool, PoolClosed, SetAside, Turn
+from memory.openie.rules.extractor import RulesExtractor
 from store.types import PassageText
 from tests.consumers.parsing.samples import docx, epub, flowed, pdf
 
@@ -434,13 +435,15 @@ def test_extraction_by_rules_runs_in_a_child() -> None:
     async def work(pool: ParserPool) -> None:
         found = await pool.extract(
             "rules",
-            "rules/0",
             [
                 PassageText("1", "Mara Quill", "Mara Quill built the tide gauge in Tarn Harbour."),
                 PassageText("2", "", ""),
             ],
         )
-        assert [(each.passage, each.extractor) for each in found] == [("1", "rules/0"), ("2", "rules/0")]
+        assert [(each.passage, each.extractor) for each in found] == [
+            ("1", RulesExtractor.name),
+            ("2", RulesExtractor.name),
+        ]
         assert found[0].triples
         [pid] = pool.pids
         assert "numpy" not in Path(f"/proc/{pid}/maps").read_text(), "11 MB and a fifth of a child's start"

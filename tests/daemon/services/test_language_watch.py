@@ -1,11 +1,12 @@
-"""The log says once that the documents need another encoder, and what to install."""
+"""The log says once that the documents need another encoder or taggers, and what to install."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.contract.status import IndistinctPhrases, encoder_advice
+from daemon.contract.status import IndistinctPhrases, encoder_advice, extractor_advice
 from daemon.services.passage_languages import MIN_PASSAGES, LanguageWatch
 from memory.encoder.packaged_model import E5, MINILM
 from tests.store.small_store import complete, open_store
@@ -26,6 +27,25 @@ def test_german_documents_need_another_encoder_than_that_for_english(tmp_path: P
     if warns:
         assert events[0]["languages"] == {"de": 1.0}
         assert "make install EXTRAS=multilingual" in events[0]["hint"]
+
+
+@pytest.mark.parametrize(("untagged", "warns"), [({"de", "ja"}, True), ((), False)])
+def test_german_documents_need_their_tagger(tmp_path: Path, untagged: Collection[str], warns: bool) -> None:
+    watch = LanguageWatch(E5.identity.name, untagged)
+    german = {f"de{n}": [("", f"{TEXTS['de']} {n}", ())] for n in range(MIN_PASSAGES)}
+    with open_store(tmp_path) as memory, capture_logs() as logged:
+        memory.commit(complete(memory, german, []))
+        watch.check(memory.snapshot())
+        watch.check(memory.snapshot())
+    assert [event["event"] for event in logged] == ["taggers_missing"] * warns
+    assert all("make install EXTRAS=multilingual" in event["hint"] for event in logged)
+
+
+def test_the_extractor_is_judged_by_the_languages_that_lack_taggers() -> None:
+    assert extractor_advice({"de"}, {"en": 0.96, "de": 0.04}) is None
+    assert extractor_advice({"de", "ja"}, {"en": 0.94, "de": 0.03, "ja": 0.03}) is not None
+    assert extractor_advice({"ja"}, {"de": 1.0}) is None
+    assert extractor_advice({"de"}, {}) is None
 
 
 def test_the_advice_names_no_encoder_that_is_in_use() -> None:

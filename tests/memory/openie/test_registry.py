@@ -41,13 +41,18 @@ def test_every_backend_has_an_extractor_name_that_no_other_way_of_reading_shares
     assert names["llm"] != names["rules"]
 
 
-def test_only_earlier_versions_of_the_rules_are_older_versions() -> None:
+def test_earlier_versions_of_the_rules_and_those_with_other_extras_are_outdated() -> None:
     rules = WORKER_BACKENDS["rules"]
     family, _, version = rules.extractor_name("").rpartition("/")
-    assert rules.is_older_version(f"{family}/1") and rules.is_older_version(f"{family}/{int(version) - 1}")
+    plain, present = rules.present_names("")
+    assert plain == f"{family}/{version}" and present == f"{plain}+multilingual"
+    outdated = (f"{family}/1", f"{family}/{int(version) - 1}+multilingual", f"{plain}-multilingual")
+    assert all(map(rules.is_outdated, outdated))
     others = (
-        f"{family}/{version}",
+        plain,
+        present,
         f"{family}/{int(version) + 1}",
+        f"{family}/{int(version) + 1}-multilingual",
         "rules",
         "rules/",
         "llm/m/1",
@@ -55,7 +60,7 @@ def test_only_earlier_versions_of_the_rules_are_older_versions() -> None:
         "",
         "1",
     )
-    assert not any(map(rules.is_older_version, others))
+    assert not any(map(rules.is_outdated, others))
 
 
 @pytest.mark.parametrize("backend", WORKER_BACKENDS.values(), ids=lambda backend: backend.name)

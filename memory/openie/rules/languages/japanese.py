@@ -1,4 +1,4 @@
-"""Names and nouns of Japanese, by Sudachi with its small dictionary."""
+"""Names and nouns of Japanese, by Sudachi with its small dictionary; without the extra `multilingual` by characters alone."""
 
 import re
 from collections.abc import Iterator
@@ -6,12 +6,17 @@ from functools import cache
 from threading import local
 from typing import Any
 
+from memory.openie.rules.languages.optional_taggers import INSTALLED
 from memory.openie.rules.languages.words import NAME, NOUN, NUMBER, OTHER, Word, split_at_names
 
 _STOP = re.compile("[。！？!?\n]+")
 _SPACE = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff、。])\s+(?=[\u3040-\u30ff\u3400-\u9fff])")
 _FOREIGN = re.compile(r"[ァ-ヺー]{2,12}(?:[・=＝][ァ-ヺー]{1,12}){0,3}[・=＝][ァ-ヺー]{2,12}")
 """Foreign names in several parts: "イアン・マードック", "レオナルド・ダ・ヴィンチ"."""
+_RUNS = re.compile(
+    r"(?P<name>[A-Za-z][\w.+-]*)|(?P<number>[0-9０-９]+)|(?P<noun>[ァ-ヺー]{2,}|[\u3400-\u9fff々]{2,})|\S", re.A
+)
+"""Names in Latin letters, numbers, nouns in Katakana and in Chinese characters, and single other characters."""
 MAX_CHARS = 400
 """Of a sentence; a longer one is cut."""
 
@@ -42,8 +47,17 @@ def japanese_sentences(text: str) -> Iterator[list[Word]]:
                 if is_name:
                     words.append(Word(piece, NAME))
                 else:
-                    words += [_word(each) for each in _tokenizer().tokenize(piece) if each.surface().strip()]
+                    words += _tagged(piece) if INSTALLED else _runs(piece)
             yield words
+
+
+def _tagged(text: str) -> list[Word]:
+    return [_word(each) for each in _tokenizer().tokenize(text) if each.surface().strip()]
+
+
+def _runs(text: str) -> list[Word]:
+    tags = {"name": NAME, "number": NUMBER, "noun": NOUN}
+    return [Word(each.group(), tags.get(each.lastgroup or "", OTHER)) for each in _RUNS.finditer(text)]
 
 
 def _word(morpheme: Any) -> Word:
