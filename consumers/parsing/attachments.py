@@ -39,7 +39,7 @@ class ReadableAttachment:
 def read_attachments(
     attachments: Sequence[Attachment], uri: str, depth: int, limits: Limits, omissions: Omissions, parse: ParsePart
 ) -> list[ReadableAttachment]:
-    """Return the attachments of the document `uri` that are documents; report the others to `omissions`.
+    """Returns the attachments of the document `uri` that are documents; report the others to `omissions`.
 
     Parses the first document of each attachment; the others are parsed while the iterators are consumed.
     """
@@ -63,7 +63,7 @@ def read_attachments(
 def with_attachment_links(
     blocks: tuple[TextBlock, ...], attachments: Sequence[ReadableAttachment]
 ) -> tuple[TextBlock, ...]:
-    """Return the blocks of a document, the first with links to its attachments."""
+    """Returns the blocks of a document, the first with links to its attachments."""
     if not blocks:
         return blocks
     links = (PlacedLink(0, Link(f"#{each.uri.partition('#')[2]}", text=each.name)) for each in attachments)
@@ -71,7 +71,7 @@ def with_attachment_links(
 
 
 def attachment_context(parsed: ParsedText, title: str) -> dict[str, Any]:
-    """Return the metadata that a document gives to its attachments: its title, sender and date.
+    """Returns the metadata that a document gives to its attachments: its title, sender and date.
 
     `title` replaces a missing title. An attachment's own metadata have precedence.
     """

@@ -45,7 +45,7 @@ _MAILBOX = re.compile(MAILBOX_LINE + rb"(?:[A-Za-z][A-Za-z0-9_.-]{1,60}:|>From )
 
 
 def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
-    """Return the format if the first bytes determine it, or None if another format is possible."""
+    """Returns the format if the first bytes determine it, or None if another format is possible."""
     start = _plain(data[:_WITHIN])
     if _FLAT_OPENDOCUMENT.match(start):
         return OPENDOCUMENT
@@ -66,7 +66,7 @@ def format_of_content(data: bytes, ending: str) -> DocumentFormat | None:
 
 
 def _mail_format(start: bytes, is_office: bool) -> DocumentFormat | None:
-    """Return MAIL or WEB_ARCHIVE if two or more mail headers come before the first blank line, otherwise None."""
+    """Returns MAIL or WEB_ARCHIVE if two or more mail headers come before the first blank line, otherwise None."""
     counted = _APPLE.match(start)
     at = counted.end() if counted else 0
     headers: dict[bytes, bytes] = {}
@@ -88,7 +88,7 @@ def _mail_format(start: bytes, is_office: bool) -> DocumentFormat | None:
 
 
 def _plain(start: bytes) -> bytes:
-    """Return the bytes without a byte order mark; UTF-16 is converted to UTF-8."""
+    """Returns the bytes without a byte order mark; UTF-16 is converted to UTF-8."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16-le" if start[:1] == b"\xff" else "utf-16-be"
         return start[2:].decode(encoding, "replace").encode("utf-8", "replace")

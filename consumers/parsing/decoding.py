@@ -55,7 +55,7 @@ _BINARY = "binary, not text in any encoding that is known; exclude it, or conver
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Decode bytes to text with `\\n` line ends and no control characters. Raises NotADocument if the bytes are not text.
+    """Decodes bytes to text with `\\n` line ends and no control characters. Raises NotADocument if the bytes are not text.
 
     `declared` is the encoding that a message or page states. The bytes take precedence: the declared encoding is used only if
     it decodes all of them, and for valid UTF-8 only if the declared encoding uses ASCII bytes only.
@@ -64,7 +64,7 @@ def decode(data: bytes, declared: str = "") -> str:
 
 
 def refuse_binary(data: bytes) -> None:
-    """Raise NotADocument if the bytes are not text; for formats whose parser decodes bytes itself."""
+    """Raises NotADocument if the bytes are not text; for formats whose parser decodes bytes itself."""
     sample = data[:_SAMPLE]
     marked = any(data.startswith(mark) for mark, _ in _MARKS)
     if not marked and not _utf16_order(sample) and _looks_binary(sample):
@@ -95,7 +95,7 @@ def _decoded(data: bytes, declared: str) -> str:
 
 
 def _known_encoding(declared: str) -> str:
-    """Return Python's name of a text encoding, or "" if there is none. ISO 8859-1 means Windows-1252, as in browsers."""
+    """Returns Python's name of a text encoding, or "" if there is none. ISO 8859-1 means Windows-1252, as in browsers."""
     try:
         name = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
@@ -106,7 +106,7 @@ def _known_encoding(declared: str) -> str:
 
 
 def _utf16_order(sample: bytes) -> str | None:
-    """Return the byte order of UTF-16 without a mark, or None if the sample is not UTF-16.
+    """Returns the byte order of UTF-16 without a mark, or None if the sample is not UTF-16.
 
     UTF-16 contains zero bytes, and in one of the two byte orders many spaces and common punctuation marks.
     """
@@ -140,7 +140,7 @@ def _has_stray_zeros(sample: bytes) -> bool:
 
 
 def _legacy(data: bytes) -> str:
-    """Decode text that is not valid UTF-8.
+    """Decodes text that is not valid UTF-8.
 
     If most of its multi-byte characters are valid, it is UTF-8 with damaged bytes, which become U+FFFD. Otherwise the most
     plausible code page that decodes every byte is used.
@@ -159,7 +159,7 @@ def _legacy(data: bytes) -> str:
 
 
 def _best_code_page(data: bytes) -> str | None:
-    """Return the most plausible of `_CODE_PAGES` that decode all of `data`, or None if none results in text."""
+    """Returns the most plausible of `_CODE_PAGES` that decode all of `data`, or None if none results in text."""
     distinct = bytes(set(data))
     pages = _LATIN if _is_latin(data) else _CODE_PAGES
     possible = [name for name in pages if _decodes(data if name in _MULTI_BYTE else distinct, name)]
@@ -199,7 +199,7 @@ def _best_code_page(data: bytes) -> str | None:
 
 
 def _signs_within_words(text: str) -> int:
-    """Return how many characters beyond ASCII between two letters are no letters, as in "m³hle", read in a wrong code page."""
+    """Returns how many characters beyond ASCII between two letters are no letters, as in "m³hle", read in a wrong code page."""
     return sum(unicodedata.category(sign)[0] not in "LMP" for sign in _WITHIN_WORD.findall(text))
 
 
@@ -218,7 +218,7 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 
 def _excerpt(data: bytes, possible: Sequence[str]) -> bytes:
-    """Return sample lines with bytes beyond ASCII from the whole text. A long line is cut between two characters."""
+    """Returns sample lines with bytes beyond ASCII from the whole text. A long line is cut between two characters."""
     lines, left = [], _EXCERPT
     for match in _LINE_BEYOND_ASCII.finditer(data):
         line = match[0]

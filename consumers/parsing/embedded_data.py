@@ -22,7 +22,7 @@ _PICTURE = re.compile(r"\s*data:image/[\w.+-]{1,80}(?:;[\w=.-]{1,80}){0,4}?(;bas
 
 
 def embedded_picture(address: str) -> Callable[[], bytes] | None:
-    """Return a function that decodes the picture in a `data:` address (RFC 2397), or None for other addresses."""
+    """Returns a function that decodes the picture in a `data:` address (RFC 2397), or None for other addresses."""
     begin = _PICTURE.match(address)
     if begin is None:
         return None
@@ -30,7 +30,7 @@ def embedded_picture(address: str) -> Callable[[], bytes] | None:
 
 
 def decoded_base64(text: str) -> bytes:
-    """Return the bytes of a picture. Raises PictureError."""
+    """Returns the bytes of a picture. Raises PictureError."""
     try:
         return base64.b64decode(unquote_to_bytes(text))
     except binascii.Error as error:
@@ -47,7 +47,7 @@ def is_base64(text: str) -> bool:
 
 
 def without_embedded_data(text: str, omissions: Omissions) -> str:
-    """Replace each embedded picture by `data:,` and each line of base64 by an empty line; report both as omissions."""
+    """Replaces each embedded picture by `data:,` and each line of base64 by an empty line; report both as omissions."""
 
     def report(match: re.Match[str]) -> str:
         omissions.add(OmissionKind.PICTURE, match[1] or "embedded data")

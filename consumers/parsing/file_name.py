@@ -7,26 +7,26 @@ from consumers.parsing.formats.registry import GZIP
 
 
 def format_hint(name: bytes) -> tuple[str, NotRead | None]:
-    """Return what a name says about the format: its ending, and the kind of file to skip, if the name is typical of one."""
+    """Returns what a name says about the format: its ending, and the kind of file to skip, if the name is typical of one."""
     ending = ending_of(name)
     return ending, kind_of(_base(name).decode("utf-8", "replace").lower(), ending)
 
 
 def ending_of(name: bytes) -> str:
-    """Return the ending of a file's name in lower case without the dot, or "" if it has none."""
+    """Returns the ending of a file's name in lower case without the dot, or "" if it has none."""
     stem, dot, ending = _base(name).rpartition(b".")
     return ending.decode("ascii", "replace").lower() if dot and stem else ""
 
 
 def stem_of(name: bytes) -> str:
-    """Return a file's name without folder and ending."""
+    """Returns a file's name without folder and ending."""
     base = _base(name)
     stem, dot, _ = base.rpartition(b".")
     return (stem if dot and stem else base).decode("utf-8", "replace")
 
 
 def unpacked_name(name: bytes) -> bytes:
-    """Return the name without `.gz`: the name of the file inside."""
+    """Returns the name without `.gz`: the name of the file inside."""
     return name[: -len(b".gz")] if ending_of(name) in GZIP.endings else name
 
 

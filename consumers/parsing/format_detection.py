@@ -45,7 +45,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def detect_format(name: bytes, data: bytes) -> DocumentFormat:
-    """Return the format of a file called `name`. Raises NotADocument for files to skip, Unreadable for damaged ones."""
+    """Returns the format of a file called `name`. Raises NotADocument for files to skip, Unreadable for damaged ones."""
     ending, not_read = format_hint(name)
     if ending in _OTHER_PROGRAMS and not _reads_as_text(data[:512]):
         raise WrongKind(f"{_OTHER_PROGRAMS[ending]}, or exclude it")
@@ -87,7 +87,7 @@ def detect_format(name: bytes, data: bytes) -> DocumentFormat:
 
 
 def _ole_parts(data: bytes) -> set[str]:
-    """Return the names of the streams and storages at the top of an OLE file in lower case, since case does not distinguish
+    """Returns the names of the streams and storages at the top of an OLE file in lower case, since case does not distinguish
     them ([MS-CFB] 2.6.4). Raises Unreadable if its directory is damaged."""
     import olefile
 

@@ -20,7 +20,7 @@ Decision = Callable[[str, str, str], str]
 
 
 def join_broken_words(text: str, *, typeset: bool = False) -> str:
-    """Return the text with each divided word whole on the line where it begins. The number of lines does not change.
+    """Returns the text with each divided word whole on the line where it begins. The number of lines does not change.
 
     `typeset`: a typesetting program divided the words, so a hyphen is removed if the document has neither form of the word.
     """
@@ -37,7 +37,7 @@ def join_broken_words(text: str, *, typeset: bool = False) -> str:
 
 
 def decision(texts: Iterable[str], breaks: Iterable[tuple[str, str, str]], *, typeset: bool) -> Decision:
-    """Return a function that joins divided words, based on the words that occur undivided in `texts`."""
+    """Returns a function that joins divided words, based on the words that occur undivided in `texts`."""
     forms = {(before, hyphen, after): _forms(before, after) for before, hyphen, after in breaks}
     wanted = {form for pair in forms.values() for form in pair}
     known = {word for text in texts for found in _WORD.findall(text) if (word := _same(found)) in wanted}

@@ -12,7 +12,7 @@ _INVISIBLE = re.compile("[\xad\u2060\ufeff]")
 
 
 def without_invisible_characters(title: str, blocks: Iterable[TextBlock]) -> tuple[str, tuple[TextBlock, ...]]:
-    """Return a document's title and blocks without invisible characters. Called for every format."""
+    """Returns a document's title and blocks without invisible characters. Called for every format."""
     headings = lru_cache(64)(lambda path: tuple(map(_visible, path)))
     return _visible(title), tuple(
         replace(block, text=_visible(block.text), headings=headings(block.headings))

@@ -42,12 +42,12 @@ class Limits:
     """The installed external programs (`consumers.parsing.programs.installed`)."""
 
     def check_pages(self, count: int, name: str = "pages") -> None:
-        """Raise TooLarge if a document has more pages, slides or parts than are read."""
+        """Raises TooLarge if a document has more pages, slides or parts than are read."""
         if count > self.pages:
             raise TooLarge(f"{count:,} {name}, more than the {self.pages:,} read at most; split it up")
 
     def check_cells(self, count: int) -> None:
-        """Raise TooLarge if a document has more cells than are read."""
+        """Raises TooLarge if a document has more cells than are read."""
         if count > self.cells:
             raise TooLarge(f"more than {self.cells:,} cells; exclude it, or split it up")
 

@@ -29,13 +29,13 @@ _NO_TITLE = re.compile(
 
 
 def sensible_title(stated: str) -> str:
-    """Return the title with normalised spaces, or "" if a program generated it."""
+    """Returns the title with normalised spaces, or "" if a program generated it."""
     title = " ".join(clean_text(stated).split())
     return "" if len(title) > 300 or _NO_TITLE.fullmatch(title) else title
 
 
 def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
-    """Return the properties (author, dates and custom ones), and the title or "" if it is not meaningful."""
+    """Returns the properties (author, dates and custom ones), and the title or "" if it is not meaningful."""
     core = {name: text for name, text in _values(package, _CORE_PART) if name not in _UNUSED}
     title = core.pop("title", "")
     found = {name: core.pop(name) for name in _KEPT if name in core}
@@ -48,7 +48,7 @@ def document_properties(package: zipfile.ZipFile) -> tuple[dict[str, str], str]:
 
 
 def ole_properties(file: Any) -> tuple[dict[str, str], str]:
-    """Return the properties and the title in the summary of an OLE file ([MS-OLEPS]), as `document_properties` does."""
+    """Returns the properties and the title in the summary of an OLE file ([MS-OLEPS]), as `document_properties` does."""
     stated = file.get_metadata()
     encoding = f"cp{stated.codepage}" if isinstance(stated.codepage, int) and stated.codepage > 0 else "utf-8"
 
@@ -71,7 +71,7 @@ def ole_properties(file: Any) -> tuple[dict[str, str], str]:
 
 
 def _values(package: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
-    """Yield the properties of a part. A damaged part yields none, because the text does not depend on it."""
+    """Yields the properties of a part. A damaged part yields none, because the text does not depend on it."""
     root = optional_xml(package, part)
     for node in () if root is None else root:
         text = clean_text(" ".join("".join(node.itertext()).split()))[:1000]

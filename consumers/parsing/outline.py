@@ -45,7 +45,7 @@ class Outline:
         sheet: str | None = None,
         links: Iterable[Link] = (),
     ) -> None:
-        """Open a section. Its `links` belong to every block below it."""
+        """Opens a section. Its `links` belong to every block below it."""
         text = " ".join(text.split())
         if not text:
             return
@@ -72,7 +72,7 @@ class Outline:
         time: str | None = None,
         links: Sequence[PlacedLink] = (),
     ) -> None:
-        """Add a paragraph, item or row. The positions of `links` refer to `text` before it is stripped."""
+        """Adds a paragraph, item or row. The positions of `links` refer to `text` before it is stripped."""
         stripped = text.strip()
         if not stripped:
             return
@@ -90,7 +90,7 @@ class Outline:
         )
 
     def running_text(self, text: str, *, page: int | None = None) -> None:
-        """Add a header, footer or date that pages repeat, only the first time; report it the next times."""
+        """Adds a header, footer or date that pages repeat, only the first time; report it the next times."""
         if text in self.running_texts:
             self.omissions.add(OmissionKind.RUNNING_HEADER, text)
         else:
@@ -106,17 +106,17 @@ class Outline:
         page: int | None = None,
         sheet: str | None = None,
     ) -> None:
-        """Add a picture, which OCR may read. If it does not, the picture is reported unless it is `described` in the text."""
+        """Adds a picture, which OCR may read. If it does not, the picture is reported unless it is `described` in the text."""
         unread = None if described else OmissionKind.PICTURE
         before = len(self.blocks)
         self.pictures.append(Picture(image, before, self.headings, page, unread=unread, name=name, sheet=sheet))
 
     def pictures_after(self, count: int) -> Iterator[Picture]:
-        """Yield the pictures for a document in which `count` other blocks come before those of this outline."""
+        """Yields the pictures for a document in which `count` other blocks come before those of this outline."""
         return (replace(picture, before=picture.before + count) for picture in self.pictures)
 
     def include(self, document: ParsedText, level: int) -> None:
-        """Add the blocks and pictures of another document; its top headings get the level `level`."""
+        """Adds the blocks and pictures of another document; its top headings get the level `level`."""
         above: tuple[str, ...] = ()
         pictures = list(reversed(document.pictures))
         for number, block in enumerate(document.blocks):
@@ -136,7 +136,7 @@ class Outline:
     def document(
         self, title: str = "", metadata: Mapping[str, Any] | None = None, attachments: Sequence[Attachment] = ()
     ) -> ParsedText:
-        """Return the document with all blocks and pictures. Without a title it gets its first heading."""
+        """Returns the document with all blocks and pictures. Without a title it gets its first heading."""
         blocks = self.done()
         return ParsedText(blocks, title or self.first_heading, metadata or {}, tuple(attachments), tuple(self.pictures))
 
@@ -145,24 +145,24 @@ class Outline:
         return tuple(self.blocks)
 
     def _add_pictures(self, pictures: list[Picture], before: int) -> None:
-        """Move the pictures in front of the block `before` of another document from the end of `pictures` to this outline."""
+        """Moves the pictures in front of the block `before` of another document from the end of `pictures` to this outline."""
         while pictures and pictures[-1].before <= before:
             self.pictures.append(replace(pictures.pop(), before=len(self.blocks), headings=self.headings))
 
     def _close(self, level: int) -> None:
-        """Close the open headings of this level and of deeper levels."""
+        """Closes the open headings of this level and of deeper levels."""
         self._keep_bare(level)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
 
     def _keep_bare(self, level: int) -> None:
-        """Add the last heading as a block if it has no text below it and a heading of its level or above follows."""
+        """Adds the last heading as a block if it has no text below it and a heading of its level or above follows."""
         if self._bare is not None and self._open and self._open[-1][0] >= level:
             bare, self._bare = self._bare, None
             self.blocks.append(bare)
 
 
 def comment_text(text: str, author: str = "", cell: str = "") -> str:
-    """Return the text of a reader's comment, on a cell of a sheet or elsewhere; "" if it is blank."""
+    """Returns the text of a reader's comment, on a cell of a sheet or elsewhere; "" if it is blank."""
     text, author = clean_text(text).strip(), clean_text(author).strip()
     return f"Comment{f' on {cell}' if cell else ''}{f' by {author}' if author else ''}: {text}" if text else ""

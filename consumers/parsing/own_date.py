@@ -19,7 +19,7 @@ _SPACED_ZONE = re.compile(r"(?<=\d) +(?=[+-]\d\d:?\d\d$)")
 
 
 def published_at(metadata: Mapping[str, Any]) -> str | None:
-    """Return the first valid date as ISO 8601 with a time zone (UTC if the date names none), or None."""
+    """Returns the first valid date as ISO 8601 with a time zone (UTC if the date names none), or None."""
     by_key = {key.lower(): value for key, value in metadata.items()}
     for key in KEYS:
         value = by_key.get(key)
@@ -29,7 +29,7 @@ def published_at(metadata: Mapping[str, Any]) -> str | None:
 
 
 def read_date(text: str) -> datetime | None:
-    """Parse a date of ISO 8601 (also a year or month alone), of a PDF, or of an e-mail (RFC 5322). None if it is invalid."""
+    """Parses a date of ISO 8601 (also a year or month alone), of a PDF, or of an e-mail (RFC 5322). None if it is invalid."""
     text = text.strip()[:100]
     for read in (_iso, _pdf, parsedate_to_datetime):
         try:

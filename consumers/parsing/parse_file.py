@@ -47,7 +47,7 @@ def parse_file(
     max_bytes: int | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """Yield the documents of a file, then a summary of what was read (no summary if the file could not be opened).
+    """Yields the documents of a file, then a summary of what was read (no summary if the file could not be opened).
 
     `name` replaces the path in format detection, for content that is stored under another name. `root` and `checked_inode` make
     sure that the opened file is within a folder (see `consumers.openat`). Only the beginning of a file larger than `max_bytes`
@@ -96,7 +96,7 @@ def parse_data(
     is_cut: bool = False,
     depth: int = 0,
 ) -> Iterator[ParsedDocument]:
-    """Yield the documents of a file's content. `name` decides the format if the content does not.
+    """Yields the documents of a file's content. `name` decides the format if the content does not.
 
     `recognition` reads pictures; a document that it reads later, because it has no other text, is not yielded. `is_cut`: `data`
     is only the beginning of the content. `depth` is the number of documents that the file is attached to, one inside the other.
@@ -147,14 +147,14 @@ def parse_data(
 
 
 def _most_bytes(file: OpenFile, limits: Limits) -> int:
-    """Return how many bytes of the file to read. A file over the limit is read as far as a text of `text_chars` may extend."""
+    """Returns how many bytes of the file to read. A file over the limit is read as far as a text of `text_chars` may extend."""
     if file.status.st_size <= limits.file_bytes:
         return limits.file_bytes
     return min(limits.file_bytes, LONGEST_CHARACTER * limits.text_chars)
 
 
 def _cut(data: bytes, format: DocumentFormat) -> bytes:
-    """Return the content up to the last position where its format can be cut. Raises NotADocument if it cannot be cut."""
+    """Returns the content up to the last position where its format can be cut. Raises NotADocument if it cannot be cut."""
     if format.cut_at is None:
         raise _too_large(len(data))
     if b"\0" in data[:256]:  # UTF-16 or UTF-32: the byte of a line end may be half of another character
@@ -171,7 +171,7 @@ def _too_large(size: int) -> NotADocument:
 
 
 def _rest_of_collection(uri: str, name: bytes, size: int) -> ParsedDocument:
-    """Return a skipped document that reports the part of a cut file that was not parsed."""
+    """Returns a skipped document that reports the part of a cut file that was not parsed."""
     rest = Omissions()
     rest.add(OmissionKind.TOO_LARGE, _rest(size))
     error = f"read up to its first {size:,} bytes: what follows is left out; raise max_bytes, or split it up"
@@ -188,7 +188,7 @@ def _refuse_blank(data: bytes) -> None:
 
 
 def _unpacked(name: bytes, data: bytes, limits: Limits) -> tuple[bytes, bytes]:
-    """Return the name and content of the file inside a gzip file. Raises NotADocument if it is an archive."""
+    """Returns the name and content of the file inside a gzip file. Raises NotADocument if it is an archive."""
     inner = unpacked_name(name)
     is_archive = ending_of(name) in _TAR_ENDINGS or ending_of(inner) == "tar"
     unpacked = b"" if is_archive else unpack_gzip(data, limits)
@@ -243,6 +243,6 @@ def _parse_lines(
 
 
 def _lines(file: OpenFile, limits: Limits) -> Iterator[tuple[bytes, bool]]:
-    """Yield the lines, each with whether it is complete; not the last one of a cut file, of which a part is missing."""
+    """Yields the lines, each with whether it is complete; not the last one of a cut file, of which a part is missing."""
     while (line := file.read_line(limits.json_line_bytes)) is not None and not (file.is_cut and file.ended_in_line):
         yield line

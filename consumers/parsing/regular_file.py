@@ -78,7 +78,7 @@ class OpenFile:
         os.close(self._fd)
 
     def read_all(self, limit: int) -> bytes:
-        """Return the content, at most `limit` bytes."""
+        """Returns the content, at most `limit` bytes."""
         parts = []
         while self.read_bytes < limit and (chunk := self._read()):
             parts.append(chunk)
@@ -87,7 +87,7 @@ class OpenFile:
         return b"".join(parts)[:limit]
 
     def read_line(self, limit: int) -> tuple[bytes, bool] | None:
-        """Return the next line without its end, and whether it is at most `limit` bytes long; None at the end of the file.
+        """Returns the next line without its end, and whether it is at most `limit` bytes long; None at the end of the file.
 
         Of a longer line, only the first `limit` bytes are returned.
         """
@@ -112,7 +112,7 @@ class OpenFile:
         return (line[:limit], length <= limit)
 
     def summary(self) -> ParseSummary:
-        """Read the remaining bytes and return the summary. The digest covers the whole file, or its first `max_bytes` bytes."""
+        """Reads the remaining bytes and returns the summary. The digest covers the file up to `max_bytes`."""
         while self._read():
             pass
         before, after = self.status, os.fstat(self._fd)

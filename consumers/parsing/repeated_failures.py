@@ -41,7 +41,7 @@ class _Cause:
             self.first[failed.uri] = failed
 
     def remove(self, uri: str) -> None:
-        """Remove a document that was parsed after all: of two documents with one URI, the later one counts."""
+        """Removes a document that was parsed after all: of two documents with one URI, the later one counts."""
         if self.first.pop(uri, None) is not None:
             self.count -= 1
 
@@ -49,7 +49,7 @@ class _Cause:
 def with_summarised_failures(
     found: Iterable[ParsedDocument | ParseSummary], uri: str, title: str
 ) -> Iterator[ParsedDocument | ParseSummary]:
-    """Yield the documents of the file `uri`; failed ones come last, combined if more than `LISTED` have one cause.
+    """Yields the documents of the file `uri`; failed ones come last, combined if more than `LISTED` have one cause.
 
     One document with the file's own URI replaces the combined ones. If the file has a document with that URI, such as an e-mail
     whose attachments failed, the one document has the first failed document's URI. If the file has an error under its own URI,
@@ -89,7 +89,7 @@ def with_summarised_failures(
 
 
 def _summary(causes: list[_Cause], title: str, uri: str) -> ParsedDocument:
-    """Return one document for all failures of these causes. It has failed if one of them has; otherwise it is skipped.
+    """Returns one document for all failures of these causes. It has failed if one of them has; otherwise it is skipped.
 
     Without `uri` it gets the URI of the first failed document.
     """

@@ -36,7 +36,7 @@ def read_collection(
     limits: Limits,
     parse_part: ParsePart,
 ) -> Iterator[ParsedDocument] | None:
-    """Return an iterator over the documents of a file that contains several, or None if the file is one document."""
+    """Returns an iterator over the documents of a file that contains several, or None if the file is one document."""
     if format is JSON_LINES:
         return _json_lines(data, name, uri, settings, limits)
     if format is JSON:
@@ -57,7 +57,7 @@ def _folder(uri: str) -> str:
 
 
 def _chat_name(name: bytes, uri: str) -> str:
-    """Return the name of a chat without a name: its file's, or its folder's if a program gives all files one name."""
+    """Returns the name of a chat without a name: its file's, or its folder's if a program gives all files one name."""
     stem = stem_of(name)
     return (_folder(uri) or stem) if stem in _CHAT_FILES else stem
 
@@ -90,7 +90,7 @@ def _json(data: bytes, name: bytes, uri: str, settings: SplitSettings, limits: L
 
 
 def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
-    """Yield a document for each note and each file in it. A note's URI is `<uri>#<title>`."""
+    """Yields a document for each note and each file in it. A note's URI is `<uri>#<title>`."""
     from consumers.parsing.formats.evernote import split_notes
 
     for note_uri, (_, note) in with_uris(uri, split_notes(data), lambda each: each[0]):
@@ -98,7 +98,7 @@ def _notes(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocum
 
 
 def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
-    """Yield a document for each page of a MediaWiki export, with the URI `<uri>#<title>`."""
+    """Yields a document for each page of a MediaWiki export, with the URI `<uri>#<title>`."""
     from consumers.parsing.formats.markup.wiki_export import split_export
 
     for page_uri, page in with_uris(uri, split_export(data), lambda each: each.title):
@@ -112,7 +112,7 @@ def _wiki_pages(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[Parsed
 
 
 def _mailbox(data: bytes, uri: str, parse_part: ParsePart) -> Iterator[ParsedDocument]:
-    """Yield a document for each message and attachment, with the URI `<uri>#<message id>`.
+    """Yields a document for each message and attachment, with the URI `<uri>#<message id>`.
 
     A message without an id gets its number in the mailbox instead.
     """

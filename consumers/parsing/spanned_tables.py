@@ -38,7 +38,7 @@ class _Row:
 def read_rows(
     rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omissions
 ) -> Iterator[tuple[int | None, str]]:
-    """Yield the line and text of each row with cells; every value has its column's or row's name."""
+    """Yields the line and text of each row with cells; every value has its column's or row's name."""
     laid = [row for row in _lay_out(rows, omissions) if row.own]
     while len(laid) > 1 and laid[0].own == 1 and laid[0].spans:
         # One cell over all columns is the table's title.
@@ -57,7 +57,7 @@ def read_rows(
 
 
 def _take_header(rows: list[_Row]) -> list[str]:
-    """Remove the header rows and return the column names; a name that spans columns is joined with each name below it."""
+    """Removes the header rows and returns the column names; a name that spans columns is joined with each name below it."""
     if len(rows) < 2 or not (
         rows[0].is_header or (not rows[0].headers and is_header(rows[0].cells, [row.cells for row in rows[1:24]]))
     ):
@@ -77,7 +77,7 @@ def _padded(cells: list[str], width: int) -> list[str]:
 
 
 def _lay_out(rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omissions) -> Iterator[_Row]:
-    """Yield each row with one text per column. Cells beyond `MAX_COLUMNS` are reported.
+    """Yields each row with one text per column. Cells beyond `MAX_COLUMNS` are reported.
 
     A cell that spans rows is repeated in each row. A cell that spans columns is repeated only if it is a header.
     """
@@ -112,6 +112,6 @@ def _lay_out(rows: Iterable[tuple[int | None, Sequence[Cell]]], omissions: Omiss
 
 
 def span(stated: str | None) -> int:
-    """Return how many columns or rows a cell spans that states this."""
+    """Returns how many columns or rows a cell spans that states this."""
     value = (stated or "").strip()
     return min(int(value), MAX_COLUMNS) if value.isascii() and value.isdigit() and len(value) < 6 and int(value) else 1

@@ -20,7 +20,7 @@ Row = Sequence[str]
 
 
 def row_text(header: Row, row: Row) -> str:
-    """Return `column: value; column: value` without empty cells."""
+    """Returns `column: value; column: value` without empty cells."""
     parts = []
     for index, value in enumerate(row):
         value = " ".join(value.split())
@@ -38,18 +38,18 @@ class Columns:
         self._unused = set(range(len(names)))
 
     def row(self, cells: Row) -> str:
-        """Return the text of a row with the names of its columns."""
+        """Returns the text of a row with the names of its columns."""
         self._unused.difference_update(index for index, value in enumerate(cells) if value.strip())
         return row_text(self.names, cells)
 
     def unused(self) -> str:
-        """Return the names of columns without values. No row's text mentions them."""
+        """Returns the names of columns without values. No row's text mentions them."""
         names = (" ".join(self.names[index].split()) for index in sorted(self._unused))
         return "; ".join(filter(None, names))
 
 
 def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]:
-    """Yield the place and text of each row: first the lines above the table, then every row with its column names.
+    """Yields the place and text of each row: first the lines above the table, then every row with its column names.
 
     The names of columns without values are yielded as one more row.
     """
@@ -66,7 +66,7 @@ def named_rows(rows: Iterable[tuple[Place, Row]]) -> Iterator[tuple[Place, str]]
 
 
 def fill_rows(outline: Outline, rows: Sequence[Row], header: Row | None = None, line: int | None = None) -> None:
-    """Add the rows of a table, and the names of columns without values.
+    """Adds the rows of a table, and the names of columns without values.
 
     `header` contains the column names. If it is None, the first row is the header if it looks like one.
     """
@@ -92,7 +92,7 @@ def is_header(row: Row, below: Sequence[Row] = ()) -> bool:
 
 
 def _find_header(rows: Sequence[Row]) -> tuple[int, int]:
-    """Return how many rows come before the header, and how many rows (0 to 2) the header has."""
+    """Returns how many rows come before the header, and how many rows (0 to 2) the header has."""
     widths = Counter(_filled(row) for row in rows[-(2 * len(rows) // 3) :])
     width = max(widths, key=lambda each: (widths[each], each), default=0)
     titles = 0
@@ -134,7 +134,7 @@ def _groups_columns(groups: Row = (), names: Row = (), below: Row = ()) -> bool:
 
 
 def _joined(rows: Sequence[Row]) -> list[str]:
-    """Return one name for each column; the group's name comes before each of its columns' names."""
+    """Returns one name for each column; the group's name comes before each of its columns' names."""
     if len(rows) < 2:
         return [*rows[0]] if rows else []
     groups, names = rows
@@ -156,7 +156,7 @@ def _name_periods(row: Row, numbers: Sequence[int], below: Sequence[Row]) -> boo
 
 
 def _in_order(name: str) -> list[str]:
-    """Return the numbers of a period, the year first."""
+    """Returns the numbers of a period, the year first."""
     parts = re.split(r"[./-]", name)
     return parts if len(parts[0]) == 4 else parts[::-1]
 

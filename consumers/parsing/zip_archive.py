@@ -13,7 +13,7 @@ _SMALL = 16 << 20
 
 
 def open_package(data: bytes, limits: Limits) -> zipfile.ZipFile:
-    """Open the archive. Raises Unreadable for damage, NotADocument if it exceeds the limits or needs a password.
+    """Opens the archive. Raises Unreadable for damage, NotADocument if it exceeds the limits or needs a password.
 
     The declared sizes suffice for the check, because `zipfile` never reads more of a member than it declares.
     """
@@ -47,7 +47,7 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
 
 
 def read_again(file: IO[bytes], name: str) -> bytes:
-    """Read a member of an archive that was checked and closed."""
+    """Reads a member of an archive that was checked and closed."""
     with zipfile.ZipFile(file) as package:
         return read_member(package, name)
 
@@ -66,7 +66,7 @@ def check_members(package: zipfile.ZipFile) -> None:
 
 
 def parse_xml(data: bytes, name: str) -> Any:
-    """Return the root element of the part `name`, without comments. Entities are not resolved. Raises Unreadable."""
+    """Returns the root element of the part `name`, without comments. Entities are not resolved. Raises Unreadable."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         return etree.fromstring(data, parser)
@@ -75,7 +75,7 @@ def parse_xml(data: bytes, name: str) -> Any:
 
 
 def optional_xml(package: zipfile.ZipFile, name: str) -> Any | None:
-    """Return the root element of a part on which the text does not depend, or None if it is missing or not XML."""
+    """Returns the root element of a part on which the text does not depend, or None if it is missing or not XML."""
     data = read_member(package, name) if name in package.namelist() else b""
     try:
         return parse_xml(data, name) if data else None

@@ -46,7 +46,7 @@ class Conversation:
 def documents_by_day(
     conversations: Iterable[Conversation], uri: str, settings: SplitSettings
 ) -> Iterator[ParsedDocument]:
-    """Yield one document per conversation and day, with the URI `<uri>#<conversation>/<day>`.
+    """Yields one document per conversation and day, with the URI `<uri>#<conversation>/<day>`.
 
     A message without a time belongs to the day of the message before it.
     """
@@ -79,7 +79,7 @@ def _document(
     settings: SplitSettings,
     omissions: Omissions,
 ) -> ParsedDocument | None:
-    """Return the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
+    """Returns the document of a day, or None if it has no text. `uris` has the document of each message of the conversation."""
     headings = () if day == UNDATED else (day,)
     blocks = []
     for message in messages:

@@ -39,7 +39,7 @@ _DEEPEST = 12
 
 
 def read_conversations(value: object, channel: str, stem: str) -> list[Conversation] | None:
-    """Return the conversations of a JSON value, or None if the value is not a chat export.
+    """Returns the conversations of a JSON value, or None if the value is not a chat export.
 
     `channel` is the name of a Slack conversation, `stem` the name of any other one that has no name of its own.
     """
@@ -70,14 +70,14 @@ def read_conversations(value: object, channel: str, stem: str) -> list[Conversat
 
 
 def line_message(value: object) -> Message | None:
-    """Return the message of a JSON line that is one (`role` and `content`, or `sender` and `body`), or None."""
+    """Returns the message of a JSON line that is one (`role` and `content`, or `sender` and `body`), or None."""
     if isinstance(value, dict) and (_is_role_message(value) or (_is_message(value) and "body" in value)):
         return None if "text" in value else _message(value)
     return None
 
 
 def keep_note(value: object) -> dict[str, Any] | None:
-    """Return a Google Keep note as a JSON document with "title" and "text", or None for other values."""
+    """Returns a Google Keep note as a JSON document with "title" and "text", or None for other values."""
     if not isinstance(value, dict) or "text" in value or not {"isTrashed", "userEditedTimestampUsec"} & value.keys():
         return None
     lines = [value["textContent"]] if isinstance(value.get("textContent"), str) else []
@@ -142,7 +142,7 @@ def _conversation(value: Mapping[str, Any], stem: str) -> Conversation:
 
 
 def _messages(value: Mapping[str, Any]) -> list[Message]:
-    """Return the messages of a conversation in the order of their times."""
+    """Returns the messages of a conversation in the order of their times."""
     if isinstance(value.get("mapping"), dict):
         nodes = [
             node["message"] for node in value["mapping"].values() if isinstance(node, dict) and node.get("message")
@@ -216,7 +216,7 @@ def _inner(value: Mapping[str, Any], *keys: str) -> object:
 
 
 def _moment(value: object) -> datetime | None:
-    """Parse a time: seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat. None if it is none of them."""
+    """Parses a time: seconds or milliseconds since 1970, ISO 8601, or the format of Google Chat. None if it is none of them."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -252,7 +252,7 @@ def _is_slack_message(item: Mapping[str, Any]) -> bool:
 
 
 def _slack_people(items: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the display names of the users whose profiles the messages contain, by user id."""
+    """Returns the display names of the users whose profiles the messages contain, by user id."""
     people = {}
     for item in items:
         profile = item.get("user_profile")

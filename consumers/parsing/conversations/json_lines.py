@@ -17,7 +17,7 @@ _MOST_MESSAGES = 1_000_000
 def read_lines(
     lines: Iterable[tuple[bytes, bool]], uri: str, stem: str, settings: SplitSettings, limits: Limits
 ) -> Generator[ParsedDocument, None, bool]:
-    """Yield the documents of a file's lines, each given with whether it is complete. Return whether there is any.
+    """Yields the documents of a file's lines, each given with whether it is complete. Returns whether there is any.
 
     An invalid line affects only itself. The messages among the lines are one conversation, which comes last.
     """

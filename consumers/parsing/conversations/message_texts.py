@@ -28,7 +28,7 @@ _DEEPEST = 12
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return what the message says, with the text of quoted, attached and shared content."""
+    """Returns what the message says, with the text of quoted, attached and shared content."""
     lines: list[str] = []
     for keys in (_TEXTS, _FURTHER):
         for key in keys:
@@ -42,7 +42,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def unread_texts(value: Mapping[str, Any], read: str, skipped: Collection[str]) -> tuple[str, ...]:
-    """Return the texts for people in an object that `read` does not contain. `skipped` are keys of the object."""
+    """Returns the texts for people in an object that `read` does not contain. `skipped` are keys of the object."""
     known = _words(read)
     found: dict[str, None] = {}
     for text in _strings([inner for key, inner in value.items() if key not in skipped]):
@@ -53,7 +53,7 @@ def unread_texts(value: Mapping[str, Any], read: str, skipped: Collection[str]) 
 
 
 def _pieces(value: object) -> Iterator[str]:
-    """Yield the texts of a value: one for each item of a list, unless the items are pieces of a line."""
+    """Yields the texts of a value: one for each item of a list, unless the items are pieces of a line."""
     items = value if isinstance(value, list) and not _is_line(value) else [value]
     for item in items:
         if text := _text(item).strip():

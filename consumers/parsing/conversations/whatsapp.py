@@ -32,7 +32,7 @@ def is_whatsapp(text: str) -> bool:
 
 
 def read_whatsapp(text: str, stem: str) -> Conversation:
-    """Return the chat. `stem` is the name of the file or folder."""
+    """Returns the chat. `stem` is the name of the file or folder."""
     named = _NAME.fullmatch(stem)
     name = named[1] if named else stem
     lines = text.translate(_MARKS).split("\n")

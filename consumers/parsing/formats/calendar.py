@@ -64,7 +64,7 @@ def parse_calendar(text: str, outline: Outline) -> ParsedText:
 
 
 def _properties(text: str) -> Iterator[_Property]:
-    """Yield the properties of the unfolded content lines. An invalid line continues the value of the line before it."""
+    """Yields the properties of the unfolded content lines. An invalid line continues the value of the line before it."""
     number, held, quoted = 1, "", False
     for at, line in enumerate(text.split("\n"), 1):
         if quoted and held.endswith("="):

@@ -45,7 +45,7 @@ def parse_csv(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Yield the rows with line and row number. Raises NotADocument for a row with too many columns; stops at `limits.cells`."""
+    """Yields the rows with line and row number, up to `limits.cells`. Raises NotADocument for a row with too many columns."""
     cells = 0
     for number, row in enumerate(reader, 1):
         if len(row) > limits.columns:
@@ -61,7 +61,7 @@ def _rows(reader: Any, limits: Limits, omissions: Omissions) -> Iterator[tuple[t
 
 
 def _dialect(sample: str, delimiters: str) -> _Dialect:
-    """Return the delimiter and quoting with which most of the first rows have the same width, and the widest rows.
+    """Returns the delimiter and quoting with which most of the first rows have the same width, and the widest rows.
 
     `csv.Sniffer` is not used because it can take quadratic time. Quotes are part of the values (5" bolts) if rows would run
     together otherwise.

@@ -54,7 +54,7 @@ class DocumentFormat:
         return self.magic is not None or bool(self.zip_parts or self.ole_parts)
 
     def load_parser(self, ending: str = "") -> Parser:
-        """Return the parser for a file whose name ends in `ending`."""
+        """Returns the parser for a file whose name ends in `ending`."""
         assert self.parser is not None
         module, _, function = self.parser.rpartition(".")
         found = getattr(import_module(f"consumers.parsing.formats.{module}"), function)

@@ -24,7 +24,7 @@ _READ = frozenset((*_KEYS, "title", "content", "tag", "data", "mime", "file-name
 
 
 def split_notes(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the title and the content of each note. Raises Unreadable if there is none."""
+    """Yields the title and the content of each note. Raises Unreadable if there is none."""
     found = False
     try:
         options = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}

@@ -52,7 +52,7 @@ _BY_ENDING = {ending: each for each in NOT_READ for ending in each.endings}
 
 
 def kind_of(base: str, ending: str) -> NotRead | None:
-    """Return the kind of skipped file that a name indicates, or None for other files.
+    """Returns the kind of skipped file that a name indicates, or None for other files.
 
     `base` is the name without its folder, `ending` its ending; both are in lower case.
     """

@@ -62,7 +62,7 @@ def _report_cell(cell: dict[str, Any], omissions: Omissions) -> None:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return the text that the code printed, the plain version if there are several; for pictures, their type."""
+    """Returns the text that the code printed, the plain version if there are several; for pictures, their type."""
     stated = output.get("data")
     data: dict[str, Any] = stated if isinstance(stated, dict) else {}
     texts = sorted(kind for kind in data if kind.startswith("text/"))
@@ -72,7 +72,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _cells(book: Any) -> list[Any] | None:
-    """Return the cells, or None if there is no list of them. Before format 4, sheets contained the cells."""
+    """Returns the cells, or None if there is no list of them. Before format 4, sheets contained the cells."""
     if not isinstance(book, dict):
         return None
     cells = book.get("cells")
@@ -89,14 +89,14 @@ def _cells(book: Any) -> list[Any] | None:
 
 
 def _source(value: Any) -> str:
-    """Return a cell's text, which is a string or a list of lines."""
+    """Returns a cell's text, which is a string or a list of lines."""
     if isinstance(value, list):
         value = "".join(line for line in value if isinstance(line, str))
     return clean_text(value) if isinstance(value, str) else ""
 
 
 def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the strings in a value, including nested lists and objects."""
+    """Yields the strings in a value, including nested lists and objects."""
     if isinstance(value, str):
         yield clean_text(value)
     elif isinstance(value, list | dict) and depth < _DEEPEST:

@@ -49,11 +49,11 @@ def parse_subtitles(text: str, outline: Outline) -> ParsedText:
 
 
 def _plain(line: str) -> str:
-    """Return a line without markup; the voice of a cue becomes "Name: "."""
+    """Returns a line without markup; the voice of a cue becomes "Name: "."""
     return html.unescape(_TAG.sub("", _VOICE.sub(r"\1: ", line))).strip()
 
 
 def _time(stated: str) -> str:
-    """Return a time as `hours:minutes:seconds`."""
+    """Returns a time as `hours:minutes:seconds`."""
     *hours, minutes, seconds = stated.split(":")
     return f"{int(hours[0]) if hours else 0}:{int(minutes):02}:{seconds}"

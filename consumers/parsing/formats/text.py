@@ -24,7 +24,7 @@ def parse_text(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def text_parser(parse: Callable[[str, Outline], ParsedText]) -> Callable[[bytes, Limits, Omissions], ParsedText]:
-    """Make a parser of a format from a function that adds a decoded text within the limits to an outline."""
+    """Makes a parser of a format from a function that adds a decoded text within the limits to an outline."""
 
     def parser(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
         return parse(within_limits(decode(data), limits, omissions), Outline(limits.text_chars, omissions))
@@ -33,7 +33,7 @@ def text_parser(parse: Callable[[str, Outline], ParsedText]) -> Callable[[bytes,
 
 
 def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
-    """Return the text up to `text_chars` characters, with each line of more than `line_chars` characters replaced by an empty
+    """Returns the text up to `text_chars` characters, with each line of more than `line_chars` characters replaced by an empty
     one.
 
     Lines of that length are data, not prose. Raises NotADocument if the text has no other lines.
@@ -59,7 +59,7 @@ def within_limits(text: str, limits: Limits, omissions: Omissions) -> str:
 
 
 def take_title(blocks: list[TextBlock]) -> tuple[str, list[TextBlock]]:
-    """Return the first line and the remaining blocks if the line looks like a title; otherwise "" and all blocks."""
+    """Returns the first line and the remaining blocks if the line looks like a title; otherwise "" and all blocks."""
     if not blocks:
         return "", blocks
     first, *others = blocks

@@ -18,7 +18,7 @@ _ENLARGED = 2
 
 
 def frame_count(data: bytes) -> int:
-    """Return the number of pages of an image file; an animation has one. Raises PictureError."""
+    """Returns the number of pages of an image file; an animation has one. Raises PictureError."""
     image = _opened(data)
     return getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
 
@@ -31,7 +31,7 @@ def is_icon(data: bytes) -> bool:
 
 
 def frame_of(data: bytes, number: int) -> bytes:
-    """Return one page of an image file as an image file; pages are counted from 0. Raises PictureError."""
+    """Returns one page of an image file as an image file; pages are counted from 0. Raises PictureError."""
     image = _opened(data)
     try:
         image.seek(number)
@@ -46,7 +46,7 @@ def frame_of(data: bytes, number: int) -> bytes:
 
 
 def for_recognition(data: bytes) -> bytes:
-    """Return a picture in shades of grey without ruling lines, as PGM. Raises PictureError."""
+    """Returns a picture in shades of grey without ruling lines, as PGM. Raises PictureError."""
     image = _opened(data)
     _refuse_large(image)
     try:

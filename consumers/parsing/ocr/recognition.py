@@ -31,7 +31,7 @@ class TextRecognition:
         self._progress = progress
 
     def with_recognised_text(self, parsed: ParsedText, omissions: Omissions) -> ParsedText:
-        """Return the document with the text of its pictures. Reports pictures that are not read, and how well others were.
+        """Returns the document with the text of its pictures. Reports pictures that are not read, and how well others were.
 
         Raises AwaitsRecognition, or NotADocument or Unreadable if the document has no text and its pictures cannot be read.
         """
@@ -79,7 +79,7 @@ class TextRecognition:
         return replace(parsed, blocks=tuple(blocks), pictures=())
 
     def _recognised(self, parsed: ParsedText, omissions: Omissions) -> Iterator[tuple[Picture, list[Paragraph]]]:
-        """Yield each picture with its paragraphs. A picture that occurs again, such as a letterhead, is read once."""
+        """Yields each picture with its paragraphs. A picture that occurs again, such as a letterhead, is read once."""
         from consumers.parsing.ocr.images import for_recognition, is_icon  # loads libraries for pictures
 
         seen: set[bytes] = set()
@@ -133,6 +133,6 @@ def _without_program(parsed: ParsedText, limits: Limits) -> NotADocument:
 
 
 def _code(parsed: ParsedText) -> FailureCode:
-    """Return the code for a document without text. A picture is not a document; a scanned page is one."""
+    """Returns the code for a document without text. A picture is not a document; a scanned page is one."""
     is_picture = all(picture.unread is OmissionKind.PICTURE for picture in parsed.pictures)
     return FailureCode.NOT_A_DOCUMENT if is_picture else FailureCode.NO_TEXT

@@ -15,7 +15,7 @@ _MOST_PIXELS = 24_000_000
 
 
 def without_ruling_lines(image: Image.Image) -> Image.Image:
-    """Return a picture in shades of grey without its long horizontal and vertical lines."""
+    """Returns a picture in shades of grey without its long horizontal and vertical lines."""
     if image.width * image.height > _MOST_PIXELS:
         return image
     pixels = np.array(image)
@@ -26,7 +26,7 @@ def without_ruling_lines(image: Image.Image) -> Image.Image:
 
 
 def _lines(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the pixels of long, thin, horizontal lines, and the pixels above and below them, which are grey."""
+    """Returns the pixels of long, thin, horizontal lines, and the pixels above and below them, which are grey."""
     length = max(max(ink.shape) // _SHARE, _SHORTEST)
     lines = _runs(ink, length)
     lines &= ~_runs(lines.T, length // _SLENDER).T
@@ -36,7 +36,7 @@ def _lines(ink: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _runs(ink: NDArray[np.bool_], length: int) -> NDArray[np.bool_]:
-    """Return the pixels that belong to a horizontal run of at least `length` pixels of ink."""
+    """Returns the pixels that belong to a horizontal run of at least `length` pixels of ink."""
     if length > ink.shape[1]:
         return np.zeros_like(ink)
     inside = np.cumsum(np.pad(ink, ((0, 0), (1, 0))), axis=1, dtype=np.int32)

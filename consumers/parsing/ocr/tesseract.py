@@ -34,7 +34,10 @@ class Paragraph:
 
 
 def recognise(image: bytes, limits: Limits, waiting: Callable[[], None]) -> list[Paragraph]:
-    """Return the paragraphs of a PNM or PNG image in reading order. Calls `waiting` every few seconds. Raises ProgramFailed."""
+    """Returns the paragraphs of a PNM or PNG image, in reading order. Raises ProgramFailed.
+
+    `waiting` is called every few seconds.
+    """
     found = _read(image, limits, waiting, _UPRIGHT)
     if mean_confidence(found) >= UNCERTAIN:
         return found
@@ -42,7 +45,7 @@ def recognise(image: bytes, limits: Limits, waiting: Callable[[], None]) -> list
 
 
 def mean_confidence(paragraphs: Sequence[Paragraph]) -> float:
-    """Return the mean confidence over all letters, in percent; 0 if there are none."""
+    """Returns the mean confidence over all letters, in percent; 0 if there are none."""
     letters = sum(len(each.text) for each in paragraphs)
     return sum(each.confidence * len(each.text) for each in paragraphs) / letters if letters else 0.0
 

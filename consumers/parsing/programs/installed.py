@@ -100,7 +100,7 @@ Programs = Mapping[str, Program]
 
 
 def find_programs(ocr: str = "auto", languages: tuple[str, ...] = ()) -> dict[str, Program]:
-    """Return the installed programs. With `ocr` "off", the program for OCR counts as not installed."""
+    """Returns the installed programs. With `ocr` "off", the program for OCR counts as not installed."""
     found = {}
     for key, known in KNOWN_PROGRAMS.items():
         if key == OCR and ocr == "off":
@@ -111,5 +111,5 @@ def find_programs(ocr: str = "auto", languages: tuple[str, ...] = ()) -> dict[st
 
 
 def identities(programs: Programs) -> dict[str, str]:
-    """Return the programs' identities, by the programs' keys, as the store keeps them."""
+    """Returns the programs' identities, by the programs' keys, as the store keeps them."""
     return {key: program.identity for key, program in sorted(programs.items())}

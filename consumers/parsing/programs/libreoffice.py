@@ -42,7 +42,7 @@ _SETTINGS = (
 
 
 def convert(data: bytes, ending: str, target: str, limits: Limits) -> bytes:
-    """Return the file, whose name ends in `ending`, converted to the format `target`. Raises ProgramFailed."""
+    """Returns the file, whose name ends in `ending`, converted to the format `target`. Raises ProgramFailed."""
     program = limits.programs[CONVERTER]
     with tempfile.TemporaryDirectory(prefix="hippod-") as folder:
         profile = Path(folder, "profile")
@@ -83,7 +83,7 @@ def _run_to_end(command: list[str], profile: Path, folder: str, limits: Limits) 
 
 
 def _remove_sockets(profile: Path) -> None:
-    """Remove the socket that LibreOffice creates under a name derived from its profile: it may not remove it itself."""
+    """Removes the socket that LibreOffice creates under a name derived from its profile: it may not remove it itself."""
     digest = md5(profile.as_uri().encode("utf-16-le"), usedforsecurity=False).digest()
     name = f"OSL_PIPE_{getuid()}_SingleOfficeIPC_" + "".join(f"{byte:x}" for byte in digest)
     for folder in SOCKET_FOLDERS:

@@ -85,7 +85,7 @@ def run_program(
 
 
 def _output_of(process: subprocess.Popen[bytes], until: float, waiting: Callable[[], None]) -> tuple[bytes, bytes]:
-    """Return what the program writes to its output and its errors. Raises TimeoutExpired at `until` (monotonic)."""
+    """Returns what the program writes to its output and its errors. Raises TimeoutExpired at `until` (monotonic)."""
     while True:
         try:
             return process.communicate(timeout=max(min(_WAIT_SECONDS, until - monotonic()), 0))

@@ -64,7 +64,7 @@ def parse_mail(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _without_count(data: bytes) -> bytes:
-    """Return the message of an .emlx file without the length before it and the list of flags after it."""
+    """Returns the message of an .emlx file without the length before it and the list of flags after it."""
     counted = _COUNT.match(data)
     return data[counted.end() : counted.end() + int(counted[1])] if counted else data
 
@@ -75,7 +75,7 @@ def parse_message(data: bytes) -> EmailMessage:
 
 
 def header(message: EmailMessage, name: str) -> str:
-    """Return a header's value on one line, or "" if the header is missing."""
+    """Returns a header's value on one line, or "" if the header is missing."""
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
     try:
         if not raw.isascii():  # RFC 6532 allows UTF-8; programs write other encodings too
@@ -139,7 +139,7 @@ class _Reader:
         self.outline.text("\n".join(lines), links=answered)
 
     def _members(self, kind: str, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """Return the parts of a multipart that have to be parsed."""
+        """Returns the parts of a multipart that have to be parsed."""
         if kind == "multipart/alternative":
             return self._best_versions(parts)
         if kind == "message/delivery-status":  # blocks of fields, which the standard library parses as messages
@@ -149,7 +149,7 @@ class _Reader:
         return parts
 
     def _best_versions(self, parts: list[EmailMessage]) -> list[EmailMessage]:
-        """Return the alternative to parse, or all of them if they are too large to compare."""
+        """Returns the alternative to parse, or all of them if they are too large to compare."""
         texts = [(part, self._said(part)) for part in parts]
         if self.compared > self.limits.text_chars:
             return parts
@@ -196,7 +196,7 @@ class _Reader:
 
 
 def _in_utf8(name: str, data: bytes, charset: str) -> bytes:
-    """Return a text in UTF-8, because an attachment is parsed without the encoding that the mail states."""
+    """Returns a text in UTF-8, because an attachment is parsed without the encoding that the mail states."""
     try:
         is_text = detect_format(name.encode("utf-8", "replace"), data) in (TEXT, CSV, MARKDOWN)
         return decode(data, charset).encode("utf-8", "replace") if is_text else data
@@ -210,7 +210,7 @@ def _is_inline(part: EmailMessage) -> bool:
 
 
 def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
-    """Yield the parts with content below one part, in order. Visits at most `_MOST_PARTS` parts."""
+    """Yields the parts with content below one part, in order. Visits at most `_MOST_PARTS` parts."""
     stack = [part]
     for _ in range(_MOST_PARTS):
         if not stack:

@@ -17,14 +17,14 @@ _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
 def split_mailbox(data: bytes) -> Iterator[bytes]:
-    """Yield the messages, with the mailbox's ">" escapes removed."""
+    """Yields the messages, with the mailbox's ">" escapes removed."""
     for part in _SEPARATOR.split(data):
         if part.strip():
             yield _QUOTED.sub(rb"\1", part)
 
 
 def message_key(message: bytes) -> str:
-    """Return the message's Message-ID, or "" if it has none."""
+    """Returns the message's Message-ID, or "" if it has none."""
     found = _MESSAGE_ID.search(_headers(message))
     return found[1].decode("utf-8", "replace") if found else ""
 

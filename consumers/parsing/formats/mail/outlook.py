@@ -70,7 +70,7 @@ class _Message:
         self.subject = _CONTROL.sub("", " ".join(self._text(_SUBJECT).split()))[:2000]
 
     def read(self) -> dict[str, Any]:
-        """Add the message to the outline. Returns its metadata."""
+        """Adds the message to the outline. Returns its metadata."""
         sender = self._text(_SENDER_SMTP) or self._text(_SENDER_ADDRESS)
         name = self._text(_SENDER)
         stated = {
@@ -106,7 +106,7 @@ class _Message:
         return headers
 
     def _recipients(self) -> dict[str, dict[str, str]]:
-        """Return the recipients of each kind by their names, with their addresses."""
+        """Returns the recipients of each kind by their names, with their addresses."""
         found: dict[str, dict[str, str]] = {kind: {} for kind in _TYPES.values()}
         for entry in self.file.listdir(streams=False, storages=True):
             if entry[:-1] == [*self.storage] and entry[-1].startswith(_RECIPIENTS):
@@ -138,7 +138,7 @@ class _Message:
                 self.attachments.append(Attachment(name or "attachment", data))
 
     def _attached_message(self, storage: tuple[str, ...], name: str) -> None:
-        """Add a message that is attached to this one; its attachments belong to this one."""
+        """Adds a message that is attached to this one; its attachments belong to this one."""
         message = _Message(self.file, self.limits, self.outline, storage)
         self.outline.heading(len(storage) // 2, message.subject or name or "Attached message")
         message.read()
@@ -166,7 +166,7 @@ class _Message:
         }
 
     def _date(self) -> str:
-        """Return when the message was sent or, if unknown, received, in UTC; "" if the message states neither."""
+        """Returns when the message was sent or, if unknown, received, in UTC; "" if the message states neither."""
         for number in (_SENT, _RECEIVED):
             if number in self.fixed:
                 ticks = int.from_bytes(self.fixed[number], "little")  # in units of 100 ns
@@ -178,10 +178,10 @@ class _Message:
 
 
 def _number(value: bytes) -> int:
-    """Return a property's 32-bit number, 0 if the property is missing."""
+    """Returns a property's 32-bit number, 0 if the property is missing."""
     return int.from_bytes(value[:4], "little")
 
 
 def _person(name: str, address: str) -> str:
-    """Return "Name <address>", or the name alone if the address is no e-mail address."""
+    """Returns "Name <address>", or the name alone if the address is no e-mail address."""
     return f"{name} <{address}>" if name and "@" in address and name != address else name or address

@@ -16,6 +16,6 @@ _SAFE = "!$&'()*+,;=@~"
 
 
 def answered_message(in_reply_to: str, references: str) -> tuple[PlacedLink, ...]:
-    """Return the link to the answered message, placed in the first passage; empty if the headers name none."""
+    """Returns the link to the answered message, placed in the first passage; empty if the headers name none."""
     found = _IDENTITY.findall(in_reply_to)[:1] or _IDENTITY.findall(references)[-1:]
     return tuple(PlacedLink(0, Link(f"mid:{quote(identity, safe=_SAFE)}", text="In-Reply-To")) for identity in found)

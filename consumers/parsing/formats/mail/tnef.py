@@ -59,7 +59,7 @@ def parse_tnef(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and value of each attribute. Its level and its checksum are not needed."""
+    """Yields the number and value of each attribute. Its level and its checksum are not needed."""
     at = _HEADER_BYTES
     while at < len(data):
         _, number, length = struct.unpack_from("<BII", data, at)
@@ -93,7 +93,7 @@ def _take(message: _Message, number: int, value: bytes) -> None:
 
 
 def _properties(data: bytes) -> _Properties:
-    """Return the properties of a message or of an attachment (2.1.3.4)."""
+    """Returns the properties of a message or of an attachment (2.1.3.4)."""
     found: _Properties = {}
     [count] = struct.unpack_from("<I", data)
     at = 4

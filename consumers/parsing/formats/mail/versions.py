@@ -20,12 +20,12 @@ def has_most_words(plain: str, rich: str) -> bool:
 
 
 def text_of(outline: Outline) -> str:
-    """Return the text of a version, for comparisons."""
+    """Returns the text of a version, for comparisons."""
     return "\n".join(" ".join((*block.headings, block.text)) for block in outline.done())
 
 
 def report_version(unread: str, read: str, omissions: Omissions) -> None:
-    """Report the version that is not parsed, with the words that only it contains. Does nothing if there are none."""
+    """Reports the version that is not parsed, with the words that only it contains. Does nothing if there are none."""
     known = set(_WORD.findall(read.casefold()))
     only = [word for word in dict.fromkeys(_WORD.findall(unread)) if word.casefold() not in known]
     if only:

@@ -68,7 +68,7 @@ class Content:
 
 
 def find_content(root: Element, omissions: Omissions) -> Content:
-    """Return the content of a page: its only `main` element if that has text, otherwise the whole page, without boilerplate.
+    """Returns the content of a page: its only `main` element if that has text, otherwise the whole page, without boilerplate.
 
     A contents table is left out if the page has other text; otherwise it is the content. Text outside the content is reported.
     """

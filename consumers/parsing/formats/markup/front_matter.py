@@ -18,7 +18,7 @@ _MAX_DEPTH = 8
 
 
 def front_matter(text: str, omissions: Omissions) -> tuple[dict[str, Any], str, int]:
-    """Return the values of the front matter, the text below it, and the number of lines above that text.
+    """Returns the values of the front matter, the text below it, and the number of lines above that text.
 
     Without front matter, the text is returned whole; prose between two horizontal rules is not front matter. Values are strings
     as written ("2024-01-05", "yes"), or lists and dictionaries of such strings.
@@ -43,7 +43,7 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def _yaml(text: str) -> dict[str, Any] | None:
-    """Return the parsed dictionary, or None if the text is not one."""
+    """Returns the parsed dictionary, or None if the text is not one."""
     try:
         # A few aliases can expand to billions of elements.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _LOADER)):
@@ -57,7 +57,7 @@ def _yaml(text: str) -> dict[str, Any] | None:
 
 
 def _pairs(text: str) -> dict[str, Any] | None:
-    """Parse pairs that are invalid YAML, such as `title: Berlin: a visit`.
+    """Parses pairs that are invalid YAML, such as `title: Berlin: a visit`.
 
     Returns None unless each line is a pair, a list item, or the continuation of a value.
     """

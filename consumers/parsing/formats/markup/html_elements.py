@@ -56,7 +56,7 @@ def _kind_of_omission(node: Element, left_out: LeftOut) -> OmissionKind | None:
 
 
 def pictures_below(node: Element, left_out: LeftOut) -> Iterator[tuple[str, bool]]:
-    """Yield the address of each picture in an element, and whether the picture has a description."""
+    """Yields the address of each picture in an element, and whether the picture has a description."""
     walk = etree.iterwalk(node, events=("start",))
     for _, each in walk:
         if each.tag in _PICTURES:
@@ -67,12 +67,12 @@ def pictures_below(node: Element, left_out: LeftOut) -> Iterator[tuple[str, bool
 
 
 def report(kind: OmissionKind, text: str, omissions: Omissions) -> None:
-    """Report a text if it contains a letter or a digit."""
+    """Reports a text if it contains a letter or a digit."""
     omissions.add_words(kind, clean_text(text))
 
 
 def description(node: Element, omissions: Omissions) -> str:
-    """Return the text of an element's attributes that comes before its content.
+    """Returns the text of an element's attributes that comes before its content.
 
     A description of one word, such as that of an icon, and tooltips are reported instead.
     """
@@ -92,13 +92,13 @@ def description(node: Element, omissions: Omissions) -> str:
 
 
 def expansion(node: Element) -> str:
-    """Return the expansion of an abbreviation, which is added after it, or "" for other elements."""
+    """Returns the expansion of an abbreviation, which is added after it, or "" for other elements."""
     title = node.get("title") if node.tag in _ABBREVIATIONS else None
     return f" ({title})" if title else ""
 
 
 def content_of(node: Element, without: Element | None = None) -> str:
-    """Return the text and text attributes of an element and all elements below it, visible or not.
+    """Returns the text and text attributes of an element and all elements below it, visible or not.
 
     Scripts, styles and the element `without` are excluded.
     """

@@ -84,7 +84,7 @@ class HtmlWalk:
         self._flush()
 
     def _is_taken_whole(self, node: Element, tag: str) -> bool:
-        """Add or report a frame, heading, table or unread element with everything below it. Return False for other elements."""
+        """Adds or reports a frame, heading, table or unread element with all it contains. Returns False for other elements."""
         if tag == "iframe" and node.get("srcdoc") and self.frames < _DEEPEST_FRAME:
             self._frame(node)
         elif is_unread(node, self.left_out, self.outline.omissions):
@@ -129,7 +129,7 @@ class HtmlWalk:
             self._words(node.tail)
 
     def _pictures(self, node: Element) -> None:
-        """Add the pictures in an element, if they are in the file, behind the current block."""
+        """Adds the pictures in an element, if they are in the file, behind the current block."""
         for address, described in pictures_below(node, self.left_out):
             image = self.pictures(address)
             if image is not None:
@@ -141,7 +141,7 @@ class HtmlWalk:
             self._parts.append(text if self._pre_depth else _collapsed(text))
 
     def _end_link(self) -> None:
-        """Add the link with its words to the block. A link around several blocks belongs to the first one with words."""
+        """Adds the link with its words to the block. A link around several blocks belongs to the first one with words."""
         if self._anchor is not None:
             target, first = self._anchor
             words = "".join(self._parts[first:])
@@ -173,7 +173,7 @@ class HtmlWalk:
         self.outline.heading(_HEADINGS[tag], text, line=line, page=self.page, links=self._links_below(node))
 
     def _visible(self, node: Element) -> str:
-        """Return the visible text of one element on one line."""
+        """Returns the visible text of one element on one line."""
         omissions = self.outline.omissions
         parts = [description(node, omissions), node.text or ""]
         skip: Element | None = None
@@ -194,7 +194,7 @@ class HtmlWalk:
         return clean_text(" ".join("".join(parts).split()))
 
     def _frame(self, node: Element) -> None:
-        """Add the page in an iframe's `srcdoc` attribute (HTML, 4.8.5)."""
+        """Adds the page in an iframe's `srcdoc` attribute (HTML, 4.8.5)."""
         self._flush()
         page = tree(node.get("srcdoc").encode("utf-8", "replace"))
         if page is not None:
@@ -242,7 +242,7 @@ class HtmlWalk:
 
 
 def _rows(table: Element) -> Iterator[Element]:
-    """Yield a table's own rows. Rows of a table inside a cell belong to the text of that cell."""
+    """Yields a table's own rows. Rows of a table inside a cell belong to the text of that cell."""
     for child in table:
         if child.tag == "tr":
             yield child
@@ -267,6 +267,6 @@ def _collapsed(text: str) -> str:
 
 
 def add_page(outline: Outline, data: bytes, charset: str = "") -> None:
-    """Add the text of a page inside another file, such as the body of a message."""
+    """Adds the text of a page inside another file, such as the body of a message."""
     if (root := tree(data, charset)) is not None:
         HtmlWalk(outline, lines=False).run(root)

@@ -17,7 +17,7 @@ _DECLARED_WITHIN = 1024
 
 
 def tree(data: bytes, charset: str = "") -> Element | None:
-    """Return the document's root element, or None if the document is empty.
+    """Returns the document's root element, or None if the document is empty.
 
     The encoding must fit the bytes. The page's declaration, or the `charset` of its envelope, only decides between several
     fitting encodings.

@@ -73,7 +73,7 @@ def parse_latex(text: str, outline: Outline) -> ParsedText:
 
 
 def _fill(text: str, outline: Outline) -> None:
-    """Add a block to the outline: headings open sections, and table rows become separate blocks."""
+    """Adds a block to the outline: headings open sections, and table rows become separate blocks."""
     start = 0
     for match in _MARKED.finditer(text):
         _text(text[start : match.start()], outline)
@@ -108,7 +108,7 @@ class _Converter(LatexNodes2Text):  # type: ignore[misc] # pylatexenc has no typ
         self.omissions.add_words(kind, clean_text(_MARKED.sub(r" \2 ", text)))
 
     def arguments(self, node: Any, *, optional: bool | None = None) -> list[str]:
-        """Return the arguments that are given. `optional`: True for those in brackets only, False for the others only."""
+        """Returns the arguments that are given. `optional`: True for those in brackets only, False for the others only."""
         given = node.nodeargd.argnlist if node.nodeargd is not None and node.nodeargd.argnlist else ()
         return [
             self.nodelist_to_text([each])
@@ -186,7 +186,7 @@ def _text_context() -> Any:
 
 
 def _last(node: Any, l2tobj: Any) -> str:
-    """Return the last argument in braces as text, or "" if there is none.
+    """Returns the last argument in braces as text, or "" if there is none.
 
     No argument is converted twice, because nested arguments would then take exponential time.
     """

@@ -18,7 +18,7 @@ MAX_LINK_TEXT_CHARS = 300
 
 
 def link_to(target: str, text: str) -> Link | None:
-    """Return the link with this target, which may have a fragment.
+    """Returns the link with this target, which may have a fragment.
 
     Returns None for targets within the document, for media files, and for schemes that are not documents.
     """

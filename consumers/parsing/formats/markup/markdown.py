@@ -85,7 +85,7 @@ def _with_property_links(blocks: tuple[TextBlock, ...], metadata: Mapping[str, A
 
 
 def read_markdown(text: str, outline: Outline, *, lines: bool = True, above: int = 0) -> "MarkdownWalk":
-    """Add a text without front matter to the outline. `above` is the number of the file's lines before the text."""
+    """Adds a text without front matter to the outline. `above` is the number of the file's lines before the text."""
     walk = MarkdownWalk(outline, text, frozenset(_NOTE.findall(text)), above, lines)
     definitions: dict[str, Any] = {}
     walk.run(_parser().parse(text, definitions))
@@ -275,7 +275,7 @@ class MarkdownWalk:
         self.outline.text(text, joint, line=line or self.line, row=self.row_number, links=links)
 
     def _cells_beyond(self, columns: int) -> list[str]:
-        """Return a row's cells beyond the table's columns, which the parser drops, as written in the source."""
+        """Returns a row's cells beyond the table's columns, which the parser drops, as written in the source."""
         self._source_lines = self._source_lines or self.source.split("\n")
         written = self._source_lines[self._row_line].strip(" \t>")
         return [cell.strip() for cell in _CELL_END.split(written.removeprefix("|").removesuffix("|"))[columns:]]
@@ -289,7 +289,7 @@ class MarkdownWalk:
         self._report(OmissionKind.TOOLTIP, str(token.attrGet("title") or ""))
 
     def read_definitions(self, definitions: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add footnotes of one word, and report unused definitions. `definitions` is keyed by name."""
+        """Adds footnotes of one word, and reports unused definitions. `definitions` is keyed by name."""
         for name, definition in definitions.items():
             target, title = unquote(str(definition.get("href", ""))), str(definition.get("title", ""))
             if name[:1] == "^" and "://" not in target:
@@ -300,7 +300,7 @@ class MarkdownWalk:
                 )
 
     def _words(self, token: Token) -> _Words:
-        """Return a paragraph's words without emphasis, link targets, tags and footnote marks; line breaks are kept."""
+        """Returns a paragraph's words without emphasis, link targets, tags and footnote marks; line breaks are kept."""
         words = _Words()
         children = token.children or []
         for number, child in enumerate(children):
@@ -330,7 +330,7 @@ class MarkdownWalk:
         return words
 
     def _line(self, words: _Words, content: str, starts: bool, ends: bool) -> None:
-        """Add a piece of a line. `starts` and `ends`: whether it is at the beginning or end of the line."""
+        """Adds a piece of a line. `starts` and `ends`: whether it is at the beginning or end of the line."""
         text = _NOTE_MARK.sub(self._without_mark, content)
         self.tags.update(dict.fromkeys(tags_in(text)))
         words.add(line_text(without_block_id(text) if ends else text, whole=starts and ends))

@@ -45,7 +45,7 @@ class WikiLink:
 
 
 def add_note_rules(parser: MarkdownIt) -> MarkdownIt:
-    """Make a parser recognise wikilinks, highlights and comments."""
+    """Makes a parser recognise wikilinks, highlights and comments."""
     parser.inline.ruler.before("link", WIKILINK, _read_wikilink)
     parser.inline.ruler.before("emphasis", "marks", _read_mark)
     return parser
@@ -69,7 +69,7 @@ def _read_wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _read_mark(state: StateInline, _silent: bool) -> bool:
-    """Drop the marks around comments and highlights, but keep the text between them."""
+    """Drops the marks around comments and highlights, but keep the text between them."""
     mark = state.src[state.pos : state.pos + 2]
     if mark == "%%" or (mark == "==" and _is_highlight(state)):
         state.pos += 2
@@ -87,28 +87,28 @@ def _is_highlight(state: StateInline) -> bool:
 
 
 def without_block_id(text: str) -> str:
-    """Return a line without the block id at its end."""
+    """Returns a line without the block id at its end."""
     return _BLOCK_ID.sub("", text)
 
 
 def without_callout(text: str) -> str:
-    """Return the beginning of a quote without the mark of a callout."""
+    """Returns the beginning of a quote without the mark of a callout."""
     return _CALLOUT.sub("", text, count=1)
 
 
 def without_size(label: str) -> str:
-    """Return a picture's description without its size in pixels."""
+    """Returns a picture's description without its size in pixels."""
     return _SIZE.sub("", label)
 
 
 def tags_in(text: str) -> Iterator[str]:
-    """Yield the tags in a text, without "#"."""
+    """Yields the tags in a text, without "#"."""
     for match in _HASHTAG.finditer(text):
         yield match[1].strip("/-")
 
 
 def line_text(text: str, *, whole: bool) -> str:
-    """Return a piece of a line with properties as `key: value`, without block references and Logseq's own properties.
+    """Returns a piece of a line with properties as `key: value`, without block references and Logseq's own properties.
 
     `whole`: whether the piece is the whole line.
     """
@@ -122,7 +122,7 @@ def line_text(text: str, *, whole: bool) -> str:
 
 
 def links_in_properties(value: Any) -> Iterator[str]:
-    """Yield the targets of the wikilinks in a front matter value, with their headings."""
+    """Yields the targets of the wikilinks in a front matter value, with their headings."""
     if isinstance(value, str):
         for match in _WIKILINK.finditer(value):
             yield f"{match[1].strip()}#{match[2].strip()}" if match[2] else match[1].strip()
@@ -132,7 +132,7 @@ def links_in_properties(value: Any) -> Iterator[str]:
 
 
 def page_properties(text: str) -> tuple[dict[str, Any], str]:
-    """Return the properties at the top of a Logseq page, and the text with empty lines in their place."""
+    """Returns the properties at the top of a Logseq page, and the text with empty lines in their place."""
     lines = text.split("\n")
     found: dict[str, Any] = {}
     for number, line in enumerate(lines):

@@ -36,7 +36,7 @@ def parse_org(text: str, outline: Outline) -> ParsedText:
 
 
 def _drawers(lines: list[str]) -> set[int]:
-    """Return the numbers of the lines that begin a drawer: those with a matching `:END:` below the same headline."""
+    """Returns the numbers of the lines that begin a drawer: those with a matching `:END:` below the same headline."""
     found = set()
     ends = False
     for number in range(len(lines), 0, -1):

@@ -73,7 +73,7 @@ def parse_restructured_text(data: bytes, limits: Limits, omissions: Omissions) -
 
 
 def _remove_messages(document: Any) -> None:
-    """Remove what docutils says about the text. A message in a cell or an item is replaced by the source that it quotes."""
+    """Removes what docutils says about the text. A message in a cell or an item is replaced by the source that it quotes."""
     for message in list(document.findall(nodes.system_message)):
         above = message.parent
         while not isinstance(above, nodes.entry | nodes.list_item | nodes.document):
@@ -89,7 +89,7 @@ def _remove_messages(document: Any) -> None:
 
 
 def _replace_substitutions(document: Any, omissions: Omissions) -> None:
-    """Replace references to substitutions by their text, one level deep. Unused substitutions are reported."""
+    """Replaces references to substitutions by their text, one level deep. Unused substitutions are reported."""
     texts = {name: clean_text(node.astext()) for name, node in document.substitution_defs.items()}
     unused = dict(texts)
     for reference in document.findall(nodes.substitution_reference):
@@ -135,7 +135,7 @@ def _english() -> Any:
 
 
 def _unknown_role(_name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
-    """Return the words of a role: the title of `title <target>`, the name of `~package.module.name`."""
+    """Returns the words of a role: the title of `title <target>`, the name of `~package.module.name`."""
     words = _TARGET.sub("", nodes.unescape(text)) or text
     if words.startswith("~"):
         words = words[1:].rpartition(".")[2]
@@ -234,7 +234,7 @@ class _Walk:
         return True
 
     def _not_understood(self, source: str) -> None:
-        """Add source that docutils refuses as text, and report included and raw content instead."""
+        """Adds source that docutils refuses as text, and reports included and raw content instead."""
         if _NOT_READ.match(source):
             self.outline.omissions.add(OmissionKind.EMBEDDED, clean_text(source))
         else:
@@ -264,7 +264,7 @@ class _Walk:
 
 
 def _mark(item: Any) -> str:
-    """Return the number or letter of an item with its punctuation, or "- " if it has none."""
+    """Returns the number or letter of an item with its punctuation, or "- " if it has none."""
     items = item.parent
     if not isinstance(items, nodes.enumerated_list):
         return "- "

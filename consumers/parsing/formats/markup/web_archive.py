@@ -20,7 +20,7 @@ _WITHOUT_TEXT = ("text/css", "text/javascript", "application/javascript", "appli
 
 
 def parse_web_archive(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
-    """Parse the page and its frames. The first HTML part is the page."""
+    """Parses the page and its frames. The first HTML part is the page."""
     message = parse_message(data)
     pages: list[ParsedText] = []
     images = _Images(message)
@@ -62,7 +62,7 @@ class _Images:
                     self._parts[f"cid:{identity.strip('<>')}"] = part
 
     def image(self, page: str, address: str) -> Callable[[], bytes] | None:
-        """Return a function that reads the picture at an address on the page, or None if the archive does not contain it."""
+        """Returns a function that reads the picture at an address on the page, or None if the archive does not contain it."""
         part = self._parts.get(address) or self._parts.get(urljoin(page, address))
         if part is None:
             return embedded_picture(address)
@@ -70,7 +70,7 @@ class _Images:
         return partial(payload_of, part)
 
     def unused(self) -> Iterator[tuple[str, Callable[[], bytes]]]:
-        """Yield the name and a function for each picture that no page shows, such as a background."""
+        """Yields the name and a function for each picture that no page shows, such as a background."""
         for address, part in self._parts.items():
             if part not in self._used:
                 self._used.add(part)
@@ -82,7 +82,7 @@ def _address(part: EmailMessage) -> str:
 
 
 def _content(part: EmailMessage) -> bytes:
-    """Return the page's bytes as UTF-8 if the declared charset decodes them, otherwise unchanged."""
+    """Returns the page's bytes as UTF-8 if the declared charset decodes them, otherwise unchanged."""
     data = payload_of(part)
     charset = part.get_content_charset()
     try:

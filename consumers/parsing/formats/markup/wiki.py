@@ -139,7 +139,7 @@ class _Reader:
         self._lines, self._rows, self._in_table = [], [], False
 
     def _template(self, match: re.Match[str]) -> str:
-        """Return a template's parameters, one a line, or a picture's caption in DokuWiki. Its name is reported."""
+        """Returns a template's parameters, one a line, or a picture's caption in DokuWiki. Its name is reported."""
         name, *parameters = (part.strip() for part in _BAR.split(match[1]))
         if self.is_dokuwiki:
             self._report(OmissionKind.PICTURE, name)
@@ -163,7 +163,7 @@ class _Reader:
         return " ".join(shown.split())
 
     def _plain(self, text: str) -> tuple[str, list[Link]]:
-        """Return the text as a page shows it, and its links."""
+        """Returns the text as a page shows it, and its links."""
         links: list[Link] = []
 
         def link(match: re.Match[str]) -> str:
@@ -192,13 +192,13 @@ class _Reader:
         return "\n" if (match[1] or "").lower() in _BREAKING else ""
 
     def _report(self, kind: OmissionKind, text: str) -> str:
-        """Report text that is left out; return nothing in its place."""
+        """Reports text that is left out; return nothing in its place."""
         self.omissions.add_words(kind, text)
         return ""
 
 
 def _without_attributes(cell: str) -> str:
-    """Return a cell without the attributes before its text."""
+    """Returns a cell without the attributes before its text."""
     attributes, bar, text = cell.partition("|")
     return text if bar and re.fullmatch(r'\s*(?:[\w-]+\s*=\s*(?:"[^"]*"|[^\s|]+)\s*)+', attributes) else cell
 
@@ -208,18 +208,18 @@ def _words_of_attributes(attributes: str) -> str:
 
 
 def _verbatim(match: re.Match[str]) -> str:
-    """Return text without markup, with a character reference for each character that could be markup."""
+    """Returns text without markup, with a character reference for each character that could be markup."""
     before, text = [each for each in match.groups() if each is not None][::2]
     return before + _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", text)
 
 
 def _gallery(match: re.Match[str]) -> str:
-    """Return the lines of a gallery as pictures."""
+    """Returns the lines of a gallery as pictures."""
     lines = (line.strip() for line in match[2].split("\n"))
     return match[1] + "\n\n".join(f"[[{line}]]" for line in lines if line)
 
 
 def after_redirect(text: str) -> str:
-    """Return the text of a redirect after its link."""
+    """Returns the text of a redirect after its link."""
     found = _AFTER_REDIRECT.match(text)
     return found[1] if found else text

@@ -36,7 +36,7 @@ class WikiPage:
 
 
 def split_export(data: bytes) -> Iterator[WikiPage]:
-    """Yield the pages of an export. A redirect to a page of the same export is no page but an alias of that page.
+    """Yields the pages of an export. A redirect to a page of the same export is no page but an alias of that page.
 
     The account of a page has its older revisions, and the text of its redirects after the link.
     """
@@ -53,7 +53,7 @@ def split_export(data: bytes) -> Iterator[WikiPage]:
 
 
 def _redirects(data: bytes) -> dict[str, dict[str, str]]:
-    """Return the redirects to each page of the export, by the page's title: their titles and their other text."""
+    """Returns the redirects to each page of the export, by the page's title: their titles and their other text."""
     if b"<redirect" not in data:
         return {}
     pages: set[str] = set()
@@ -89,7 +89,7 @@ def _page(node: Element, title: str, site: str, redirects: Mapping[str, str]) ->
 
 
 def _revisions(page: Element) -> list[Element]:
-    """Return a page's revisions, the newest last; the page itself if it has none."""
+    """Returns a page's revisions, the newest last; the page itself if it has none."""
     return sorted(page.iterfind("{*}revision"), key=lambda each: each.findtext("{*}timestamp") or "") or [page]
 
 
@@ -102,12 +102,12 @@ def _stated(revision: Element) -> dict[str, str]:
 
 
 def _named(target: str) -> str:
-    """Return the title of the page to which a redirect leads."""
+    """Returns the title of the page to which a redirect leads."""
     return " ".join(clean_text(target).partition("#")[0].replace("_", " ").split())
 
 
 def _elements(data: bytes, *tags: str) -> Iterator[Element]:
-    """Yield each element with one of the tags; its content is released afterwards."""
+    """Yields each element with one of the tags; its content is released afterwards."""
     options: Mapping[str, Any] = {"resolve_entities": False, "no_network": True, "recover": True, "huge_tree": True}
     for _, node in etree.iterparse(BytesIO(data), events=("end",), tag=tags, **options):
         yield node

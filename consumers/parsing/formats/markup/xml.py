@@ -67,7 +67,7 @@ def parse_xml(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _root(data: bytes) -> Element | None:
-    """Return the root element.
+    """Returns the root element.
 
     HTML entities are resolved even if the file does not declare them, as in many feeds. Unknown and external entities stay as
     written.
@@ -96,7 +96,7 @@ def _parsed(data: bytes) -> tuple[Element | None, Any]:
 
 
 def _fill(root: Element, outline: Outline, limits: Limits) -> None:
-    """Add blocks in one pass: an element with text of its own is a block, an element of single values is a record.
+    """Adds blocks in one pass: an element with text of its own is a block, an element of single values is a record.
 
     Other elements are containers. Text that is itself a page, as in feeds and exports of notes, is parsed as HTML.
     """
@@ -138,14 +138,14 @@ def _fill(root: Element, outline: Outline, limits: Limits) -> None:
 
 
 def _report(node: Element, omissions: Omissions) -> None:
-    """Report an element that is left out: the attributes of embedded data, the text of others."""
+    """Reports an element that is left out: the attributes of embedded data, the text of others."""
     kind = _LEFT_OUT[_name(node)]
     text = " ".join(node.attrib.values() if kind is OmissionKind.EMBEDDED else node.itertext())
     omissions.add(kind, clean_text(text))
 
 
 def _attributes(node: Element, omissions: Omissions) -> str:
-    """Return the attributes of an element that are text for readers, with their names. Other attributes with words are
+    """Returns the attributes of an element that are text for readers, with their names. Other attributes with words are
     reported.
 
     All attributes of an empty element form a record.
@@ -163,7 +163,7 @@ def _attributes(node: Element, omissions: Omissions) -> str:
 
 
 def _record(node: Element) -> list[tuple[str, str]] | None:
-    """Return names and values of an element whose parts are all short values with distinct names; None for other elements."""
+    """Returns names and values of an element whose parts are all short values with distinct names; None for other elements."""
     if len(node) < 2:
         return None
     found: dict[str, str] = {}
@@ -185,7 +185,7 @@ def _record(node: Element) -> list[tuple[str, str]] | None:
 
 
 def _name(node: Element) -> str:
-    """Return an element's name without its namespace, in lower case, or "" for comments and the like."""
+    """Returns an element's name without its namespace, in lower case, or "" for comments and the like."""
     return _local(node.tag) if isinstance(node.tag, str) else ""
 
 
@@ -194,7 +194,7 @@ def _local(name: str) -> str:
 
 
 def _text(node: Element, omissions: Omissions) -> str:
-    """Return the text of an element and the elements in it, with their attributes in brackets."""
+    """Returns the text of an element and the elements in it, with their attributes in brackets."""
     parts = []
     walk = etree.iterwalk(node, events=("start", "end"))
     for event, below in walk:

@@ -112,7 +112,7 @@ def _fill(
     add_pictures: Callable[[str], None] = lambda _: None,
     numbers: SheetNumbers | None = None,
 ) -> None:
-    """Add the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
+    """Adds the sheets to the outline. `add_pictures` adds the pictures of the sheet with this name."""
     numbers = numbers or {}
     cells = 0
     with python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
@@ -159,7 +159,7 @@ def _is_date(number_format: str) -> bool:
 
 
 def _numbers(stream: bytes, at: int, cell_formats: set[int]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the numbers of the sheet at `at` in cells with one of these formats."""
+    """Yields the numbers of the sheet at `at` in cells with one of these formats."""
     for kind, data in _xls_records(stream, at):
         if kind not in (_FORMULA, _NUMBER, _SHORT_NUMBER, _SHORT_NUMBERS):
             continue
@@ -178,7 +178,7 @@ def _numbers(stream: bytes, at: int, cell_formats: set[int]) -> Iterator[tuple[t
 
 
 def _short_number(value: int) -> float:
-    """Return a number of 30 bits: an integer or the upper half of a float, divided by 100 or not ([MS-XLS] 2.5.217)."""
+    """Returns a number of 30 bits: an integer or the upper half of a float, divided by 100 or not ([MS-XLS] 2.5.217)."""
     if value & 2:
         number = float((value - (1 << 32) if value & 0x80000000 else value) >> 2)
     else:
@@ -187,7 +187,7 @@ def _short_number(value: int) -> float:
 
 
 def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None:
-    """Check the number of cells in a file of Excel 5 or 95, and report the texts outside its cells, which have another form."""
+    """Checks the number of cells in a file of Excel 5 or 95, and reports the texts outside its cells."""
     others = 0
     for kind, data in _xls_records(stream, 0):
         if kind == _SHEET:
@@ -200,7 +200,7 @@ def _check_excel_95(stream: bytes, limits: Limits, omissions: Omissions) -> None
 
 
 def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
-    """Yield the records of the substream at `at` and of the charts in it."""
+    """Yields the records of the substream at `at` and of the charts in it."""
     depth = 0
     while at + 4 <= len(stream):
         kind, size = struct.unpack_from("<HH", stream, at)
@@ -212,7 +212,7 @@ def _xls_records(stream: bytes, at: int) -> Iterator[Record]:
 
 
 def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -> Iterator[str]:
-    """Yield header and footer, comments, text boxes, names in charts and prompts of the sheet at `at`."""
+    """Yields header and footer, comments, text boxes, names in charts and prompts of the sheet at `at`."""
     boxes: dict[int, str] = {}
     extent = _Extent(limits)
     number, left = 0, 0
@@ -244,13 +244,13 @@ def _sheet_texts(stream: bytes, at: int, limits: Limits, omissions: Omissions) -
 
 
 def _string(data: bytes, at: int) -> tuple[str, int]:
-    """Return the string with a 16-bit length at `at`, and the position after it."""
+    """Returns the string with a 16-bit length at `at`, and the position after it."""
     count, flags = struct.unpack_from("<HB", data, at)
     return _characters(flags, data[at + 3 :], count), at + 3 + count * (1 + (flags & 1))
 
 
 def _short_string(data: bytes, at: int) -> tuple[str, int]:
-    """Return the string with an 8-bit length at `at`, and the position after it."""
+    """Returns the string with an 8-bit length at `at`, and the position after it."""
     count, flags = struct.unpack_from("<BB", data, at)
     return _characters(flags, data[at + 2 :], count), at + 2 + count * (1 + (flags & 1))
 
@@ -260,7 +260,7 @@ def _characters(flags: int, data: bytes, count: int) -> str:
 
 
 def _xlsb_parts(package: OfficePackage) -> dict[str, str]:
-    """Return the names of the sheets with the names of their parts."""
+    """Returns the names of the sheets with the names of their parts."""
     parts: dict[str, str] = {}
     main = package.main_part()
     for kind, data in _xlsb_records(package.data(main) or b""):
@@ -310,7 +310,7 @@ def _xlsb_records(data: bytes) -> Iterator[Record]:
 
 
 def _variable_number(data: bytes, at: int, most: int) -> tuple[int, int]:
-    """Return the number in groups of 7 bits at `at`, and the position after it."""
+    """Returns the number in groups of 7 bits at `at`, and the position after it."""
     number = 0
     for place in range(most):
         byte = data[at + place] if at + place < len(data) else 0

@@ -71,7 +71,7 @@ def parse_converted(data: bytes, limits: Limits, omissions: Omissions) -> Parsed
 
 
 def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str], str]]:
-    """Return the names of the file's parts or streams, in lower case, and its properties with its title."""
+    """Returns the names of the file's parts or streams, in lower case, and its properties with its title."""
     if data.startswith(b"PK"):  # an OLE file may also end like a zip archive, with an embedded picture or document
         with open_package(data, limits) as package:
             return {name.lower() for name in package.namelist()}, document_properties(package)
@@ -85,12 +85,12 @@ def _parts(data: bytes, limits: Limits) -> tuple[set[str], tuple[dict[str, str],
 
 
 def _number(file: Any, stream: str, at: int, size: int) -> int:
-    """Return the number at a position of a stream, 0 if there is none."""
+    """Returns the number at a position of a stream, 0 if there is none."""
     return int.from_bytes(file.openstream(stream).read(at + size)[at:], "little") if file.exists(stream) else 0
 
 
 def _texts_beside_shapes(data: bytes, limits: Limits, parsed: ParsedText, omissions: Omissions) -> Iterator[TextBlock]:
-    """Yield the comments of a Visio file ([MS-VSDX] 2.2.8); report values of shapes that no page shows (2.2.5.3.4)."""
+    """Yields the comments of a Visio file ([MS-VSDX] 2.2.8); report values of shapes that no page shows (2.2.5.3.4)."""
     shown = {word for block in parsed.blocks for word in block.text.split()}
     with open_package(data, limits) as package:
         for name in package.namelist():

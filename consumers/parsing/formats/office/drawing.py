@@ -21,7 +21,7 @@ _MOST_POINTS = 100_000
 
 
 def paragraphs(body: Element) -> Iterator[str]:
-    """Yield the paragraphs of a text body. A soft break becomes a line break; slide numbers are left out."""
+    """Yields the paragraphs of a text body. A soft break becomes a line break; slide numbers are left out."""
     for paragraph in body.iter(f"{A}p"):
         text = paragraph_text(paragraph)
         if text:
@@ -54,12 +54,12 @@ def paragraph_text(paragraph: Element) -> str:
 
 
 def all_words(node: Element) -> str:
-    """Return all text of an element, for comparing alternatives."""
+    """Returns all text of an element, for comparing alternatives."""
     return " ".join(node.itertext())
 
 
 def alternative_texts(node: Element) -> Iterator[str]:
-    """Yield the title and description of every picture, shape and chart below an element (20.1.2.2.8)."""
+    """Yields the title and description of every picture, shape and chart below an element (20.1.2.2.8)."""
     for each in node.iter():
         if isinstance(each.tag, str) and each.tag.endswith(("}docPr", "}cNvPr")):
             for text in (each.get("title"), each.get("descr")):
@@ -77,7 +77,7 @@ def add_pictures(
     page: int | None = None,
     sheet: str | None = None,
 ) -> None:
-    """Add the pictures below an element of `part` to the outline. Reports those that are not in the file."""
+    """Adds the pictures below an element of `part` to the outline. Reports those that are not in the file."""
     for each in node.iter(f"{A}blip", f"{_VML}imagedata"):
         relation = package.relations(part).get(relation_id(each, "embed") or relation_id(each))
         image = None if relation is None or relation.external else package.picture(relation.target)
@@ -89,7 +89,7 @@ def add_pictures(
 
 
 def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[str]:
-    """Yield the texts of the charts and diagrams that elements below `node` refer to."""
+    """Yields the texts of the charts and diagrams that elements below `node` refer to."""
     for each in node.iter(f"{C}chart", f"{_EXTENDED_CHART}chart", f"{_DIAGRAM}relIds"):
         attribute = "dm" if each.tag == f"{_DIAGRAM}relIds" else "id"
         relation = package.relations(part).get(relation_id(each, attribute))
@@ -107,7 +107,7 @@ def linked_texts(node: Element, part: str, package: OfficePackage) -> Iterator[s
 
 
 def _chart(root: Element) -> Iterator[str]:
-    """Yield titles and labels, then each category with the values of all series."""
+    """Yields titles and labels, then each category with the values of all series."""
     for title in root.iter(f"{A}p"):
         if text := paragraph_text(title):
             yield text
@@ -135,7 +135,7 @@ def _chart(root: Element) -> Iterator[str]:
 
 
 def _extended_chart(root: Element) -> Iterator[str]:
-    """Yield the data of the chart types that Office 2016 added ([MS-ODRAWXML] 2.24)."""
+    """Yields the data of the chart types that Office 2016 added ([MS-ODRAWXML] 2.24)."""
     for each in root.iter(f"{_EXTENDED_CHART}v", f"{_EXTENDED_CHART}pt"):
         if each.text and each.text.strip():
             yield clean_text(each.text.strip())
@@ -148,7 +148,7 @@ def _points(node: Element | None) -> Iterator[str]:
 
 
 def _numbered(*nodes: Element | None) -> dict[str, str]:
-    """Return the cached points by index. Names of categories on several levels are joined (21.2.2.102)."""
+    """Returns the cached points by index. Names of categories on several levels are joined (21.2.2.102)."""
     found: dict[str, str] = {}
     for node in nodes:
         for point in () if node is None else node.iter(f"{C}pt"):

@@ -46,7 +46,7 @@ class Numbering:
             self._read(root)
 
     def label(self, list_id: str, level: int) -> str:
-        """Return the label of the next paragraph of a list with a space after it, or "" for a list without labels."""
+        """Returns the label of the next paragraph of a list with a space after it, or "" for a list without labels."""
         found = self._lists.get(list_id)
         if found is None or not 0 <= level < _LEVELS:
             return ""
@@ -77,7 +77,7 @@ class Numbering:
         return f"{label} " if label else ""
 
     def of_style(self, style: str) -> tuple[str, int] | None:
-        """Return the list and level that a list definition links to a paragraph style, or None."""
+        """Returns the list and level that a list definition links to a paragraph style, or None."""
         return self._styles.get(style)
 
     def _read(self, root: Element) -> None:
@@ -119,13 +119,13 @@ def _levels(node: Element) -> Iterator[tuple[int, _Level]]:
 
 
 def value_of(node: Element | None, name: str) -> str:
-    """Return the value of a property below an element, or ""."""
+    """Returns the value of a property below an element, or ""."""
     child = None if node is None else node.find(f"{W}{name}")
     return "" if child is None else (child.get(f"{W}val") or "")
 
 
 def letters(number: int) -> str:
-    """Return the number as letters: a … z, aa … zz, aaa … (the letter is repeated)."""
+    """Returns the number as letters: a … z, aa … zz, aaa … (the letter is repeated)."""
     if not 0 < number < 1000:
         return str(number)
     return chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)

@@ -119,12 +119,12 @@ def _properties(root: Element | None) -> tuple[str, dict[str, Any]]:
 
 
 def _report_hidden(node: Element, omissions: Omissions) -> None:
-    """Report a master page's text that no page shows."""
+    """Reports a master page's text that no page shows."""
     omissions.add_words(OmissionKind.HIDDEN, clean_text(_FIELD_MARK.sub(" ", " ".join(node.itertext()))))
 
 
 def _margins(reader: "_Reader", styles: Element | None) -> tuple[tuple[TextBlock, ...], Iterator[Picture]]:
-    """Return the headers, footers and fixed texts of master pages, each text once, and their pictures."""
+    """Returns the headers, footers and fixed texts of master pages, each text once, and their pictures."""
     omissions = reader.outline.omissions
     for page in () if styles is None else styles.iter(f"{STYLE}master-page"):
         for part in page:
@@ -262,7 +262,7 @@ class _Reader:
         self.in_list = before
 
     def _form(self, node: Element) -> None:
-        """Add the labels and values of form controls (13.5)."""
+        """Adds the labels and values of form controls (13.5)."""
         for control in node.iter():
             texts = dict.fromkeys(control.get(name) or "" for name in _FORM_TEXTS)
             words = [text.strip() for text in texts if text.strip()]
@@ -272,7 +272,7 @@ class _Reader:
             self._put(words_of(paragraph), "\n")
 
     def _shape(self, node: Element) -> None:
-        """Add a frame, picture, drawing or object with its title and description."""
+        """Adds a frame, picture, drawing or object with its title and description."""
         described = list(described_by(node))
         for text in described:
             self._put(text)
@@ -288,7 +288,7 @@ class _Reader:
         self.blocks(node)
 
     def _picture(self, node: Element, *, described: bool) -> None:
-        """Add a picture that OCR may read. A picture outside the file is reported."""
+        """Adds a picture that OCR may read. A picture outside the file is reported."""
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         image: Callable[[], bytes] | None = None
         if self.package is not None and self.package.fp is not None and name in self.package.namelist():
@@ -301,7 +301,7 @@ class _Reader:
             self.outline.omissions.add(OmissionKind.PICTURE)
 
     def _object(self, node: Element) -> None:
-        """Add an embedded chart, formula or document, which is in a folder of the package or in the element itself."""
+        """Adds an embedded chart, formula or document, which is in a folder of the package or in the element itself."""
         root = next(iter(node), None)
         name = (node.get(f"{XLINK}href") or "").removeprefix("./")
         if root is None and self.package is not None and name:

@@ -26,14 +26,14 @@ class TableRows:
         self._cells = 0
 
     def of_text(self, table: Element) -> Iterator[list[Cell]]:
-        """Yield the rows of a table in a text or on a slide."""
+        """Yields the rows of a table in a text or on a slide."""
         for row in _table_rows(table):
             cells = [_laid_cell(cell) for cell in row if cell.tag == f"{TABLE}table-cell"]
             self._count(len(cells))
             yield cells
 
     def of_sheet(self, table: Element) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the texts of each row that is not empty."""
+        """Yields the number and the texts of each row that is not empty."""
         number = 0
         for row in _table_rows(table):
             cells: list[str] = []
@@ -51,7 +51,7 @@ class TableRows:
                     yield number, cells
 
     def _value(self, cell: Element) -> str:
-        """Return the text of a cell, or its formula if the file has no result."""
+        """Returns the text of a cell, or its formula if the file has no result."""
         words = (words_of(each) for each in cell.iterchildren(f"{TEXT}p", f"{TEXT}h"))
         text = " ".join(filter(None, words))
         if not text:
@@ -74,7 +74,7 @@ def _laid_cell(cell: Element) -> Cell:
 
 
 def _table_rows(table: Element) -> Iterator[Element]:
-    """Yield the rows of a table, except rows of tables in its cells."""
+    """Yields the rows of a table, except rows of tables in its cells."""
     for child in table:
         if child.tag == f"{TABLE}table-row":
             yield child

@@ -29,7 +29,7 @@ _MOST_SPACES = 80
 
 
 def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
-    """Append the text of a paragraph to `parts`, and its notes, comments and frames to `behind`."""
+    """Appends the text of a paragraph to `parts`, and its notes, comments and frames to `behind`."""
     parts.append(node.text or "")
     for child in node:
         tag = child.tag
@@ -59,7 +59,7 @@ def add_words(node: Element, parts: list[str], behind: list[Element]) -> None:
 
 
 def words_of(node: Element) -> str:
-    """Return a paragraph on one line, including everything that is anchored in it."""
+    """Returns a paragraph on one line, including everything that is anchored in it."""
     parts: list[str] = []
     behind: list[Element] = []
     add_words(node, parts, behind)
@@ -77,7 +77,7 @@ def described_by(node: Element) -> Iterator[str]:
 
 
 def formula_words(root: Element) -> Iterator[str]:
-    """Yield the symbols of a MathML formula, without the annotation with its source in another language."""
+    """Yields the symbols of a MathML formula, without the annotation with its source in another language."""
     for node in root.iter():
         if isinstance(node.tag, str) and not node.tag.startswith(f"{MATH}annotation") and node.text:
             yield node.text.strip()

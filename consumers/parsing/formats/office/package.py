@@ -66,12 +66,12 @@ class OfficePackage:
         self._relations: dict[str, dict[str, Relation]] = {}
 
     def data(self, part: str) -> bytes | None:
-        """Return a part's content with transitional namespaces, or None if it is missing."""
+        """Returns a part's content with transitional namespaces, or None if it is missing."""
         name = self._names.get(part.lower())
         return None if name is None else transitional(read_member(self._archive, name))
 
     def picture(self, part: str) -> Callable[[], bytes] | None:
-        """Return a function that reads a part with a picture, also after the archive was closed; None if it is missing."""
+        """Returns a function that reads a part with a picture, also after the archive was closed; None if it is missing."""
         name = self._names.get(part.lower())
         return None if name is None or self._file is None else partial(read_again, self._file, name)
 
@@ -80,14 +80,14 @@ class OfficePackage:
         return None if data is None else parse_xml(data, part)
 
     def main_part(self) -> str:
-        """Return the name of the part that contains the document itself."""
+        """Returns the name of the part that contains the document itself."""
         for relation in self.relations("").values():
             if relation.kind == "officeDocument" and not relation.external:
                 return relation.target
         raise Damaged("damaged: no part of it is named as the document; save it anew")
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """Return the relations of a part by id; `part` is "" for those of the file itself."""
+        """Returns the relations of a part by id; `part` is "" for those of the file itself."""
         if part not in self._relations:
             folder, name = posixpath.split(part)
             root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -103,13 +103,13 @@ class OfficePackage:
         return self._relations[part]
 
     def related(self, part: str, *kinds: str) -> Iterator[str]:
-        """Yield the names of the parts in the file to which `part` has a relation of one of these kinds."""
+        """Yields the names of the parts in the file to which `part` has a relation of one of these kinds."""
         for relation in self.relations(part).values():
             if relation.kind in kinds and not relation.external:
                 yield relation.target
 
     def report_unread(self, omissions: Omissions) -> None:
-        """Report embedded files, caches of other files, building blocks and bound data, which no parser uses."""
+        """Reports embedded files, caches of other files, building blocks and bound data, which no parser uses."""
         for name in sorted(self._names.values()):
             folder, _, base = name.rpartition("/")
             if folder.endswith(("/embeddings", "/externalLinks")) or "/pivotCache/pivotCacheDefinition" in name:
@@ -122,7 +122,7 @@ class OfficePackage:
 
 
 def transitional(data: bytes) -> bytes:
-    """Return XML with strict namespaces replaced by transitional ones."""
+    """Returns XML with strict namespaces replaced by transitional ones."""
     if _STRICT not in data:
         return data
     data = _STRICT_NAME.sub(_TRANSITIONAL_NAME, data)
@@ -132,7 +132,7 @@ def transitional(data: bytes) -> bytes:
 
 
 def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
-    """Return the file, with every part translated if it is strict; for libraries that support only transitional files."""
+    """Returns the file, with every part translated if it is strict; for libraries that support only transitional files."""
     parts = {member.filename: read_member(archive, member.filename) for member in archive.infolist()}
     if not any(_STRICT in part for part in parts.values()):
         return data
@@ -144,17 +144,17 @@ def transitional_file(archive: zipfile.ZipFile, data: bytes) -> bytes:
 
 
 def whole_number(text: str | None, default: int = 0) -> int:
-    """Return a whole number in an attribute; `default` if it is missing, wrong or too large to be meant."""
+    """Returns a whole number in an attribute; `default` if it is missing, wrong or too large to be meant."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else default
 
 
 def relation_id(node: Element, attribute: str = "id") -> str:
-    """Return the id of the relation that an element refers to."""
+    """Returns the id of the relation that an element refers to."""
     return node.get(f"{_OFFICE_RELATIONS}{attribute}") or ""
 
 
 def chosen(alternate: Element, words: Callable[[Element], str]) -> Iterator[Element]:
-    """Yield the alternatives of an element to parse (ECMA-376 part 3, 7.6): a choice, and the fallback if it adds words."""
+    """Yields the alternatives of an element to parse (ECMA-376 part 3, 7.6): a choice, and the fallback if it adds words."""
     choice = next(alternate.iterchildren(CHOICE), None)
     fallback = next(alternate.iterchildren(FALLBACK), None)
     known = set() if choice is None else set(words(choice).split())

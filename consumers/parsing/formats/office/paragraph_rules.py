@@ -27,7 +27,7 @@ class ParagraphRules:
         self._numbering = Numbering(numbering)
 
     def of(self, node: Element) -> tuple[str, int | None, str]:
-        """Return a paragraph's style name, its level if it is a heading, and its label if it is numbered."""
+        """Returns a paragraph's style name, its level if it is a heading, and its label if it is numbered."""
         properties = node.find(f"{W}pPr")
         chain = list(self._style_chain(value_of(properties, "pStyle")))
         name = chain[0][1].name if chain else ""
@@ -65,7 +65,7 @@ def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
 
 
 def _level_of(properties: Element | None) -> int | None:
-    """Return the outline level of a paragraph or style, from 1; 9 in the file means body text, returned as None (17.3.1.20)."""
+    """Returns the outline level of a paragraph or style, from 1. Body text, 9 in the file, gives None (17.3.1.20)."""
     stated = value_of(properties, "outlineLvl")
     return whole_number(stated) + 1 if stated and whole_number(stated) < 9 else None
 

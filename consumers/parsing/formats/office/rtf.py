@@ -175,7 +175,7 @@ class _Reader:
         self.body.end_row() if self.body.cells else self.body.end_paragraph()
 
     def _fallback(self, at: int, text: str | None) -> int:
-        """Skip the characters that old readers show in place of `\\u`. Returns the position at which parsing continues."""
+        """Skips the characters that old readers show in place of `\\u`. Returns the position at which parsing continues."""
         taken = min(self.ignore, len(text)) if text else 1
         self.ignore -= taken
         return at - (len(text) - taken) if text else at
@@ -321,7 +321,7 @@ class _Reader:
             self.fonts[self.defined] = name
 
     def _unicode(self, code: int) -> None:
-        """Add one UTF-16 unit. A surrogate pair results in one character."""
+        """Adds one UTF-16 unit. A surrogate pair results in one character."""
         self.ignore = self.state.after_unicode
         if 0xD800 <= code < 0xDC00:
             self.high = chr(code)
@@ -331,7 +331,7 @@ class _Reader:
         self._put(character.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def _decode(self) -> None:
-        """Decode the pending bytes with the code page of the current font."""
+        """Decodes the pending bytes with the code page of the current font."""
         if not self.pending:
             return
         data = bytes(self.pending)

@@ -85,7 +85,7 @@ class _Cells:
             yield number, row
 
     def _formula(self, source: Any) -> str:
-        """Return a formula without a stored result; programs that only write files do not compute it."""
+        """Returns a formula without a stored result; programs that only write files do not compute it."""
         text = clean_text(str(getattr(source, "text", source)))
         if text.startswith("="):
             self.omissions.add(OmissionKind.FORMULA, text)
@@ -93,7 +93,7 @@ class _Cells:
 
 
 def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator[str]:
-    """Yield the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
+    """Yields the texts of a sheet outside its cells: comments, shapes, charts, headers and footers, prompts and tooltips."""
     yield from _comments(part, package)
     yield from drawing_texts(part, package)
     seen: set[str] = set()
@@ -105,7 +105,7 @@ def _around(part: str, package: OfficePackage, omissions: Omissions) -> Iterator
 
 
 def drawing_texts(part: str, package: OfficePackage) -> Iterator[str]:
-    """Yield the texts of shapes, pictures and charts on a sheet."""
+    """Yields the texts of shapes, pictures and charts on a sheet."""
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
         if root is not None:
@@ -115,7 +115,7 @@ def drawing_texts(part: str, package: OfficePackage) -> Iterator[str]:
 
 
 def add_sheet_pictures(part: str, package: OfficePackage, outline: Outline, sheet: str) -> None:
-    """Add the pictures on a sheet and behind it to the outline; report those in its header and footer."""
+    """Adds the pictures on a sheet and behind it to the outline; report those in its header and footer."""
     for drawing in package.related(part, "drawing"):
         root = package.tree(drawing)
         for anchor in () if root is None else root:
@@ -153,7 +153,7 @@ def cell_comment(cell: str | None, author: str, text: str) -> str:
 
 
 def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
-    """Yield the header and footer of a sheet, its prompts, and the tooltips of its links; skip the cells."""
+    """Yields the header and footer of a sheet, its prompts, and the tooltips of its links; skip the cells."""
     tags = [f"{_S}{name}" for name in ("row", "headerFooter", "dataValidation", "hyperlink")]
     walk = etree.iterparse(
         io.BytesIO(data), events=("end",), tag=tags, resolve_entities=False, no_network=True, remove_comments=True
@@ -170,7 +170,7 @@ def _stated(data: bytes, omissions: Omissions) -> Iterator[str]:
 
 
 def margin_text(stated: str, omissions: Omissions) -> Iterator[str]:
-    """Yield the text of a header or footer without its codes; report one with only a page's number or date."""
+    """Yields the text of a header or footer without its codes; report one with only a page's number or date."""
     text = _MARGIN_CODE.sub(lambda code: "&" if code[0] == "&&" else " ", stated).strip()
     if _STATES_PLACE.search(stated) and len(text.split()) <= 2:
         omissions.add(OmissionKind.RUNNING_HEADER, text, int(bool(text)))

@@ -139,14 +139,14 @@ class _SlideReader:
                 self._shape(shape, part)
 
     def _comments(self, part: str) -> None:
-        """Add comments of both kinds: with a text (19.4), and with a text body and replies ([MS-PPTX] 2.16)."""
+        """Adds comments of both kinds: with a text (19.4), and with a text body and replies ([MS-PPTX] 2.16)."""
         root = self.package.tree(part)
         for node in () if root is None else root.iter(f"{P}text", "{*}txBody"):
             text = " ".join(paragraphs(node)) or clean_text(node.text or "").strip()
             self.outline.text(comment_text(text), page=self.page)
 
     def _pattern(self, part: str) -> None:
-        """Add the texts that a layout or master shows on its slides; placeholders contain only prompts, which are reported."""
+        """Adds the texts that a layout or master shows on its slides; placeholders contain only prompts, which are reported."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             kind = _placeholder(shape)
@@ -160,7 +160,7 @@ class _SlideReader:
                 self.omissions.add(OmissionKind.HIDDEN, prompt)
 
     def _unused_pattern(self, part: str) -> None:
-        """Report the texts and footers of a layout or master that no slide uses, without its prompts."""
+        """Reports the texts and footers of a layout or master that no slide uses, without its prompts."""
         root = self.package.tree(part)
         for shape in () if root is None else _shapes(root):
             if _placeholder(shape) in (None, "ftr", "hdr"):
@@ -169,7 +169,7 @@ class _SlideReader:
 
 
 def _sections(root: Element) -> Iterator[tuple[str, str]]:
-    """Yield the id of each section's first slide, and the section's name."""
+    """Yields the id of each section's first slide, and the section's name."""
     for section in root.iter(f"{_SECTIONS}section"):
         first = next(section.iter(f"{_SECTIONS}sldId"), None)
         if first is not None and (name := (section.get("name") or "").strip()):
@@ -177,7 +177,7 @@ def _sections(root: Element) -> Iterator[tuple[str, str]]:
 
 
 def _shapes(node: Element) -> Iterator[Element]:
-    """Yield all shapes in their order, including those in groups."""
+    """Yields all shapes in their order, including those in groups."""
     for child in node:
         if child.tag in _SHAPES:
             yield child
@@ -191,6 +191,6 @@ def _shapes(node: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """Return the type of the placeholder that a shape fills, or None if it fills none."""
+    """Returns the type of the placeholder that a shape fills, or None if it fills none."""
     node = next(shape.iter(f"{P}ph"), None)
     return None if node is None else (node.get("type") or "obj")

@@ -60,7 +60,7 @@ _OWN_SIGNS = 0x100
 
 
 def parse_docx(data: bytes, limits: Limits, omissions: Omissions, depth: int = 0) -> ParsedText:
-    """Parse a file that is included in `depth` other files, one inside the other."""
+    """Parses a file that is included in `depth` other files, one inside the other."""
     with open_package(data, limits) as archive:
         check_members(archive)
         package = OfficePackage(archive)
@@ -95,7 +95,7 @@ class _WordReader:
         }
 
     def document(self) -> tuple[Any, ...]:
-        """Return all blocks: headers and footers, then the body, then notes without a reference."""
+        """Returns all blocks: headers and footers, then the body, then notes without a reference."""
         root = self.package.tree(self.main)
         if root is None:
             return ()
@@ -122,7 +122,7 @@ class _WordReader:
                 yield note
 
     def _margins(self) -> None:
-        """Add headers and footers, each text once, because sections and first pages repeat them."""
+        """Adds headers and footers, each text once, because sections and first pages repeat them."""
         self.target = self.margins
         for part in self.package.related(self.main, "header", "footer"):
             root = self.package.tree(part)
@@ -136,7 +136,7 @@ class _WordReader:
 
     @contextmanager
     def _in_part(self, part: str) -> Iterator[None]:
-        """Resolve relation ids in `part` while the context is active."""
+        """Resolves relation ids in `part` while the context is active."""
         before, self.part = self.part, part
         try:
             yield
@@ -145,7 +145,7 @@ class _WordReader:
 
     @contextmanager
     def _captured(self) -> Iterator[list[str]]:
-        """Collect texts in a list instead of blocks, for table cells and headers."""
+        """Collects texts in a list instead of blocks, for table cells and headers."""
         before, self.cell = self.cell, []
         found = self.cell
         try:
@@ -203,7 +203,7 @@ class _WordReader:
                 self._blocks(each)
 
     def _inline(self, node: Element, parts: list[str], behind: list[Element | str | tuple[str, str]]) -> None:
-        """Append the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `behind`."""
+        """Appends the text of a paragraph to `parts`, and separate content (notes, text boxes, charts) to `behind`."""
         for child in node:
             tag = child.tag
             if tag == f"{W}t":
@@ -247,7 +247,7 @@ class _WordReader:
                 self._inline(child, parts, behind)
 
     def _drawing(self, node: Element, behind: list[Element | str | tuple[str, str]]) -> None:
-        """Append a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `behind`."""
+        """Appends a drawing's alternative texts, WordArt, charts, diagrams and text boxes to `behind`."""
         found = [*alternative_texts(node), *linked_texts(node, self.part, self.package)]
         for each in node.iter(f"{_VML}textpath", f"{_VML}imagedata", f"{_VML}shape", f"{_VML}rect", f"{_VML}image"):
             for name in ("string", f"{_OFFICE_VML}title", "alt"):
@@ -263,7 +263,7 @@ class _WordReader:
                 behind.append(text)
 
     def _symbol(self, node: Element, parts: list[str]) -> None:
-        """Append a character that is given by its number in a font. Its meaning is unknown if the font has signs of its own."""
+        """Appends a character that is given by its number in a font. A font with its own signs leaves its meaning unknown."""
         try:
             code = int(node.get(f"{W}char") or "", 16)
             character = chr(code)
@@ -275,13 +275,13 @@ class _WordReader:
             self.omissions.add(OmissionKind.UNKNOWN_CHARACTER)
 
     def _deleted(self, node: Element) -> None:
-        """Report text that a tracked change deletes or moves away."""
+        """Reports text that a tracked change deletes or moves away."""
         words = "".join(each.text or "" for each in node.iter(f"{W}delText", f"{W}t"))
         if words.strip():
             self.omissions.add(OmissionKind.HIDDEN, f"deleted: {clean_text(words).strip()}")
 
     def _control(self, properties: Element) -> None:
-        """Report the name of a content control, which its content does not repeat (17.5.2.1)."""
+        """Reports the name of a content control, which its content does not repeat (17.5.2.1)."""
         for text in _attributes(properties, "alias"):
             self.omissions.add(OmissionKind.METADATA, text)
 
@@ -333,7 +333,7 @@ class _WordReader:
             self.cell += row_texts(laid, self.omissions)
 
     def _chunk(self, node: Element) -> None:
-        """Add another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
+        """Adds another document that this one includes (17.17.2.1): HTML, text, RTF, MIME or Word."""
         relation = self.package.relations(self.part).get(relation_id(node))
         data = None if relation is None or relation.external else self.package.data(relation.target)
         self.included += 1
@@ -366,7 +366,7 @@ def _attributes(node: Element | None, *names: str) -> Iterator[str]:
 
 
 def _descend(node: Element, tag: str) -> Iterator[Element]:
-    """Yield the rows of a table, or the cells of a row, including those inside content controls and tracked changes."""
+    """Yields the rows of a table, or the cells of a row, including those inside content controls and tracked changes."""
     for child in node:
         if child.tag == tag:
             yield child
@@ -385,7 +385,7 @@ def _inside(box: Element, drawing: Element) -> bool:
 
 
 def _form_field(node: Element) -> str:
-    """Return a form field's value that is not in the text: the selected list entry, or the mark of a check box (17.16)."""
+    """Returns a form field's value that is not in the text: the selected list entry, or the mark of a check box (17.16)."""
     entries = node.find(f"{W}ddList")
     if entries is not None:
         values = [each.get(f"{W}val") or "" for each in entries.iterchildren(f"{W}listEntry")]

@@ -32,7 +32,7 @@ class Attachments:
         self._omissions = omissions
 
     def add_embedded(self, document: Any) -> None:
-        """Add the files that are embedded in the document (ISO 32000-1, 7.11.4)."""
+        """Adds the files that are embedded in the document (ISO 32000-1, 7.11.4)."""
         for at in range(min(pdfium.FPDFDoc_GetAttachmentCount(document.raw), _MOST)):
             self.add(pdfium.FPDFDoc_GetAttachment(document.raw, at))
 
@@ -50,7 +50,7 @@ class Attachments:
 
 
 def field_values(page: Any, forms: Any) -> Iterator[str]:
-    """Yield the filled form fields of a page as "name: value" (ISO 32000-1, 12.7)."""
+    """Yields the filled form fields of a page as "name: value" (ISO 32000-1, 12.7)."""
     for annotation in _annotations(page):
         if pdfium.FPDFAnnot_GetSubtype(annotation) != pdfium.FPDF_ANNOT_WIDGET:
             continue
@@ -72,7 +72,7 @@ def field_values(page: Any, forms: Any) -> Iterator[str]:
 
 
 def comments(page: Any, attachments: Attachments) -> Iterator[str]:
-    """Yield the comments that users added to a page (ISO 32000-1, 12.5). Collects the files that are attached to it."""
+    """Yields the comments that users added to a page (ISO 32000-1, 12.5). Collects the files that are attached to it."""
     for annotation in _annotations(page):
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         text = _string(annotation, b"Contents") or _TAG.sub(" ", _string(annotation, b"RC")).strip()
@@ -84,7 +84,7 @@ def comments(page: Any, attachments: Attachments) -> Iterator[str]:
 
 
 def draw_annotations(page: Any) -> bool:
-    """Make the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of its content, for the next time it is loaded.
+    """Makes the appearances of a page's annotations (ISO 32000-1, 12.5.5) part of its content, for the next time it is loaded.
 
     Returns False if nothing changed.
     """
@@ -94,7 +94,7 @@ def draw_annotations(page: Any) -> bool:
 
 
 def unknown_lines(text: str, known: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a text that contain a word which is not in `known`."""
+    """Yields the lines of a text that contain a word which is not in `known`."""
     words = {word for each in known for word in _WORD.findall(each)}
     for line in text.splitlines():
         if not words.issuperset(_WORD.findall(line)):
@@ -102,7 +102,7 @@ def unknown_lines(text: str, known: Iterable[str]) -> Iterator[str]:
 
 
 def alternative_texts(page: Any) -> Iterator[str]:
-    """Yield the alternative texts of a page's figures (ISO 32000-1, 14.9.3)."""
+    """Yields the alternative texts of a page's figures (ISO 32000-1, 14.9.3)."""
     tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
     if not tree:
         return
@@ -124,13 +124,13 @@ def alternative_texts(page: Any) -> Iterator[str]:
 
 
 def report_xfa_form(document: Any, omissions: Omissions) -> None:
-    """Report a form in XFA, which PDFium does not parse."""
+    """Reports a form in XFA, which PDFium does not parse."""
     if pdfium.FPDF_GetXFAPacketCount(document.raw) > 0:
         omissions.add(OmissionKind.EMBEDDED, "a form in XFA")
 
 
 def bookmarks(document: Any) -> Iterator[str]:
-    """Yield the titles of the document's outline (ISO 32000-1, 12.3.3)."""
+    """Yields the titles of the document's outline (ISO 32000-1, 12.3.3)."""
     for number, bookmark in enumerate(document.get_toc()):
         if number == _MOST:
             return
@@ -152,7 +152,7 @@ def _string(annotation: Any, key: bytes) -> str:
 
 
 def _text(read: Any, *of: Any) -> str:
-    """Return the text that a PDFium function copies into a UTF-16 buffer, or "" if there is none."""
+    """Returns the text that a PDFium function copies into a UTF-16 buffer, or "" if there is none."""
     kind = read.argtypes[len(of)]
     size = read(*of, None, 0)
     if not 2 < size <= _LONGEST:

@@ -40,7 +40,7 @@ class _Row:
     cut: int = 0
 
     def parts(self, gutter: tuple[float, float]) -> tuple[Place | None, Place | None]:
-        """Return the parts of the line on the left and on the right of the gutter."""
+        """Returns the parts of the line on the left and on the right of the gutter."""
         if self.gap is None:
             place = (self.first, self.text)
             return (place, None) if self.right <= gutter[1] else (None, place)
@@ -48,7 +48,7 @@ class _Row:
 
 
 def in_columns(text_page: Any, places: Sequence[Place]) -> list[Place]:
-    """Return the lines of a page in reading order; a line that extends over two columns is two lines."""
+    """Returns the lines of a page in reading order; a line that extends over two columns is two lines."""
     rows = [_row(text_page, first, text) for first, text in places]
     found: list[Place] = []
     at = 0
@@ -86,7 +86,7 @@ def _row(text_page: Any, first: int, text: str) -> _Row:
 
 
 def _rectangles(text_page: Any, start: int, count: int) -> Iterator[tuple[float, float]]:
-    """Yield the left and right end of each run of characters without a wide space."""
+    """Yields the left and right end of each run of characters without a wide space."""
     for number in range(pdfium.FPDFText_CountRects(text_page.raw, start, count)):
         left, top, right, bottom = (pdfium.c_double() for _ in range(4))
         pdfium.FPDFText_GetRect(text_page.raw, number, left, top, right, bottom)
@@ -94,7 +94,7 @@ def _rectangles(text_page: Any, start: int, count: int) -> Iterator[tuple[float,
 
 
 def _end_of_columns(rows: Sequence[_Row], at: int) -> tuple[int, tuple[float, float]]:
-    """Return where the rows end that leave one gutter free, downwards from the row `at`, and the gutter."""
+    """Returns where the rows end that leave one gutter free, downwards from the row `at`, and the gutter."""
     gutter = rows[at].gap
     if gutter is None:
         return at, (0.0, 0.0)

@@ -152,13 +152,13 @@ def _text_of_page(document: Any, number: int) -> str:
 
 
 def _share(bounds: tuple[float, float, float, float], width: float, height: float) -> float:
-    """Return how much of a page of this size an object covers, from 0 to about 1."""
+    """Returns how much of a page of this size an object covers, from 0 to about 1."""
     left, bottom, right, top = bounds
     return (right - left) * (top - bottom) / max(width * height, 1.0)
 
 
 def _report_vertical_text(page: Any, number: int, read: int, omissions: Omissions) -> None:
-    """Report vertical text that PDFium leaves out: glyphs of vertical fonts have no width, so PDFium treats them as empty.
+    """Reports vertical text that PDFium leaves out: glyphs of vertical fonts have no width, so PDFium treats them as empty.
 
     Text objects without width and height are spaces, unless they outnumber the `read` characters of the page.
     """
@@ -175,7 +175,7 @@ def _report_vertical_text(page: Any, number: int, read: int, omissions: Omission
 def _pages_without_text(
     data: bytes, pages: _Pages, lines: Iterable[Line], blocks: Sequence[TextBlock], count: int
 ) -> Iterator[Picture]:
-    """Yield the pages, except blank ones, that have no text of their own, and scans, whose only text may be a stamp."""
+    """Yields the pages, except blank ones, that have no text of their own, and scans, whose only text may be a stamp."""
     with_text = {line.page for line in lines} | pages.notes.keys() | pages.blank | pages.broken
     before = 0
     for page in range(1, count + 1):
@@ -197,7 +197,7 @@ def _why_without_text(omissions: Omissions) -> str:
 
 
 def _report_bookmarks(titles: Iterable[str], texts: Iterable[str], omissions: Omissions) -> None:
-    """Report bookmarks whose words do not occur in the text."""
+    """Reports bookmarks whose words do not occur in the text."""
     text = _letters(" ".join(texts))
     for title in titles:
         if _letters(title) not in text:

@@ -17,7 +17,7 @@ _LONGEST_HEADING_WORDS = 20
 
 
 def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Sequence[str]]) -> None:
-    """Add the lines to the outline as headings and paragraphs, and after each page its `notes`, one block each."""
+    """Adds the lines to the outline as headings and paragraphs, and after each page its `notes`, one block each."""
     body = _body_size(lines)
     ranks = {size: level for level, size in enumerate(_heading_sizes(lines, body), 1)}
     pitch = _pitch(lines)
@@ -63,7 +63,7 @@ def fill_outline(outline: Outline, lines: Sequence[Line], notes: Mapping[int, Se
 
 
 def _body_size(lines: Sequence[Line]) -> float:
-    """Return the font size of most of the text."""
+    """Returns the font size of most of the text."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -71,7 +71,7 @@ def _body_size(lines: Sequence[Line]) -> float:
 
 
 def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
-    """Return at most four font sizes of headings, the largest first: clearly larger than the body's and used rarely."""
+    """Returns at most four font sizes of headings, the largest first: clearly larger than the body's and used rarely."""
     sizes: Counter[float] = Counter()
     for line in lines:
         if line.size > body * _HEADING_RATIO:
@@ -81,7 +81,7 @@ def _heading_sizes(lines: Sequence[Line], body: float) -> list[float]:
 
 
 def _pitch(lines: Sequence[Line]) -> float:
-    """Return the median distance between the bottom of a line and the top of the next one, in points."""
+    """Returns the median distance between the bottom of a line and the top of the next one, in points."""
     gaps = [a.bottom - b.top for a, b in pairwise(lines) if a.page == b.page and a.top > b.top]
     return median(gaps) if gaps else 0.0
 

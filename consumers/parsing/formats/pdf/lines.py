@@ -44,7 +44,7 @@ class Line:
 
 
 def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
-    """Return the lines of one page in reading order, except lines whose characters are mostly unknown."""
+    """Returns the lines of one page in reading order, except lines whose characters are mostly unknown."""
     text = text_page.get_text_range()
     unknown = _unknown_characters(text_page, text)
     places = []
@@ -75,7 +75,7 @@ def page_lines(text_page: Any, page: int, omissions: Omissions) -> list[Line]:
 
 
 def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
-    """Return an Arabic word with the letters of its ligatures in reading order.
+    """Returns an Arabic word with the letters of its ligatures in reading order.
 
     PDFium reverses a right-to-left line letter by letter, including the letters of one ligature, which share one box. Ligatures
     that begin with lam are already in order, because PDFium splits the Unicode characters that are ligatures.
@@ -92,7 +92,7 @@ def _ligatures_in_order(text_page: Any, first: int, word: re.Match[str]) -> str:
 
 
 def _unknown_characters(text_page: Any, text: str) -> frozenset[int]:
-    """Return the positions of characters that have no Unicode value because their font has no ToUnicode map (ISO 32000-1,
+    """Returns the positions of characters that have no Unicode value because their font has no ToUnicode map (ISO 32000-1,
     9.10).
 
     A font has the map for all characters or for none, so a sample shows whether a search is necessary.
@@ -121,7 +121,7 @@ def _number_apart(text_page: Any, first: int, body: str, size: float) -> bool:
 
 
 def _box(text_page: Any, index: int) -> Any:
-    """Return one character's box with `left`, `top`, `right` and `bottom`; its height is that of the font."""
+    """Returns one character's box with `left`, `top`, `right` and `bottom`; its height is that of the font."""
     box = pdfium.FS_RECTF()
     at = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, index)
     pdfium.FPDFText_GetLooseCharBox(text_page.raw, at, box)
@@ -129,7 +129,7 @@ def _box(text_page: Any, index: int) -> Any:
 
 
 def with_whole_words(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines with the words joined that line ends divide."""
+    """Returns the lines with the words joined that line ends divide."""
     breaks = [(before, "\xad", after) for line in lines for before, after in _BROKEN_WORD.findall(line.text)]
     if not breaks:
         return list(lines)

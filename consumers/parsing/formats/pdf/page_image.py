@@ -12,7 +12,7 @@ _MOST_PIXELS = 40_000_000
 
 
 def page_image(data: bytes, index: int) -> bytes:
-    """Return the page, counted from 0, in shades of grey, as PGM. Raises PictureError."""
+    """Returns the page, counted from 0, in shades of grey, as PGM. Raises PictureError."""
     try:
         document = pypdfium2.PdfDocument(data)
         try:

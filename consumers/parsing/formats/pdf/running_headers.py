@@ -30,7 +30,7 @@ MOST_STAMPS = 2
 
 
 def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int], omissions: Omissions) -> list[Line]:
-    """Return the lines without running headers. `pictures` are pages that are pictures.
+    """Returns the lines without running headers. `pictures` are pages that are pictures.
 
     Such a page may lose all its text, because a program may have stamped it on each scan.
     """
@@ -56,7 +56,7 @@ def without_running_headers(lines: Sequence[Line], pages: int, pictures: Set[int
 
 
 def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
-    """Yield the index of the first and last line of each page, with a key that all occurrences of one running header share."""
+    """Yields the index of the first and last line of each page, with a key that all occurrences of one running header share."""
     edges = [
         index
         for index, line in enumerate(lines)
@@ -70,7 +70,7 @@ def _edge_keys(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
 
 
 def _shape(line: Line) -> tuple[str, int] | None:
-    """Return the line with a placeholder for the possible page number, and that number's offset from the page's index."""
+    """Returns the line with a placeholder for the possible page number, and that number's offset from the page's index."""
     if (match := _PAGE_LABEL.fullmatch(line.text)) is not None:
         start, end = match.span(1)
     elif line.number_apart and (match := EDGE_NUMBER.search(line.text)) is not None:
@@ -82,7 +82,7 @@ def _shape(line: Line) -> tuple[str, int] | None:
 
 
 def _value(number: str) -> int | None:
-    """Return the value of arabic or roman digits, or None if the letters are not a roman number."""
+    """Returns the value of arabic or roman digits, or None if the letters are not a roman number."""
     if number.isascii() and number.isdigit():
         return int(number)
     roman = number.lower()

@@ -30,7 +30,7 @@ class Mdoc:
         return macro in _CALLABLE
 
     def line(self, words: list[str]) -> str:
-        """Return the text of a line of macros and arguments."""
+        """Returns the text of a line of macros and arguments."""
         out = _Words()
         ends: list[str] = []
         macro = ""
@@ -92,7 +92,7 @@ class Mdoc:
 
 
 def _call(macro: str, words: list[str], index: int, out: "_Words") -> int:
-    """Add a function with its arguments, a page with its section, or a header. Returns the index of the next word."""
+    """Adds a function with its arguments, a page with its section, or a header. Returns the index of the next word."""
     given = []
     while index < len(words) and words[index] not in _CALLABLE and words[index] not in _CLOSING_MARKS:
         given.append(words[index])

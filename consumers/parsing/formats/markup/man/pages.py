@@ -136,7 +136,7 @@ class _Page:
             self._text(words, number)
 
     def _words(self, name: str, rest: str) -> str:
-        """Return the text of a macro line. The arguments of unknown macros are text; requests (in lower case) have none."""
+        """Returns the text of a macro line. The arguments of unknown macros are text; requests (in lower case) have none."""
         given = arguments(rest)
         if name in _ALTERNATING:
             return "".join(given)
@@ -214,7 +214,7 @@ class _Page:
         self._gathered, self._line, self._waits_for = [], None, ""
 
     def _table_line(self, line: str, number: int, found: tuple[str, str] | None) -> None:
-        """Collect a table of tbl: layout lines up to one that ends in ".", then rows with tabs; `T{` and `T}` enclose long
+        """Collects a table of tbl: layout lines up to one that ends in ".", then rows with tabs; `T{` and `T}` enclose long
         cells."""
         assert self._table is not None
         if found is not None and found[0] == "TE":

@@ -51,7 +51,7 @@ _UNICODE = re.compile(r"u([0-9A-F]{4,6})(?:_([0-9A-F]{4,6}))?\Z")
 
 
 def lines(text: str, omissions: Omissions) -> list[str]:
-    """Return the lines without comments; a line that ends in a backslash is joined with the next one."""
+    """Returns the lines without comments; a line that ends in a backslash is joined with the next one."""
 
     def comment(match: re.Match[str]) -> str:
         report(OmissionKind.COMMENT, match[1], omissions)
@@ -72,7 +72,7 @@ def lines(text: str, omissions: Omissions) -> list[str]:
 
 
 def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
-    """Report a line that is not printed, if it contains a word other than a request's name."""
+    """Reports a line that is not printed, if it contains a word other than a request's name."""
     found = control(line)
     if found is not None:
         line = "" if found[0].islower() and found[0] != "tl" else found[1]
@@ -81,14 +81,14 @@ def report(kind: OmissionKind, line: str, omissions: Omissions) -> None:
 
 
 def control(line: str) -> tuple[str, str] | None:
-    """Return the name of a request or macro and the rest of the line, or None for a line of text."""
+    """Returns the name of a request or macro and the rest of the line, or None for a line of text."""
     if line[:1] not in (".", "'") or not (match := _CONTROL.match(line)):
         return None
     return match[1], match[2]
 
 
 def arguments(text: str) -> list[str]:
-    """Return the arguments of a macro: words or quoted strings."""
+    """Returns the arguments of a macro: words or quoted strings."""
     return [
         quoted.replace('""', '"') if quoted is not None else word
         for quoted, word in ((match[1], match[2]) for match in _ARGUMENT.finditer(text))
@@ -139,7 +139,7 @@ def _is_character(point: int) -> bool:
 
 
 def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines without macro definitions and the branches of false conditions.
+    """Yields numbered lines without macro definitions and the branches of false conditions.
 
     Conditions are evaluated for a terminal (`n`). Numbers start at 1.
     """
@@ -179,7 +179,7 @@ def without_programs(every: list[str], omissions: Omissions) -> Iterator[tuple[i
 
 
 def _past_condition(every: list[str], index: int, body: str, true: bool) -> int:
-    """Return the index of the next line to parse, which is after the block if the condition is false."""
+    """Returns the index of the next line to parse, which is after the block if the condition is false."""
     if true or "\\{" not in body:
         return index
     depth = body.count("\\{") - body.count("\\}")
