@@ -60,7 +60,7 @@ centre, cosines of unrelated phrases are near zero, as with other models, which 
 require (docs/decisions/0023-centred-vectors-of-e5.md)."""
 _TEMPERATURE_FACTOR = 1.4
 """The nearest passages differ less than with MiniLM, so that words must count more in proportion
-(docs/decisions/0030-temperature-of-e5.md)."""
+(docs/decisions/0023-centred-vectors-of-e5.md)."""
 _SPACES = re.compile(" {2,}")
 
 
