@@ -23,6 +23,9 @@ class Encoder(ABC):
     """The configured prefix of texts to be indexed; None for an encoder without such a setting."""
     remote: bool = False
     """Whether it may fail to answer, or take long, for a reason outside this process."""
+    temperature_factor: float = 1.0
+    """Factor of `[retrieval] temperature`. Larger than 1 if a lead in cosines says less about the best passage than with
+    all-MiniLM-L6-v2."""
     start_error: str | None = None
     """Why its server did not answer the first request; None if it did, or if there is no server."""
 

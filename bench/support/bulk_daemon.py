@@ -1,6 +1,7 @@
 """A real daemon for loading a whole corpus."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from memory.encoder.packaged_model import MINILM
 from tests.e2e.real_hippod import Daemon, clean_environment
 
 BULK_S = 3_600.0
+ENCODER = os.environ.get("HIPPOD_BENCH_ENCODER", MINILM.names[0])
+"""Name of the packaged encoder of the benchmarks that do not name one."""
 
 
-def bulk_daemon(home: Path, model: str = MINILM.names[0], **sections: Any) -> Daemon:
+def bulk_daemon(home: Path, model: str = ENCODER, **sections: Any) -> Daemon:
     """Returns a daemon with a packaged encoder, whose requests may take as long as a corpus does."""
     daemon = Daemon(home, encoder={"backend": "sentence-transformers", "model": model}, **sections)
     daemon.http.timeout = BULK_S

@@ -8,16 +8,18 @@ from unittest.mock import patch
 
 import numpy as np
 
+from bench.support.bulk_daemon import ENCODER
 from bench.support.questions.mode_comparison import KS
 from bench.support.questions.sets import Question
 from cli.evaluation.scoring import recalls_at
 from memory.encoder import make_encoder
+from memory.encoder.calibration import known_calibration
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve
 from memory.retrieval.settings import RetrievalSettings
 from store.store import Store
+from store.types import SynonymRule
 
-MODEL = "all-MiniLM-L6-v2"
 FIRST = 5
 MOST_DIFFERENCE = 0.005
 
@@ -28,7 +30,7 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
     `name` is the name of the question set. A mode whose recall differs by more than `MOST_DIFFERENCE` is added to
     `results["violations"]`.
     """
-    encoder = make_encoder("sentence-transformers", MODEL, 64, "cpu")
+    encoder = make_encoder("sentence-transformers", ENCODER, 64, "cpu")
     lines = [
         f"As if it were large, beside `exact = true`: recall@{', @'.join(map(str, KS))}, and the same first {FIRST}:",
         "",
@@ -40,7 +42,10 @@ def compare_as_large(folder: Path, name: str, questions: Sequence[Question], res
         patch("memory.retrieval.row_scores.CODED_MIN_ROWS", 0),
         patch("memory.retrieval.linking.compared_rows.GROUPED_MIN_ROWS", 0),
     )
-    with Store(folder, encoder.identity) as store, small[0], small[1], small[2]:
+    calibration = known_calibration(encoder.identity)
+    assert calibration is not None
+    rule = SynonymRule(calibration.synonym_threshold)
+    with Store(folder, encoder.identity, rule) as store, small[0], small[1], small[2]:
         documents = store.document_snapshot()
         for mode in (name for name, each in MODES.items() if "exact" in each.settings):
             recalls: dict[bool, list[list[float]]] = {False: [], True: []}

@@ -11,24 +11,19 @@ import structlog
 
 from consumers.splitting import SplitSettings
 from daemon.config.store_encoder import PREFIX_KEY
+from daemon.config.store_passages import passages_position, split_of_store
 from memory.types import Encoder
 from store.store import Store
 from store.types import Batch
-
-PASSAGES_KEY = "settings/passages"
-"""Key of the position that records the settings with which the followed files were split. Absent means the defaults."""
 
 log = structlog.get_logger()
 
 
 def cut_files_anew(store: Store, split: SplitSettings) -> None:
     """Marks the followed files to be parsed again, in one commit, if they were not split with the settings `split`."""
-    wanted = {"max_tokens": split.max_tokens, "min_tokens": split.min_tokens}
-    default = SplitSettings()
-    kept = store.positions.get(PASSAGES_KEY, {"max_tokens": default.max_tokens, "min_tokens": default.min_tokens})
-    if wanted == kept:
+    if split == split_of_store(store.positions):
         return
-    files = mark_unread(store, store.positions, {PASSAGES_KEY: wanted})
+    files = mark_unread(store, store.positions, passages_position(split))
     log.info("passages_cut_anew", files=files, max_tokens=split.max_tokens, min_tokens=split.min_tokens)
 
 

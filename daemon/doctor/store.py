@@ -7,8 +7,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from consumers.splitting import SplitSettings
 from daemon.config import Config
 from daemon.config.store_encoder import cannot_open, choose_encoder
+from daemon.config.store_passages import split_of_store
 from daemon.config_types.mounts import NETWORK_FILE_SYSTEMS, mount_of
 from daemon.contract.finding import ASK_ROOT, Finding, not_visible
 from daemon.doctor.access_rights import closed, nearest
@@ -125,6 +127,8 @@ def contents(config: Config, folder: Path) -> Iterator[Finding]:
     yield encoder_of_store(config, log, folder)
     rule = config.synonym_rule(known_calibration(log.encoder) or log.calibration)
     yield graph_settings(rule, log.edges_rule)
+    wanted = SplitSettings(config.passages.max_tokens, config.passages.min_tokens)
+    yield passage_settings(wanted, split_of_store(log.positions))
     yield checkpoint(folder, log.commit, log.encoder.dim, rule)
 
 
@@ -170,6 +174,19 @@ def graph_settings(wanted: SynonymRule, made: SynonymRule) -> Finding:
         return Finding("store graph", "ok", said)
     detail = f"the synonym edges were made with {said}; [graph] has {_graph_text(wanted)}"
     return Finding("store graph", "warn", detail, "restart hippod: it makes the edges anew before it is ready")
+
+
+def passage_settings(wanted: SplitSettings, made: SplitSettings) -> Finding:
+    said = _passages_text(made)
+    if wanted == made:
+        return Finding("store passages", "ok", said)
+    detail = f"the followed files were cut with {said}; [passages] has {_passages_text(wanted)}"
+    hint = "restart hippod: it cuts these files anew; documents of topics and clients change when they are sent again"
+    return Finding("store passages", "warn", detail, hint)
+
+
+def _passages_text(split: SplitSettings) -> str:
+    return f"max_tokens {split.max_tokens}, min_tokens {split.min_tokens}"
 
 
 def _graph_text(rule: SynonymRule) -> str:

@@ -52,6 +52,8 @@ class TextReader:
     """Whether a text longer than `max_tokens` is encoded in windows. If not, only its beginning is encoded."""
     centre: NDArray[np.float32] | None = None
     """Subtracted from each vector, which is then normalised again: for a model whose vectors all point in one direction."""
+    temperature_factor: float = 1.0
+    """`Encoder.temperature_factor` of the model."""
     prepare: Callable[[str], str] = str
     """Prepares a text for the tokeniser."""
 
@@ -74,6 +76,7 @@ class BertEncoder(Encoder):
     def __init__(self, identity: EncoderIdentity, graph: openvino.Model, reader: TextReader, batch_size: int) -> None:
         """Compiles `graph`, made by `bert_graph`. Takes about 0.5 s; may run in any thread."""
         self.identity = identity
+        self.temperature_factor = reader.temperature_factor
         self._reader = reader
         self._batch_size = batch_size
         self._priority = QueryPriority()

@@ -58,6 +58,9 @@ _CENTRE = Path(__file__).with_name("e5_centre.json")
 """Mean vector of the phrases of `labelled_pairs.json`. Any two vectors of the model have a cosine of 0.75 or more. Around this
 centre, cosines of unrelated phrases are near zero, as with other models, which the rules about synonyms and crowded phrases
 require (docs/decisions/0023-centred-vectors-of-e5.md)."""
+_TEMPERATURE_FACTOR = 1.4
+"""The nearest passages differ less than with MiniLM, so that words must count more in proportion
+(docs/decisions/0023-centred-vectors-of-e5.md)."""
 _SPACES = re.compile(" {2,}")
 
 
@@ -77,6 +80,7 @@ def load_e5(weights: Path, identity: EncoderIdentity, batch_size: int) -> BertEn
         passage_prefix=passage_prefix,
         one_language=False,
         centre=np.array(json.loads(_CENTRE.read_bytes()), np.float32),
+        temperature_factor=_TEMPERATURE_FACTOR,
         prepare=partial(_prepared, characters),
     )
     return BertEncoder(identity, graph, reader, batch_size)

@@ -81,7 +81,7 @@ def nearest_passages(context: QueryContext) -> PassageWeights:
     if context.passages_by_words:
         return NOTHING
     rows, near = context.nearest_cosines
-    return _softmax_of_best(rows, context.cosine_scale(near), context.settings.temperature)
+    return _softmax_of_best(rows, context.cosine_scale(near), context.temperature)
 
 
 def word_scores(context: QueryContext) -> PassageWeights:
@@ -115,7 +115,7 @@ def passages_by_both(context: QueryContext, rows: NDArray[np.int64], scores: Pas
     near: Floats = np.zeros(len(rows))
     if not context.passages_by_words:
         near = np.where(context.passage_mask[rows], _standard_cosines(context, rows), 0.0)
-    logs = scores.of(rows) / WORD_TEMPERATURE + context.known_share * near / context.settings.temperature
+    logs = scores.of(rows) / WORD_TEMPERATURE + context.known_share * near / context.temperature
     return PassageWeights(rows, softmax(logs / 2, 1.0))
 
 

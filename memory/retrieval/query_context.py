@@ -167,6 +167,11 @@ class QueryContext:
         with self.stage("encode"):
             return self.encoder.encode_triple_query(self.query)
 
+    @property
+    def temperature(self) -> float:
+        """Softmax temperature of cosines in standard deviations, for this encoder."""
+        return self.settings.temperature * self.encoder.temperature_factor
+
     @query_property
     def known_share(self) -> float:
         """How much of the query the encoder has words for, from `MIN_KNOWN_SHARE` to 1."""

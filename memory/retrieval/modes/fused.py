@@ -108,7 +108,7 @@ def _triple_seeds(
     snapshot = context.snapshot
     if not triples:
         return []
-    weights = softmax(np.array([triple.score for triple in triples]), context.settings.temperature)
+    weights = softmax(np.array([triple.score for triple in triples]), context.temperature)
     stating = snapshot.passages_of(np.array([triple.row for triple in triples]))
     seeds = []
     for triple, weight in zip(triples, weights, strict=True):

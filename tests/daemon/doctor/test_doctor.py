@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from consumers.splitting import SplitSettings
+from daemon.app.index_settings import cut_files_anew
 from daemon.config import Config, load_config
 from daemon.config_types.mounts import mount_of
 from daemon.contract.finding import Finding, guarded
@@ -108,6 +110,16 @@ def test_a_store_whose_synonym_edges_have_other_settings(configured: Configured,
     assert named(store(configured()), "store graph").status == "ok"
     changed = configured(graph={"synonym_threshold": 0.9, "synonym_variants": False})
     bad(store(changed), "store graph", "synonym_threshold 0.8", "0.9, synonym_variants false", "restart", status="warn")
+
+
+def test_a_store_whose_files_were_cut_with_other_settings(configured: Configured, tmp_path: Path) -> None:
+    make(tmp_path / "store")
+    assert named(store(configured()), "store passages").status == "ok"
+    changed = configured(passages={"max_tokens": 800})
+    bad(store(changed), "store passages", "max_tokens 400", "[passages] has max_tokens 800", "restart", status="warn")
+    with Store(tmp_path / "store", HASH) as opened:
+        cut_files_anew(opened, SplitSettings(800))
+    assert named(store(changed), "store passages").status == "ok"
 
 
 def test_a_store_of_an_earlier_release_keeps_its_encoder(configured: Configured, tmp_path: Path) -> None:

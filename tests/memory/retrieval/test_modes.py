@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from memory.encoder import make_encoder
+from memory.encoder.hashing import HashEncoder
 from memory.retrieval.linking.query_entities import MAX_NAMES, query_entities
 from memory.retrieval.modes import MODES
 from memory.retrieval.retrieve import retrieve
@@ -56,6 +57,20 @@ def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def ask(memory: Store, query: str, mode: str, k: int = 100, **settings) -> Retrieved:
     return retrieve(memory.snapshot(), ENCODER, query, mode, k, RetrievalSettings(**settings))
+
+
+class LessSure(HashEncoder):
+    temperature_factor = 2.0
+
+
+def test_an_encoder_scales_the_temperature(tmp_path: Path) -> None:
+    with Store(tmp_path, ENCODER.identity) as opened:
+        commit(opened, {f"file:///{at}": each for at, each in enumerate(MEMORIES["several"])})
+        query, snapshot = "Who trained the builder of the gauge?", opened.snapshot()
+        doubled = RetrievalSettings(temperature=2 * RetrievalSettings().temperature)
+        by_setting = retrieve(snapshot, ENCODER, query, "fused", 5, doubled).hits
+        by_encoder = retrieve(snapshot, LessSure(64), query, "fused", 5, RetrievalSettings()).hits
+        assert by_encoder == by_setting != retrieve(snapshot, ENCODER, query, "fused", 5, RetrievalSettings()).hits
 
 
 @pytest.mark.slow
