@@ -13,8 +13,9 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
-from store.change.load import Pause, load_index, no_pause
+from store.change.load import load_index
 from store.change.plan import plan
+from store.change.rewind import Pause, no_pause
 from store.change.synonym_change import settle_synonyms
 from store.change.write_rows import TableRows, table_rows
 from store.checkpoint.files import CheckpointUnusable, discard

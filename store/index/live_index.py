@@ -16,7 +16,7 @@ from store.index.columns.hashed_rows import HashedRows, TextRows
 from store.index.columns.holders import HeldDocuments, Holders
 from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.passages import Passages
-from store.index.columns.row_lists import RowLists
+from store.index.columns.row_lists import ListArrays, RowLists
 from store.index.columns.texts import TakenTexts, Texts
 from store.index.delta_csr import LiveMatrix
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
@@ -24,7 +24,7 @@ from store.index.index_delta import IndexDelta, TripleKey
 from store.index.live_link_targets import LiveLinkTargets
 from store.index.part import Foldable, Part
 from store.index.shared_rows import SharedRows, SharedSketches
-from store.index.statement_change import CountChange, Entries, count_change
+from store.index.statement_change import CountChange, Entries, Rows, count_change
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, linkable
@@ -78,13 +78,13 @@ class LiveIndex:
             "passages": TextRows(self.passages.ids, storage),
             "phrases": TextRows(self.phrases, storage),
             "triples": TripleRows(self.triple_ends, self.predicates, storage),
-            "names": TextRows(self.names, storage),
         }
         self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
         self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
         self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
-        self.name_rows: HashedRows[str] | SharedRows = self.hashed_rows["names"]
-        """A scope uses the maps of the whole memory instead."""
+        """A scope uses these maps of the whole memory instead."""
+        self.name_rows = TextRows(self.names, storage)
+        """Commits remove names, so every index has its own map."""
         self.vectors = {name: Vectors(dim, storage) for name in KINDS}
         self.sketches = SketchIndex(rule.threshold, self.phrase_vectors, storage)
         """Finds candidates for a phrase's nearest phrases. Has a sketch for each of the phrases' vectors."""
@@ -101,7 +101,6 @@ class LiveIndex:
         self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists(empty=None)
         self.extraction_states = ExtractionStates()
-        self.effective: RowLists[NDArray[np.int32]] = RowLists()
         self.counts = {name: Counts() for name in (*KINDS, "names")}
         """By row: the number of documents of a passage, the number of living passages of a phrase or triple, and the sum of
         a name's entries in `naming`."""
@@ -143,8 +142,9 @@ class LiveIndex:
             "names": {"names": self.names},
         }
         words = {"passages": {"postings": self.postings}, "names": {"name-postings": self.name_postings}}
+        keys = {**self.hashed_rows, "names": self.name_rows}
         return [
-            *((name, KeyedTexts(self.hashed_rows[name], columns[name], words.get(name))) for name in columns),
+            *((name, KeyedTexts(keys[name], columns[name], words.get(name))) for name in columns),
             *((f"{name}-ids", ids) for name, ids in self.ids.items()),
             ("triples-ends", self.triple_ends),
             ("triples-statements", self.statements),
@@ -154,7 +154,6 @@ class LiveIndex:
             ("documents", HeldDocuments(self.documents, self.holders, self.passages.ids)),
             ("extracted", self.extracted),
             ("extraction-states", self.extraction_states),
-            ("effective", self.effective),
             *((f"{name}-counts", counts) for name, counts in self.counts.items()),
             ("crowding", self.crowding),
             *self.matrices.items(),
@@ -167,7 +166,7 @@ class LiveIndex:
 
     def foldable(self) -> list[Foldable]:
         """Returns the structures whose changes are merged into their bases regularly."""
-        return [*self.matrices.values(), *self.hashed_rows.values(), self.sketches]
+        return [*self.matrices.values(), *self.hashed_rows.values(), self.name_rows, self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
         """Returns the mask of the phrases that have synonyms unless they are crowded: alive, no numbers, with a vector."""
@@ -199,6 +198,13 @@ class LiveIndex:
         subject, object_ = self.phrase_rows.get(triple[0]), self.phrase_rows.get(triple[2])
         return None if subject is None or object_ is None else self.triple_rows.get((subject, triple[1], object_))
 
+    def stated(self, passages: Rows) -> ListArrays:
+        """Returns the triples of passages, rows in ascending order. Rows after the end of the index have none."""
+        known = passages[: np.searchsorted(passages, len(self.passages))]
+        owners, triples, _ = self.matrices["incidence"].view().entries(known)
+        starts = np.append(np.searchsorted(owners, passages), len(owners))
+        return ListArrays(starts, triples, np.zeros(len(passages), np.bool_))
+
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
         first = self.next_id[name]
         self.ids[name].extend(np.arange(first, first + count) if ids is None else ids)
@@ -207,7 +213,7 @@ class LiveIndex:
         """Gives all new rows their first state: they are not alive."""
         for name, counts in self.counts.items():
             counts.grow(self.size(name))
-        for column in (self.holders, self.extracted, self.effective):
+        for column in (self.holders, self.extracted):
             column.grow(len(self.passages))
         if self._present is not None:
             self._present.extend(np.zeros(len(self.phrases) - self._present.n))
@@ -296,8 +302,6 @@ class LiveIndex:
             self.extraction_states[row] = extraction.state
         for row, holders in delta.holders.items():
             self.holders[row] = holders
-        for row, effective in delta.effective.items():
-            self.effective[row] = effective
         self._count(delta.passage_counts, delta.statements.phrases, delta.statements.triples)
         for name, entries in delta.statements.edges.items():
             self.matrices[name].add(*entries)
@@ -383,10 +387,11 @@ class LiveIndex:
         other = LiveIndex(self.dim, rule=self.rule)
         other.share_rows(self)
         names = range(len(self.names))
-        other.names, other.name_rows = TakenTexts(self.names, names), SharedRows(self.name_rows, len(names))
+        other.names = TakenTexts(self.names, names)
+        other.name_rows = self.name_rows.copy_for(other.names)
         other.name_postings = TakenPostings(self.name_postings, np.arange(len(names)), len(names))
         other.documents = self.documents.copy()
-        for column in ("holders", "extracted", "extraction_states", "effective", "crowding"):
+        for column in ("holders", "extracted", "extraction_states", "crowding"):
             setattr(other, column, getattr(self, column).copy())
         other.counts = {name: counts.copy() for name, counts in self.counts.items()}
         for name, matrix in other.matrices.items():
