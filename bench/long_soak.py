@@ -41,6 +41,7 @@ FORGOTTEN = re.compile(r'"event": "document_failed".*"reason": "gone"')
 def soak(home: Path, seed: int, minutes: float) -> tuple[Load, Sampler]:
     daemon = Daemon(
         home,
+        preloaded=False,
         store={"path": str(home / "store"), "keep_versions": "2m"},
         schedule={"rescan": "30s", "compact": "5s", "snapshot": "20s", "retry": "2s"},
         openie={"reextract": "idle"},

@@ -83,7 +83,8 @@ class PastCommits:
         with self._loading:
             past = self._at(commit, pause)
             if past.scopes is None:
-                past.scopes = Scopes(threading.Lock(), lambda: (past.index, past.memory.snapshot))
+                whole = past.index, past.memory.snapshot  # not `past`, which the scopes would keep in memory
+                past.scopes = Scopes(threading.Lock(), lambda: whole)
             uris = frozenset(uri for uri, document in past.memory.documents.items() if wanted(document))
             pause()
             found = past.scopes.memory(uris, lambda document: document.uri in uris)

@@ -6,6 +6,7 @@ alive: a passage counts its documents; a triple and a phrase count the living pa
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +98,7 @@ class LiveIndex:
 
         # What the documents of the last commit make of the rows.
         self.documents: dict[str, Document] = {}
-        self.link_targets = LiveLinkTargets(lambda: self.documents)
+        self.link_targets = LiveLinkTargets(self.documents)
         self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists(empty=None)
         self.extraction_states = ExtractionStates()
@@ -113,7 +114,8 @@ class LiveIndex:
         """Number of words of all living passages."""
 
     def _shape(self, rows: str, columns: str) -> Callable[[], tuple[int, int]]:
-        return lambda: (self.size(rows), self.size(columns))
+        index = proxy(self)  # no part refers to its index, so a replaced index is freed without a garbage collection
+        return lambda: (index.size(rows), index.size(columns))
 
     def size(self, kind: str) -> int:
         """Returns the number of rows, living or not."""
@@ -372,11 +374,8 @@ class LiveIndex:
         self.next_id = dict(whole.next_id)
         self.vectors = {name: vectors.copy() for name, vectors in whole.vectors.items()}
         self.triple_ends, self.statements = whole.triple_ends.copy(), whole.statements.copy()
-        self.linkable, self.sketches, self.postings = (
-            whole.linkable.copy(),
-            SharedSketches(whole.sketches),
-            whole.postings,
-        )
+        self.linkable, self.postings = whole.linkable.copy(), whole.postings
+        self.sketches = SharedSketches(whole.sketches)
         self.grow()
 
     def copy(self) -> "LiveIndex":
@@ -390,7 +389,7 @@ class LiveIndex:
         other.names = TakenTexts(self.names, names)
         other.name_rows = self.name_rows.copy_for(other.names)
         other.name_postings = TakenPostings(self.name_postings, np.arange(len(names)), len(names))
-        other.documents = self.documents.copy()
+        other.documents.update(self.documents)
         for column in ("holders", "extracted", "extraction_states", "crowding"):
             setattr(other, column, getattr(self, column).copy())
         other.counts = {name: counts.copy() for name, counts in self.counts.items()}

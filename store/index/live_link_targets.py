@@ -4,7 +4,7 @@ They are computed when the first link is followed, so a memory without links doe
 targets of its documents.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 
 from store.links.targets import LinkTargets
@@ -12,9 +12,9 @@ from store.types import Document, State
 
 
 class LiveLinkTargets:
-    """Resolves links to documents. Thread-safe. `documents` returns the documents of the index, by URI."""
+    """Resolves links to documents. Thread-safe. `documents`: the documents of the index, by URI."""
 
-    def __init__(self, documents: Callable[[], dict[str, Document]]) -> None:
+    def __init__(self, documents: dict[str, Document]) -> None:
         self._documents = documents
         self._lock = Lock()
         self._targets: LinkTargets | None = None
@@ -34,7 +34,7 @@ class LiveLinkTargets:
         it."""
         with self._lock:
             if self._targets is None:
-                self._targets = self._made(self._documents().copy())
+                self._targets = self._made(self._documents.copy())
             return self._targets.resolve(target, source)
 
     def _made(self, documents: Mapping[str, Document]) -> LinkTargets:

@@ -39,7 +39,7 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
     """
     index = LiveIndex(whole.dim, rule=whole.rule)
     passages, shared = held
-    index.documents = documents
+    index.documents.update(documents)
     index.holders = whole.holders.take(passages, TakenTexts(whole.passages.ids, passages))
     apart = np.searchsorted(passages, shared).tolist()
     for place in apart:

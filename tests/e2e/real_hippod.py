@@ -117,12 +117,16 @@ class Daemon:
     """One configuration, store and socket. `start` and `stop` may be repeated; the store stays.
 
     `home` contains the followed folders (`folders`, created if missing), the store, and the log. Further keywords are sections
-    of the configuration. The encoder is `hash` unless `encoder` says otherwise.
+    of the configuration. The encoder is `hash` unless `encoder` says otherwise. `preloaded` is false for measurements of memory:
+    a fork inherits modules, free memory and malloc's arenas.
     """
 
-    def __init__(self, home: Path, folders: Sequence[str] = ("drive",), **sections: Any) -> None:
+    def __init__(
+        self, home: Path, folders: Sequence[str] = ("drive",), preloaded: bool = True, **sections: Any
+    ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home.resolve()
+        self._preloaded = preloaded
         # A separate folder, because a Unix socket's path has at most 107 bytes.
         self._short = Path(tempfile.mkdtemp(prefix="hd-"))
         self.socket = self._short / "s"
@@ -154,8 +158,15 @@ class Daemon:
     def launch(self) -> Self:
         """Starts the process; does not wait until it is ready."""
         assert self.process is None
-        environ = clean_environment(self.home)
-        self.process = Preloaded(HIPPOD, ["--config", str(self.config)], environ, self.home, self.log, NO_PRIVILEGE)
+        environ, arguments = clean_environment(self.home), ["--config", str(self.config)]
+        if self._preloaded:
+            self.process = Preloaded(HIPPOD, arguments, environ, self.home, self.log, NO_PRIVILEGE)
+            return self
+        command = [sys.executable, "-c", NO_PRIVILEGE, "-m", HIPPOD, *arguments]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, cwd=self.home, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
         return self
 
     def start(self) -> Self:

@@ -1,5 +1,8 @@
 """Purged rows leave memory too, without any visible change."""
 
+import gc
+import weakref
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import pytest
 
 import store.store
 from store.export.json_lines import export_lines
+from store.index.live_index import LiveIndex
 from tests.store import oracle
 from tests.store.small_store import complete, extract, open_store
 
@@ -87,3 +91,33 @@ def test_a_snapshot_is_written_again(worn) -> None:
     assert not worn.write_checkpoint()
     assert worn.rebuild_index(force=True)
     assert worn.write_checkpoint()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[LiveIndex]]]:
+    """Returns every index that is made, without garbage collections. A daemon collects nothing that it opened with."""
+    indexes: list[weakref.ref[LiveIndex]] = []
+    make = LiveIndex.__init__
+
+    def remembered(index: LiveIndex, *arguments, **settings) -> None:
+        make(index, *arguments, **settings)
+        indexes.append(weakref.ref(index))
+
+    monkeypatch.setattr(LiveIndex, "__init__", remembered)
+    gc.disable()
+    yield indexes
+    gc.enable()
+
+
+@pytest.mark.slow
+def test_a_replaced_index_and_those_of_scopes_and_earlier_commits_are_freed_at_once(made, worn) -> None:
+    worn.commit(complete(worn, OLD, []))
+    earlier = worn.snapshot().commit
+    worn.commit(complete(worn, NEW, ["file:///9"]))
+    some = {"file:///1", "file:///5"}
+    for moment in (None, earlier):
+        worn.scoped("some", lambda document: document.uri in some, moment)
+    worn.snapshot().linked_document("file:///1", "file:///5")
+    assert len(made) > 3
+    assert worn.rebuild_index(force=True)
+    assert [each() for each in made if each() is not None] == [worn._index]
