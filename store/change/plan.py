@@ -1,8 +1,7 @@
 """Plans the exact change that a batch makes, without side effects: a change that cannot be written is never half applied.
 
 A passage's triples follow from the documents that contain it (`store.index.effective_triples`); every count and edge follows
-from its triples before and after. The end state therefore depends on the documents alone, not on their
-order.
+from its triples before and after. The end state therefore depends on the documents alone, not on their order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +78,7 @@ def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDe
         holders = index.holders[row]
         remaining[row] = {uri: triples for uri, triples in holders.items() if uri in documents}
         gone = [names_text(index.documents[uri]) for uri in holders if uri not in documents]
-        rows = [index.name_rows[text] for text in gone if text]
+        rows = [index.names.rows[text] for text in gone if text]
         names.append((np.array(rows, np.int64), np.full(len(rows), row), np.full(len(rows), -1.0)))
     delta = plan_passages(index, remaining)
     delta.removed = [uri for uri in index.documents if uri not in documents]
@@ -168,7 +167,7 @@ def _names(index: LiveIndex, delta: IndexDelta, row_of: Callable[[str], int | No
         text = names_text(document) if document is not None and document.passages else ""
         if not text or document is None:
             return
-        row = index.name_rows.get(text)
+        row = index.names.rows.get(text)
         if row is None:
             row = added.setdefault(text, len(index.names) + len(added))
         for passage in {row_of(ref.passage) for ref in document.passages}:

@@ -144,7 +144,7 @@ class Scopes:
             scope.memory = DocumentSnapshot(before.snapshot.at(now.commit, now.time), before.documents, before.holders)
             return scope.memory
         index, scope.memory = scope.index, None  # After any failure from here on, the scope is rebuilt.
-        if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
+        if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living.passages):
             return None
         if index.sketches.due:
             index.sketches.fold()
