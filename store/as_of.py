@@ -1,18 +1,19 @@
-"""The memory as of an earlier commit."""
+"""The memory as of an earlier commit: a copy of the live index in which the later commits are undone."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from store.change.load import Pause, fill_index, no_pause
+from store.change.rewind import Pause, no_pause, rewind
 from store.document_snapshot import DocumentSnapshot
-from store.errors import StoreError
+from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
 from store.lance.tables import Tables
 from store.log.commits import CommitLog
 from store.log.write_lock import WriteLock
-from store.scope.scopes import DocumentFilter, Scopes
+from store.scope.changes import index_bytes
+from store.scope.scopes import DocumentFilter, Scopes, fold_changes
 from store.snapshot import Snapshot
 
 MAX_CACHED_COMMITS = 4
@@ -25,7 +26,7 @@ loaded."""
 
 @dataclass(slots=True)
 class _Past:
-    """One loaded commit. It shares texts and vectors with the present index."""
+    """One loaded commit. It shares texts and vectors with the live index."""
 
     index: LiveIndex
     memory: DocumentSnapshot
@@ -82,10 +83,8 @@ class PastCommits:
         with self._loading:
             past = self._at(commit, pause)
             if past.scopes is None:
-                past.index.count_crowds()
                 whole = past.index, past.memory.snapshot  # not `past`, which the scopes would keep in memory
                 past.scopes = Scopes(threading.Lock(), lambda: whole)
-                pause()
             uris = frozenset(uri for uri, document in past.memory.documents.items() if wanted(document))
             pause()
             found = past.scopes.memory(uris, lambda document: document.uri in uris)
@@ -115,30 +114,30 @@ class PastCommits:
 
     def _load(self, commit: int, pause: Pause) -> None:
         """Loads `commit`. If a purge interferes, nothing is loaded, and the caller tries again."""
-        with self._write_lock.hold("look back"):
-            self._require_kept(commit)
-            index, time = self._current_index(), self._log.times[commit]
-            purged_rows, past = index.purged_rows, LiveIndex(index.dim, index.storage, index.rule)
-            past.share_rows(index)
-        try:
-            with self._tables.pruning_paused():
-                fill_index(past, self._tables.view(), commit, pause)
-        except (LookupError, ValueError):
-            # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the present
-            # index, which has just removed some.
-            if self._current_index() is index and index.purged_rows == purged_rows:
-                raise
-        else:
-            # A concurrent purge may have deleted rows before they were read.
-            self._require_kept(commit)
-            # This index does not change any more, so nothing is copied.
-            loaded = _Past(past, DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders))
-            self._cached[commit] = loaded
-            self._weigh(loaded)
+        with self._tables.pruning_paused():
+            with self._write_lock.hold("look back"):
+                self._require_kept(commit)
+                index, tables, time = self._current_index(), self._tables.view(), self._log.times[commit]
+                purged_rows, past = index.purged_rows, index.copy()
+            try:
+                rewind(past, tables, commit, pause)
+            except (LookupError, ValueError, IncompleteBatch):
+                # The tables keep the rows that this commit needs. But the maps from texts to rows are shared with the live
+                # index, which has just removed some.
+                if self._current_index() is index and index.purged_rows == purged_rows:
+                    raise
+                return
+        fold_changes(past)
+        # A concurrent purge may have deleted rows before they were read.
+        self._require_kept(commit)
+        # This index does not change any more, so nothing is copied.
+        loaded = _Past(past, DocumentSnapshot(Snapshot(past, commit, time), past.documents, past.holders))
+        self._cached[commit] = loaded
+        self._weigh(loaded)
 
     def _weigh(self, past: _Past) -> None:
         """Computes the size of `past`, and frees the least recently used commits."""
-        past.bytes = _own_bytes(past.index) + (past.scopes.bytes if past.scopes is not None else 0)
+        past.bytes = index_bytes(past.index) + (past.scopes.bytes if past.scopes is not None else 0)
         while len(self._cached) > 1 and (len(self._cached) > MAX_CACHED_COMMITS or self.bytes > MAX_CACHED_BYTES):
             self._cached.popitem(last=False)
 
@@ -147,10 +146,3 @@ class PastCommits:
         if commit is None or commit < earliest:
             raise StoreError(f"the memory is kept from commit {earliest} on; ask for that one or a later")
         return commit
-
-
-def _own_bytes(index: LiveIndex) -> int:
-    """Estimates the bytes of an index that shares texts and vectors with another: edges, counts, documents."""
-    edges = 16 * sum(matrix.base_entries + matrix.change_count for matrix in index.matrices.values())
-    passages = sum(len(document.passages) for document in index.documents.values())
-    return edges + 1000 * len(index.documents) + 500 * passages + 300 * len(index.passages) + 50 * len(index.phrases)

@@ -33,10 +33,10 @@ class Snapshot:
         self.n_passages = len(index.passages)
         self.n_phrases = len(index.phrases)
         self.n_triples = len(index.predicates)
-        self.living_passages = index.living_passages
-        self.living_phrases = index.living_phrases
-        self.living_triples = index.living_triples
-        self.living_statements = index.living_statements
+        self.living_passages = index.living.passages
+        self.living_phrases = index.living.phrases
+        self.living_triples = index.living.triples
+        self.living_statements = index.living.statements
         self._passages = index.passages
         self._phrases = index.phrases
         self._phrase_rows = index.phrase_rows
@@ -44,7 +44,7 @@ class Snapshot:
         self._predicates = index.predicates
         self._postings = index.postings
         self._link_targets = index.link_targets
-        self._total_length = index.total_length
+        self._total_length = index.living.words
         self._adjacencies: dict[EdgeWeights, Adjacency] = {}
         self._adjacency_lock = Lock()
         self.passage_vectors = index.passage_vectors.view()
@@ -59,7 +59,7 @@ class Snapshot:
         self._triple_counts = index.counts["triples"].view()
         self._crowded = index.crowding.flags
         self.crowded_phrases = index.crowding.n
-        """Number of crowded phrases (`store.index.synonyms.crowding`); unknown for earlier commits."""
+        """Number of crowded phrases (`store.index.synonyms.crowding`)."""
         matrices = {name: matrix.view() for name, matrix in index.matrices.items()}
         self.relation: MatrixView = matrices["relation"]
         """Phrase x phrase, symmetric: the number of (passage, statement) pairs that link the two."""
@@ -73,9 +73,9 @@ class Snapshot:
         """Passage x triple: 1 if the passage states the triple or has the mention edge."""
         self.naming: MatrixView = matrices["naming"]
         """Names x passage: the number of documents with these names that contain the passage."""
-        self._names = index.names
-        self._name_counts = index.counts["names"].view()
-        self._name_postings = index.name_postings
+        self._names = index.names.texts
+        self._name_counts = index.names.counts.view()
+        self._name_postings = index.names.postings
 
     def at(self, commit: int, time: float) -> "Snapshot":
         """Returns the same memory under a later commit that did not change it."""

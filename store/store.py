@@ -13,8 +13,9 @@ from typing import Self
 import structlog
 
 from store.as_of import PastCommits
-from store.change.load import Pause, load_index, no_pause
+from store.change.load import load_index
 from store.change.plan import plan
+from store.change.rewind import Pause, no_pause
 from store.change.synonym_change import settle_synonyms
 from store.change.write_rows import TableRows, table_rows
 from store.checkpoint.files import CheckpointUnusable, discard
@@ -171,7 +172,7 @@ class Store(StoreReader):
         settings, made them."""
         log.info(
             "synonyms_settling",
-            phrases=self._index.living_phrases,
+            phrases=self._index.living.phrases,
             synonym_threshold=self.rule.threshold,
             synonym_variants=self.rule.variants,
         )
@@ -204,7 +205,8 @@ class Store(StoreReader):
             delta = plan(self._index, batch, time.time())
             if self._purge is not None:
                 self._purge.protect_change(delta)
-            before = (self._index.living_passages, self._index.living_phrases, self._index.living_statements)
+            living = self._index.living
+            before = (living.passages, living.phrases, living.statements)
             costs = self._with_rowless_costs(batch.supplied_costs)
             touched = {document.uri for document in delta.documents} | set(delta.removed)
             replaced = {uri: old for uri in touched if (old := self._index.documents.get(uri)) is not None}

@@ -15,6 +15,7 @@ import numpy as np
 
 from bench.support.hostile_vectors import in_letters
 from memory.openie.hipporag_file import read_hipporag_file
+from store.index.columns.row_lists import list_arrays
 from store.index.live_index import LiveIndex
 from store.index.statement_change import Entries
 from store.passage_id import passage_id
@@ -35,9 +36,9 @@ def large_snapshot(recorded: Path, seed: int = 0) -> Snapshot:
     for name, vectors in image.vectors.items():
         drawn = random.standard_normal((image.size(name), DIM), dtype=np.float32)
         vectors.extend(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
-    for row, rows in enumerate(stated):
-        image.holders[row], image.effective[row] = {"recorded": None}, rows
-    derive_counts(image)
+    for row in range(len(stated)):
+        image.holders[row] = {"recorded": None}
+    derive_counts(image, list_arrays(stated))
     relation, context = (image.matrices[name].view().base for name in ("relation", "context"))
     image.matrices["synonym"].set(*_synonyms(random, np.diff(relation.indptr), EDGES - relation.nnz // 2 - context.nnz))
     return Snapshot(image, 1, 0.0)

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from daemon.contract.scope import ClientScope, Scope, ScopeCount, ScopeList
 from daemon.services.documents.document_labels import UNCONFIGURED, has_any, labels_of
 from daemon.sources.base import LabelsBySource
-from store.change.load import Pause, no_pause
+from store.change.rewind import Pause, no_pause
 from store.document_snapshot import DocumentSnapshot
 from store.document_time import document_time
 from store.store import Store

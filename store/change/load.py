@@ -1,20 +1,23 @@
-"""Brings an index to a commit of the tables: a new index, an index from a checkpoint, or one of an earlier commit.
+"""Brings an index to the last commit of the tables: a new index, or an index from a checkpoint.
 
 The rows of all commits in between are applied as one change, because the end state depends on the documents alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from store.change.plan import plan_statements
 from store.change.synonym_change import plan_crowding, synonym_edges
 from store.errors import IncompleteBatch
 from store.index.file_arrays import ArrayStorage
+from store.index.index_delta import IndexDelta
 from store.index.live_index import KINDS, LiveIndex
 from store.index.synonyms.edge_maintenance import SynonymChange
+from store.index.synonyms.pairs import Rows
+from store.lance.last_rows import last_of_each, last_rows
 from store.lance.schema import documents, extractions, passages, phrases, synonyms, triples
 from store.lance.schema.vectors import VECTOR_COLUMNS, vectors_of
 from store.lance.tables import Condition, TableView, after_commit
@@ -27,19 +30,8 @@ TEXTS = {
 }
 """The columns of each table except its vectors."""
 
-CONVERTED_ROWS = 256
-"""Rows that are converted to Python objects at a time: about 5 ms during which no other thread runs."""
-
 APPLIED_ROWS = 16_384
-"""Rows that are applied at a time if nothing else waits."""
-
-Pause = Callable[[], None]
-"""Called every few milliseconds during long work to let other threads run."""
-
-
-def no_pause() -> None:
-    """The `Pause` of work that delays nothing else."""
-
+"""Rows that are applied at a time."""
 
 OnRows = Callable[[int], None]
 """Called with the number of rows of passages, phrases and triples that were read."""
@@ -82,28 +74,18 @@ def load_index(tables: TableView, dim: int, rule: SynonymRule) -> LiveIndex:
 def load_index_for_reading(
     tables: TableView,
     dim: int,
-    commit: int | None = None,
     on_rows: OnRows = _ignore_rows,
     fill_vectors: FillVectors = append_vectors,
     rule: SynonymRule = DEFAULT_SYNONYM_RULE,
 ) -> LiveIndex:
-    """Returns the index of the present tables, or as of `commit`, without the data that planning a commit needs."""
+    """Returns the index of the present tables, without the data that planning a commit needs."""
     index = LiveIndex(dim, ArrayStorage(tables.folder), rule)
     append_contents(index, tables, dict.fromkeys(KINDS, 0), on_rows, fill_vectors)
-    fill_index(index, tables, commit)
-    return index
-
-
-def fill_index(index: LiveIndex, tables: TableView, commit: int | None, pause: Pause | None = None) -> None:
-    """Gives an index without documents those of the last commit, or of `commit`, and all that follows from them except crowds.
-
-    O(documents and edges); no vector is read. Commits may continue concurrently.
-    """
-    replay(index, tables, 0, commit, pause, crowds=False)
-    index.effective.compact()
+    replay(index, tables, 0, crowds=False)
     index.extracted.compact()
     for matrix in index.matrices.values():
         matrix.fold()
+    return index
 
 
 def append_contents(
@@ -140,79 +122,63 @@ def append_contents(
             raise ValueError(f"the table {name} has {index.ids[name].n} rows and {array.n} vectors")
 
 
-def replay(
-    index: LiveIndex,
-    tables: TableView,
-    after: int,
-    up_to: int | None = None,
-    pause: Pause | None = None,
-    crowds: bool = True,
-) -> None:
-    """Brings `index`, which is as of commit `after` and has all contents, to the last commit or to `up_to`.
+def replay(index: LiveIndex, tables: TableView, after: int, crowds: bool = True) -> None:
+    """Brings `index`, which is as of commit `after` and has all contents, to the last commit.
 
     `crowds`: whether the index knows the crowded phrases.
     """
 
     def apply(batch: Batch) -> None:
-        try:
-            delta = plan_statements(index, batch, 0.0)
-        except IncompleteBatch as error:
-            raise LookupError(f"the tables lack a text: {error}") from error
+        delta = plan_again(index, batch)
         if crowds:
             plan_crowding(index, delta)
-        # Documents keep the times of their commits.
-        delta.documents = list(batch.documents)
         index.change_documents(delta)
 
-    for part in _parts(rows_between(tables, "extractions", after, up_to, "passage"), pause):
+    for part in _parts(last_of_each(rows_after(tables, "extractions", after), "passage")):
         apply(Batch(extractions=tuple(extractions.without_costs(part))))
-    known: dict[str, str] = {}
-    for part in _parts(rows_between(tables, "documents", after, up_to, "uri"), pause):
-        rows = part.to_pylist()
-        # Documents repeat the same phrases.
-        there = (
-            documents.from_row(row, lambda text: known.setdefault(text, text))
-            for row in rows
-            if not documents.removes(row)
-        )
-        apply(Batch(tuple(there), tuple(row["uri"] for row in rows if documents.removes(row))))
-    _replay_synonyms(index, rows_between(tables, "synonyms", after, up_to))
+    for part in _parts(last_of_each(rows_after(tables, "documents", after), "uri")):
+        apply(documents_of(part))
+    edges = rows_after(tables, "synonyms", after).sort_by("commit")
+    set_synonyms(index, *synonyms.from_table(edges, index.ids["phrases"].view()))
 
 
-def rows_between(tables: TableView, name: str, after: int, up_to: int | None, key: str | None = None) -> Any:
-    """Returns the rows of the commits after `after` until `up_to`, in commit order; of each `key` the last one."""
-    table = tables.read_where(name, None, after_commit(after))
-    if up_to is not None:
-        table = table.filter(pc.field("commit") <= up_to)
-    table = table.sort_by("commit")
-    return table if key is None else table.take(last_rows(codes_of(table[key])))
+def plan_again(index: LiveIndex, batch: Batch) -> IndexDelta:
+    """Returns the change, without synonyms, of a batch that was committed before. Documents keep the times of their commits.
+    Raises LookupError if the index lacks a text."""
+    try:
+        delta = plan_statements(index, batch, 0.0)
+    except IncompleteBatch as error:
+        raise LookupError(f"the tables lack a text: {error}") from error
+    delta.documents = list(batch.documents)
+    return delta
 
 
-def codes_of(texts: Any) -> Any:
-    """Returns a number for each text; equal texts have equal numbers."""
-    return pc.dictionary_encode(texts).combine_chunks().indices.to_numpy()
+def rows_after(tables: TableView, name: str, commit: int, columns: Sequence[str] | None = None) -> Any:
+    """Returns the rows of the commits after `commit`."""
+    return tables.read_where(name, columns, after_commit(commit))
 
 
-def last_rows(keys: Any) -> Any:
-    """Returns the index of the last occurrence of each key, ascending."""
-    _, from_the_end = np.unique(keys[::-1], return_index=True)
-    return np.sort(len(keys) - 1 - from_the_end)
+def documents_of(rows: Any) -> Batch:
+    """Returns the batch that gives documents the state of these rows of the table `documents`."""
+    known: dict[str, str] = {}  # documents repeat the same phrases
+    there, gone = [], []
+    for row in rows.to_pylist():
+        if documents.removes(row):
+            gone.append(row["uri"])
+        else:
+            there.append(documents.from_row(row, lambda text: known.setdefault(text, text)))
+    return Batch(tuple(there), tuple(gone))
 
 
-def _parts(table: Any, pause: Pause | None) -> Iterator[Any]:
-    """Yields the table in parts, and pauses after each."""
-    size = APPLIED_ROWS if pause is None else CONVERTED_ROWS
-    for start in range(0, table.num_rows, size):
-        yield table.slice(start, size).combine_chunks()
-        if pause is not None:
-            pause()
+def _parts(table: Any) -> Iterator[Any]:
+    for start in range(0, table.num_rows, APPLIED_ROWS):
+        yield table.slice(start, APPLIED_ROWS).combine_chunks()
 
 
-def _replay_synonyms(index: LiveIndex, edges: Any) -> None:
-    """Makes the edges those that the commits found: searching again would take as long as they did. `edges`: rows of
-    `synonyms` in the order of their commits."""
+def set_synonyms(index: LiveIndex, a: Rows, b: Rows, scores: NDArray[np.float64]) -> None:
+    """Gives edges between phrases the `scores` that commits found: searching again would take as long as they did. 0 removes
+    an edge; of equal pairs the last counts."""
     n = len(index.phrases)
-    a, b, scores = synonyms.from_table(edges, index.ids["phrases"].view())
     last = last_rows(a * n + b)
     a, b, scores = a[last], b[last], scores[last]
     ones, others, weights = synonym_edges(index, a)

@@ -1,12 +1,12 @@
 """Plans the exact change that a batch makes, without side effects: a change that cannot be written is never half applied.
 
-A passage's *effective* triples follow from the documents that contain it (`store.index.effective_triples`); every count and
-edge follows from the effective triples before and after. The end state therefore depends on the documents alone, not on their
-order.
+A passage's triples follow from the documents that contain it (`store.index.effective_triples`); every count and edge follows
+from its triples before and after. The end state therefore depends on the documents alone, not on their order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,12 @@ from store.change.row_numbers import RowNumbers
 from store.change.synonym_change import plan_synonyms
 from store.errors import IncompleteBatch
 from store.fixed_point import Fixed, Vector, fixed, no_vectors
+from store.index.columns.holders import Held
 from store.index.columns.row_lists import NO_ROWS, list_arrays
 from store.index.effective_triples import UpstreamTriples, supplied_triples
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
-from store.index.statement_change import statement_change
+from store.index.statement_change import Entries, joined, statement_change
 from store.links.names import names_text
 from store.types import Batch, Document, PassageText, State, is_statement
 
@@ -65,6 +66,43 @@ def plan_statements(index: LiveIndex, batch: Batch, now: float) -> IndexDelta:
     return delta
 
 
+def plan_removal(index: LiveIndex, documents: Mapping[str, Document]) -> IndexDelta:
+    """Returns the change, without synonyms, that removes all documents except `documents` (by URI), a subset of those of the
+    index. O(index), without reading the documents of the passages that lose all of theirs."""
+    held, shared = index.holders.held_by(documents)
+    dead = np.setdiff1d(np.flatnonzero(index.counts["passages"].view().positive()), held, assume_unique=True)
+    remaining: dict[int, Held] = {row: {} for row in dead.tolist()}
+    naming = index.matrices["naming"].view().merged().tocoo()
+    names = [_without_passages(naming, dead)]
+    for row in shared.tolist():
+        holders = index.holders[row]
+        remaining[row] = {uri: triples for uri, triples in holders.items() if uri in documents}
+        gone = [names_text(index.documents[uri]) for uri in holders if uri not in documents]
+        rows = [index.names.rows[text] for text in gone if text]
+        names.append((np.array(rows, np.int64), np.full(len(rows), row), np.full(len(rows), -1.0)))
+    delta = plan_passages(index, remaining)
+    delta.removed = [uri for uri in index.documents if uri not in documents]
+    delta.naming = joined(names)
+    return delta
+
+
+def plan_passages(index: LiveIndex, holders: dict[int, Held]) -> IndexDelta:
+    """Returns the change, without synonyms and names, of passages, by row, whose documents become `holders`, or whose
+    extraction has changed. Raises IncompleteBatch if the index lacks a triple."""
+    delta, numbers = IndexDelta(), RowNumbers(index)
+    _statements(index, delta, numbers, holders)
+    _vectors(index, delta, Batch(), numbers)
+    return delta
+
+
+def _without_passages(naming: Any, passages: NDArray[np.int64]) -> Entries:
+    """Returns the entries that remove all entries of `passages` from `naming`."""
+    removed = np.zeros(naming.shape[1], np.bool_)
+    removed[passages] = True
+    there = removed[naming.col]
+    return naming.row[there], naming.col[there], -naming.data[there]
+
+
 def _add_passages(
     index: LiveIndex,
     delta: IndexDelta,
@@ -92,29 +130,24 @@ def _fixed_rows(vectors: Sequence[Vector], dim: int) -> Fixed:
     return fixed(np.stack(vectors)) if vectors else no_vectors(dim)
 
 
-def _statements(
-    index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, holders: dict[int, dict[str, UpstreamTriples]]
-) -> None:
+def _statements(index: LiveIndex, delta: IndexDelta, numbers: RowNumbers, holders: dict[int, Held]) -> None:
     """Adds the change of passages, by row, whose documents become `holders`, and which may have a new extraction."""
     known = len(index.passages)
-    delta.holders = holders
-    sizes = {row: len(after) - (len(index.holders[row]) if row < known else 0) for row, after in holders.items()}
-    moved = sorted(row for row, change in sizes.items() if change)
-    delta.passage_counts = np.array(moved, np.int64), np.array([sizes[row] for row in moved], np.int64)
-    before: dict[int, NDArray[np.int32]] = {}
-    for row in sorted(holders):
+
+    def triples(row: int) -> NDArray[np.int32]:
         if (supplied := supplied_triples(holders[row])) is not None:
-            after = numbers.rows(supplied)
-        else:
-            found = delta.extracted.get(row)
-            if found is None and row < known:
-                found = index.extracted[row]
-            after = found if found is not None else NO_ROWS
-        now = index.effective[row] if row < known else NO_ROWS
-        if not np.array_equal(now, after):
-            before[row], delta.effective[row] = now, after
-    lists = list_arrays(list(before.values())), list_arrays(list(delta.effective.values()))
-    delta.statements = statement_change(np.array(list(before), np.int64), *lists, numbers.ends, numbers.are_statements)
+            return numbers.rows(supplied)
+        found = delta.extracted.get(row)
+        if found is None and row < known:
+            found = index.extracted[row]
+        return found if found is not None else NO_ROWS
+
+    delta.holders = holders
+    rows = np.array(sorted(holders), np.int64)
+    sizes = np.array([len(holders[row]) for row in rows.tolist()], np.int64) - index.counts["passages"].at(rows)
+    delta.passage_counts = rows[sizes != 0], sizes[sizes != 0]
+    after = list_arrays([triples(row) if holders[row] else NO_ROWS for row in rows.tolist()])
+    delta.statements = statement_change(rows, index.stated(rows), after, numbers.ends, numbers.are_statements)
 
 
 def _documents(index: LiveIndex, delta: IndexDelta, batch: Batch, now: float) -> None:
@@ -134,7 +167,7 @@ def _names(index: LiveIndex, delta: IndexDelta, row_of: Callable[[str], int | No
         text = names_text(document) if document is not None and document.passages else ""
         if not text or document is None:
             return
-        row = index.name_rows.get(text)
+        row = index.names.rows.get(text)
         if row is None:
             row = added.setdefault(text, len(index.names) + len(added))
         for passage in {row_of(ref.passage) for ref in document.passages}:

@@ -33,7 +33,6 @@ class IndexDelta:
     documents: list[Document] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     holders: dict[int, dict[str, UpstreamTriples]] = field(default_factory=dict)
-    effective: dict[int, NDArray[np.int32]] = field(default_factory=dict)
     passage_counts: CountChange = NO_CHANGE
     statements: StatementChange = field(default_factory=StatementChange)
     names: list[str] = field(default_factory=list)

@@ -4,7 +4,8 @@ Rows number passages, phrases and triples in the order of their first appearance
 alive: a passage counts its documents; a triple and a phrase count the living passages that contain them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import proxy
 
@@ -17,15 +18,16 @@ from store.index.columns.hashed_rows import HashedRows, TextRows
 from store.index.columns.holders import HeldDocuments, Holders
 from store.index.columns.keyed_texts import KeyedTexts
 from store.index.columns.passages import Passages
-from store.index.columns.row_lists import RowLists
+from store.index.columns.row_lists import ListArrays, RowLists
 from store.index.columns.texts import TakenTexts, Texts
 from store.index.delta_csr import LiveMatrix
+from store.index.document_names import DocumentNames
 from store.index.file_arrays import IN_MEMORY, ArrayStorage
 from store.index.index_delta import IndexDelta, TripleKey
 from store.index.live_link_targets import LiveLinkTargets
 from store.index.part import Foldable, Part
 from store.index.shared_rows import SharedRows, SharedSketches
-from store.index.statement_change import CountChange, Entries, count_change
+from store.index.statement_change import CountChange, Entries, Rows, count_change
 from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.edge_maintenance import SynonymChange
 from store.index.synonyms.search import EXACT_BELOW, linkable
@@ -33,7 +35,6 @@ from store.index.synonyms.sketch_index import SketchIndex
 from store.index.triple_rows import TripleRows
 from store.index.vectors.matrix import Vectors
 from store.index.words.postings import Postings
-from store.index.words.taken_postings import TakenPostings
 from store.types import DEFAULT_SYNONYM_RULE, MENTION, Document, PassageText, SynonymRule, Triple
 
 KINDS = ("passages", "phrases", "triples")
@@ -49,7 +50,16 @@ MATRICES = {
 }
 """The kinds of the rows and columns of each matrix."""
 
-TOTALS = ("total_length", "living_passages", "living_phrases", "living_triples", "living_statements")
+
+@dataclass(slots=True)
+class Totals:
+    """The numbers of living rows. `words`: the number of words of all living passages."""
+
+    passages: int = 0
+    phrases: int = 0
+    triples: int = 0
+    statements: int = 0
+    words: int = 0
 
 
 class LiveIndex:
@@ -69,8 +79,6 @@ class LiveIndex:
         self.passages = Passages()
         self.phrases = Texts()
         self.predicates = Texts()
-        self.names = Texts()
-        """The names of documents (`store.links.names.names_text`). A row that no document uses any more is not reused."""
         self.triple_ends = GrowableArray(np.int32, 2, storage)
         self.statements = GrowableArray(np.bool_, storage=storage)
         """By triple: whether it is a statement rather than a mention edge."""
@@ -79,18 +87,16 @@ class LiveIndex:
             "passages": TextRows(self.passages.ids, storage),
             "phrases": TextRows(self.phrases, storage),
             "triples": TripleRows(self.triple_ends, self.predicates, storage),
-            "names": TextRows(self.names, storage),
         }
         self.passage_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["passages"]
         self.phrase_rows: HashedRows[str] | dict[str, int] = self.hashed_rows["phrases"]
         self.triple_rows: HashedRows[TripleKey] | dict[TripleKey, int] = self.hashed_rows["triples"]
-        self.name_rows: HashedRows[str] | SharedRows = self.hashed_rows["names"]
-        """A scope uses the maps of the whole memory instead."""
+        """A scope uses these maps of the whole memory instead."""
         self.vectors = {name: Vectors(dim, storage) for name in KINDS}
         self.sketches = SketchIndex(rule.threshold, self.phrase_vectors, storage)
         """Finds candidates for a phrase's nearest phrases. Has a sketch for each of the phrases' vectors."""
-        self.postings, self.name_postings = Postings(storage=storage), Postings(storage=storage)
-        """The words of passages, and of names."""
+        self.postings = Postings(storage=storage)
+        """The words of passages."""
         self.purged_rows = 0
         """Number of rows that were purged from the tables."""
         self.shares_rows = False
@@ -102,17 +108,14 @@ class LiveIndex:
         self.holders = Holders()
         self.extracted: RowLists[NDArray[np.int32] | None] = RowLists(empty=None)
         self.extraction_states = ExtractionStates()
-        self.effective: RowLists[NDArray[np.int32]] = RowLists()
-        self.counts = {name: Counts() for name in (*KINDS, "names")}
-        """By row: the number of documents of a passage, the number of living passages of a phrase or triple, and the sum of
-        a name's entries in `naming`."""
+        self.names = DocumentNames(storage)
+        self.counts = {name: Counts() for name in KINDS}
+        """By row: the number of documents of a passage, and the number of living passages of a phrase or triple."""
         self.crowding = Crowding()
         self.matrices = {name: LiveMatrix(self._shape(*kinds)) for name, kinds in MATRICES.items()}
         """Edges by kind. `naming`: the number of documents with these names that contain the passage."""
         self._present: GrowableArray[np.bool_] | None = None
-        self.living_passages = self.living_phrases = self.living_triples = self.living_statements = 0
-        self.total_length = 0
-        """Number of words of all living passages."""
+        self.living = Totals()
 
     def _shape(self, rows: str, columns: str) -> Callable[[], tuple[int, int]]:
         index = proxy(self)  # no part refers to its index, so a replaced index is freed without a garbage collection
@@ -120,7 +123,12 @@ class LiveIndex:
 
     def size(self, kind: str) -> int:
         """Returns the number of rows, living or not."""
-        columns = {"passages": self.passages, "phrases": self.phrases, "triples": self.predicates, "names": self.names}
+        columns: dict[str, Sized] = {
+            "passages": self.passages,
+            "phrases": self.phrases,
+            "triples": self.predicates,
+            "names": self.names,
+        }
         return len(columns[kind])
 
     @property
@@ -142,11 +150,11 @@ class LiveIndex:
             "passages": {"passages-names": texts.ids, "passages-titles": texts.titles, "passages-texts": texts.texts},
             "phrases": {"phrases": self.phrases},
             "triples": {"predicates": self.predicates},
-            "names": {"names": self.names},
         }
-        words = {"passages": {"postings": self.postings}, "names": {"name-postings": self.name_postings}}
+        words = {"passages": {"postings": self.postings}}
         return [
             *((name, KeyedTexts(self.hashed_rows[name], columns[name], words.get(name))) for name in columns),
+            *self.names.parts(),
             *((f"{name}-ids", ids) for name, ids in self.ids.items()),
             ("triples-ends", self.triple_ends),
             ("triples-statements", self.statements),
@@ -156,7 +164,6 @@ class LiveIndex:
             ("documents", HeldDocuments(self.documents, self.holders, self.passages.ids)),
             ("extracted", self.extracted),
             ("extraction-states", self.extraction_states),
-            ("effective", self.effective),
             *((f"{name}-counts", counts) for name, counts in self.counts.items()),
             ("crowding", self.crowding),
             *self.matrices.items(),
@@ -169,7 +176,7 @@ class LiveIndex:
 
     def foldable(self) -> list[Foldable]:
         """Returns the structures whose changes are merged into their bases regularly."""
-        return [*self.matrices.values(), *self.hashed_rows.values(), self.sketches]
+        return [*self.matrices.values(), *self.hashed_rows.values(), self.names.rows, self.sketches]
 
     def synonym_candidates(self) -> NDArray[np.bool_]:
         """Returns the mask of the phrases that have synonyms unless they are crowded: alive, no numbers, with a vector."""
@@ -187,11 +194,10 @@ class LiveIndex:
         """Computes the totals after all counts were replaced."""
         self._present = None
         alive = {name: counts.view().positive() for name, counts in self.counts.items()}
-        self.living_passages, self.living_phrases, self.living_triples = (
-            int(np.count_nonzero(alive[name])) for name in KINDS
-        )
-        self.living_statements = int(np.count_nonzero(alive["triples"] & self.statements.view()))
-        self.total_length = int(self.postings.lengths(len(self.passages))[alive["passages"]].sum(dtype=np.int64))
+        passages, phrases, triples = (int(np.count_nonzero(alive[name])) for name in KINDS)
+        statements = int(np.count_nonzero(alive["triples"] & self.statements.view()))
+        words = int(self.postings.lengths(len(self.passages))[alive["passages"]].sum(dtype=np.int64))
+        self.living = Totals(passages, phrases, triples, statements, words)
 
     def triple(self, row: int) -> Triple:
         subject, object_ = self.triple_ends.view()[row]
@@ -201,6 +207,13 @@ class LiveIndex:
         subject, object_ = self.phrase_rows.get(triple[0]), self.phrase_rows.get(triple[2])
         return None if subject is None or object_ is None else self.triple_rows.get((subject, triple[1], object_))
 
+    def stated(self, passages: Rows) -> ListArrays:
+        """Returns the triples of passages, rows in ascending order. Rows after the end of the index have none."""
+        known = passages[: np.searchsorted(passages, len(self.passages))]
+        owners, triples, _ = self.matrices["incidence"].view().entries(known)
+        starts = np.append(np.searchsorted(owners, passages), len(owners))
+        return ListArrays(starts, triples, np.zeros(len(passages), np.bool_))
+
     def _number(self, name: str, count: int, ids: NDArray[np.int32] | None) -> None:
         first = self.next_id[name]
         self.ids[name].extend(np.arange(first, first + count) if ids is None else ids)
@@ -209,7 +222,7 @@ class LiveIndex:
         """Gives all new rows their first state: they are not alive."""
         for name, counts in self.counts.items():
             counts.grow(self.size(name))
-        for column in (self.holders, self.extracted, self.effective):
+        for column in (self.holders, self.extracted):
             column.grow(len(self.passages))
         if self._present is not None:
             self._present.extend(np.zeros(len(self.phrases) - self._present.n))
@@ -247,27 +260,12 @@ class LiveIndex:
         for row, key in enumerate(triples, first):  # last, as in `add_passages`
             self.triple_rows[key] = row
 
-    def add_names(self, names: Sequence[str]) -> None:
-        """Appends names of documents; no passage has them yet."""
-        for row, text in enumerate(names, len(self.names)):
-            self.names.append(text)
-            self.name_postings.extend(row, text)
-            self.name_rows[text] = row
-        self.grow()
-
-    def set_names(self, rows: NDArray[Any], passages: NDArray[Any], values: NDArray[Any]) -> None:
-        """Replaces all entries of `naming`."""
-        self.matrices["naming"].set(rows, passages, values)
-        self.counts["names"].set(np.bincount(rows, values, len(self.names)).astype(np.int32))
-
     def change_names(self, entries: Entries) -> None:
-        """Changes entries of `naming`, and removes names that no document has any more from the map."""
+        """Changes entries of `naming`, and the counts of names."""
         rows, _, values = entries
         if len(rows):
             self.matrices["naming"].add(*entries)
-            changed, changes = count_change(rows, values)
-            _, alive = self.counts["names"].change(changed, changes)
-            self.name_rows.discard(changed[~alive].tolist())
+            self.names.change(count_change(rows, values))
 
     def apply(self, delta: IndexDelta) -> None:
         """Applies a change that is already in the tables. Nothing in this method may fail."""
@@ -298,12 +296,10 @@ class LiveIndex:
             self.extraction_states[row] = extraction.state
         for row, holders in delta.holders.items():
             self.holders[row] = holders
-        for row, effective in delta.effective.items():
-            self.effective[row] = effective
         self._count(delta.passage_counts, delta.statements.phrases, delta.statements.triples)
         for name, entries in delta.statements.edges.items():
             self.matrices[name].add(*entries)
-        self.add_names(delta.names)
+        self.names.add(delta.names)
         self.change_names(delta.naming)
         self.crowding.apply(delta.crowding)
         self.change_synonyms(delta.synonyms)
@@ -314,16 +310,16 @@ class LiveIndex:
             return now, now.astype(np.int64) - before
 
         _, born = change("passages", passages)
-        self.living_passages += int(born.sum())
-        self.total_length += int(born @ self.postings.lengths(len(self.passages))[passages[0]])
+        self.living.passages += int(born.sum())
+        self.living.words += int(born @ self.postings.lengths(len(self.passages))[passages[0]])
         alive, born = change("phrases", phrases)
-        self.living_phrases += int(born.sum())
+        self.living.phrases += int(born.sum())
         if self._present is not None:
             known = self.linkable.view()[phrases[0]] & self.phrase_vectors.view().known[phrases[0]]
             self._present.put(phrases[0], alive & known)
         _, born = change("triples", triples)
-        self.living_triples += int(born.sum())
-        self.living_statements += int(born @ self.statements.view()[triples[0]])
+        self.living.triples += int(born.sum())
+        self.living.statements += int(born @ self.statements.view()[triples[0]])
 
     def sketch_phrases(self) -> None:
         """Sketches the phrases without a sketch at opening, and sorts the sketches if many are unsorted."""
@@ -381,17 +377,13 @@ class LiveIndex:
         """
         other = LiveIndex(self.dim, rule=self.rule)
         other.share_rows(self)
-        names = range(len(self.names))
-        other.names, other.name_rows = TakenTexts(self.names, names), SharedRows(self.name_rows, len(names))
-        other.name_postings = TakenPostings(self.name_postings, np.arange(len(names)), len(names))
         other.documents.update(self.documents)
-        for column in ("holders", "extracted", "extraction_states", "effective", "crowding"):
+        for column in ("names", "holders", "extracted", "extraction_states", "crowding"):
             setattr(other, column, getattr(self, column).copy())
         other.counts = {name: counts.copy() for name, counts in self.counts.items()}
         for name, matrix in other.matrices.items():
             matrix.share(self.matrices[name])
-        for total in TOTALS:
-            setattr(other, total, getattr(self, total))
+        other.living = replace(self.living)
         return other
 
     def stored(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ A passage has a context edge to each phrase of its triples. A triple connects it
 it: by a relation edge, or by a mention edge if it is no statement.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,12 @@ def phrase_edges(
         (ones, others), added = ends[of_kind].T, weights[of_kind]
         found[name] = np.concatenate([ones, others]), np.concatenate([others, ones]), np.concatenate([added, added])
     return found
+
+
+def joined(parts: Sequence[Entries]) -> Entries:
+    """Returns the entries of all `parts`, of which there is at least one."""
+    rows, columns, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return rows, columns, weights
 
 
 def count_change(rows: NDArray[Any], changes: NDArray[Any]) -> CountChange:

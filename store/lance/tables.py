@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from store.lance.checksums import Checksums
 from store.lance.import_shim import lancedb
+from store.lance.last_rows import last_of_each
 from store.lance.layout import FRAGMENT_BITS, table_folder
 from store.lance.schema import TABLES, schemas
 from store.lance.table_writer import TableWriter, open_version, row_id_between, row_id_in
@@ -26,6 +27,9 @@ from store.lance.versions import drop_newer
 
 READ_BATCH_ROWS = 8192
 """RowsByTable per batch when a table is read in batches."""
+
+CONVERTED_ROWS = 256
+"""Rows that are converted to Python objects at a time: about 5 ms during which no other thread runs."""
 
 MIB = 1 << 20
 INDEX_CACHE_BYTES = MIB
@@ -58,7 +62,12 @@ class Condition:
     @property
     def expression(self) -> Any:
         column = pc.field(self.column)
-        return {">": column > self.value, ">=": column >= self.value, "=": column == self.value}[self.operator]
+        return {
+            ">": column > self.value,
+            ">=": column >= self.value,
+            "<=": column <= self.value,
+            "=": column == self.value,
+        }[self.operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,10 @@ class RowRange:
 
 def after_commit(commit: int) -> Condition:
     return Condition("commit", ">", commit)
+
+
+def until_commit(commit: int) -> Condition:
+    return Condition("commit", "<=", commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +166,20 @@ class TableView:
         """Reads some columns of the rows with these ids, in no order."""
         search = self._state.handles[name].search().where(row_id_in(ids))
         return search.select(list(columns)).limit(UNLIMITED_ROWS).to_arrow()
+
+    def rows_until(self, name: str, commit: int, key: str, keys: pa.Array) -> Iterator[pa.Table]:
+        """Yields, for each of `keys` (values of the column `key`), its last row until `commit` if there is one.
+        `CONVERTED_ROWS` rows at a time."""
+        wanted = (pc.field("commit") <= commit) & pc.field(key).isin(keys)
+        pending = [rows.filter(wanted) for rows in _pending(self._state, name)]
+        later = pa.concat_tables(pending) if pending else self.columns(name).empty_table()
+        earlier = wanted & ~pc.field(key).isin(later[key].combine_chunks())
+        flushed = last_of_each(self.read_with_ids(name, (key, "commit")).filter(earlier), key)["_rowid"].to_pylist()
+        for start in range(0, len(flushed), CONVERTED_ROWS):
+            yield self.read_by_id(name, self.columns(name).names, flushed[start : start + CONVERTED_ROWS])
+        later = last_of_each(later, key)
+        for start in range(0, later.num_rows, CONVERTED_ROWS):
+            yield later.slice(start, CONVERTED_ROWS).combine_chunks()
 
     def fragment_numbers(self, name: str) -> list[int]:
         """Returns the numbers of the fragments that contain rows, in the order of the table."""

@@ -29,11 +29,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from store.change.load import CONVERTED_ROWS, codes_of, last_rows
 from store.index.index_delta import IndexDelta
 from store.index.live_index import LiveIndex
+from store.index.statement_change import NO_ENTRIES
 from store.lance import schema
-from store.lance.tables import TableView
+from store.lance.last_rows import codes_of, last_rows
+from store.lance.tables import CONVERTED_ROWS, TableView
 from store.log.extraction_costs import COSTS, costs_of
 from store.types import Batch, ExtractionCosts, State
 
@@ -102,7 +103,8 @@ class Purge:
         """Protects the rows that a commit refers to. Called by the writer before the change is applied."""
         index = self.index
         passages = {*delta.holders, *delta.extracted}
-        triples = {row for rows in (*delta.effective.values(), *delta.extracted.values()) for row in rows.tolist()}
+        _, stated, _ = delta.statements.edges.get("incidence", NO_ENTRIES)
+        triples = {row for rows in (stated, *delta.extracted.values()) for row in rows.tolist()}
         known = sorted(row for row in triples if row < len(index.predicates))
         phrases = set(index.triple_ends.view()[known].ravel().tolist())
         phrases.update(end for subject, _, object_ in delta.triples for end in (subject, object_))

@@ -85,8 +85,8 @@ def share_of_changes(index: LiveIndex) -> float:
 
 def share_of_dead(index: LiveIndex) -> float:
     """Returns the share of rows that are not alive."""
-    living = index.living_passages + index.living_phrases + index.living_triples
-    return 1 - living / max(sum(index.stored().values()), 1)
+    living = index.living
+    return 1 - (living.passages + living.phrases + living.triples) / max(sum(index.stored().values()), 1)
 
 
 def index_bytes(index: LiveIndex) -> int:

@@ -47,17 +47,16 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
         index.holders[place] = {uri: triples for uri, triples in holders.items() if uri in documents}
     extracted: RowLists[NDArray[np.int32] | None] = RowLists(whole.extracted.arrays().take(passages), None)
     stated = {place: _effective_rows(whole, index.holders[place], extracted[place]) for place in apart}
-    effective = whole.effective.arrays().take(passages).replaced(stated, len(passages))
+    effective = whole.stated(passages).replaced(stated, len(passages))
     triples, places = _marked([effective.rows, extracted.arrays().rows], whole.size("triples"))
     ends = whole.triple_ends.view()[triples]
     phrases, phrase_places = _marked([ends[:, 0], ends[:, 1]], whole.size("phrases"))
     _take_passages(index, whole, passages)
     _take_phrases(index, whole, phrases, phrase_places)
     _take_triples(index, whole, triples, places, phrases, phrase_places[ends])
-    index.effective = RowLists(effective.renumbered(places))
     index.extracted = RowLists(extracted.arrays().renumbered(places), None)
     index.grow()
-    derive_counts(index)
+    derive_counts(index, effective.renumbered(places))
     own = np.full(len(whole.passages), -1, np.int32)
     own[passages] = np.arange(len(passages), dtype=np.int32)
     own[shared] = -1
@@ -72,9 +71,8 @@ def scoped_index(whole: LiveIndex, documents: dict[str, Document], held: tuple[R
     return index
 
 
-def derive_counts(index: LiveIndex) -> None:
-    """Derives counts and edges, except those of synonyms and names, from the holders and effective triples of the passages."""
-    lists = index.effective.arrays()
+def derive_counts(index: LiveIndex, lists: ListArrays) -> None:
+    """Derives counts and edges, except those of synonyms and names, from the holders of the passages and their triples."""
     nothing = ListArrays(np.zeros(lists.n + 1, np.int64), NO_ROWS, np.zeros(lists.n, np.bool_))
     ends, statements = index.triple_ends.view(), index.statements.view()
     change = statement_change(np.arange(lists.n), nothing, lists, ends.__getitem__, statements.__getitem__)

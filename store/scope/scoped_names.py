@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.index.live_index import LiveIndex
-from store.index.words.taken_postings import TakenPostings
 from store.links.names import names_text
 from store.types import Document
 
@@ -28,12 +27,9 @@ def take_names(
     columns = places[there.col]
     inside = columns >= 0
     rows, names = np.unique(there.row[inside], return_inverse=True)
-    index.name_postings = TakenPostings(whole.name_postings, rows, there.shape[0])
-    index.names.extend(whole.names[row] for row in rows.tolist())
-    for row, text in enumerate(index.names):
-        index.name_rows[text] = row
-    index.grow()
-    index.set_names(names, columns[inside], there.data[inside])
+    index.names.take(whole.names, rows, there.shape[0])
+    index.change_names((names, columns[inside], there.data[inside]))
+    index.matrices["naming"].fold()
     named: list[tuple[int, int]] = []
     found: dict[str, int] = {}
     for place in shared:
@@ -48,6 +44,6 @@ def take_names(
 
 def _row(index: LiveIndex, text: str) -> int:
     """Returns the row of some names, adding it if necessary; -1 for no names."""
-    if text and text not in index.name_rows:
-        index.add_names([text])
-    return index.name_rows[text] if text else -1
+    if text and text not in index.names.rows:
+        index.names.add([text])
+    return index.names.rows[text] if text else -1

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from store.change.plan import plan
+from store.change.plan import plan, plan_removal
+from store.change.synonym_change import plan_synonyms
 from store.document_snapshot import DocumentSnapshot
 from store.errors import IncompleteBatch, StoreError
 from store.index.live_index import LiveIndex
@@ -16,7 +17,7 @@ from store.scope.changes import Changes, batch_of, index_bytes, restore_document
 from store.scope.recent_changes import RecentChanges
 from store.scope.scoped_index import scoped_index
 from store.snapshot import Snapshot
-from store.types import Batch, Document
+from store.types import Document
 
 MAX_CACHED_SCOPES = 32
 """Maximum number of scopes in memory; the least recently used one is dropped first."""
@@ -143,7 +144,7 @@ class Scopes:
             scope.memory = DocumentSnapshot(before.snapshot.at(now.commit, now.time), before.documents, before.holders)
             return scope.memory
         index, scope.memory = scope.index, None  # After any failure from here on, the scope is rebuilt.
-        if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living_passages):
+        if len(batch.passages) > max(FOLLOWED_PASSAGES, FOLLOWED_SHARE * index.living.passages):
             return None
         if index.sketches.due:
             index.sketches.fold()
@@ -188,9 +189,15 @@ class Scopes:
 
 def without(whole: LiveIndex, documents: Mapping[str, Document]) -> LiveIndex:
     """Returns `whole`, a copy of the live index, after a commit that removes all other documents than `documents`."""
-    others = tuple(uri for uri in whole.documents if uri not in documents)
-    whole.apply(plan(whole, Batch(removed=others), time.time()))
-    if share_of_changes(whole) > FOLDED_SHARE:
-        for matrix in whole.matrices.values():
-            matrix.fold()
+    delta = plan_removal(whole, documents)
+    plan_synonyms(whole, delta)
+    whole.change_documents(delta)
+    fold_changes(whole)
     return whole
+
+
+def fold_changes(index: LiveIndex) -> None:
+    """Folds the matrices of an index that will hardly change any more, if queries would pay for many changes."""
+    if share_of_changes(index) > FOLDED_SHARE:
+        for matrix in index.matrices.values():
+            matrix.fold()

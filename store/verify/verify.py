@@ -88,7 +88,6 @@ def verify(store: Store, report: ReportStep = _no_report) -> VerifyReport:
             index = load_index_for_reading(
                 tables,
                 snapshot.dim,
-                snapshot.commit,
                 lambda done: report("reading the tables", done, rows),
                 vectors,
             )

@@ -261,8 +261,15 @@ class Life:
             except StoreError:
                 return
             raise Wrong(f"commit {commit} is shown, and kept are those from {self.store.horizon} on")
+        self._check_commit(commit)
+
+    def _check_commit(self, commit):
         if at := max((seq for seq in self.known if seq <= commit), default=0):
-            self._compare(self.store.snapshot_at(commit), *self.known[at], f"looking back {back} commits")
+            documents, versions = self.known[at]
+            when, memory = f"at commit {commit}", self.store.document_snapshot_at(commit)
+            self._compare(memory.snapshot, documents, versions, when)
+            if sorted(memory.documents) != sorted(documents):
+                raise Wrong(f"{when}: the documents are {sorted(memory.documents)}, expected {sorted(documents)}")
 
     def _purge(self, how):
         self.purges += 1
@@ -332,6 +339,8 @@ class Life:
 
     def _end(self):
         self._check("at the end")
+        for commit in range(max(self.store.horizon, 1), self.store.snapshot().commit):
+            self._check_commit(commit)
         if self.purges % 2:
             self.store.purge(timedelta(0))
             self._nothing_else()

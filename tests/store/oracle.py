@@ -87,9 +87,8 @@ def export(documents, extract, vector=vector, by_texts=True):
 
 def synonyms(phrases, vector=vector, by_texts=True):
     """`by_texts`: whether phrases must also be variants of one wording, or have other words altogether."""
-    long_enough = [p for p in phrases if sum(c.isalnum() for c in p) > 2 or any("\u4e00" <= c <= "\u9fff" for c in p)]
+    long_enough = [phrase for phrase in phrases if can_have_synonyms(phrase, vector)]
     known = {phrase: rounded_vectors(vector(phrase)).astype(float) for phrase in long_enough}
-    long_enough = [phrase for phrase in long_enough if known[phrase].any() and not is_number(phrase)]
     apart = crowded(long_enough)
     long_enough = [phrase for phrase in long_enough if phrase not in apart]
     near = {}
@@ -109,6 +108,12 @@ def synonyms(phrases, vector=vector, by_texts=True):
                 pairs.append((-cosine, b))
         near[a] = pairs
     return {(min(a, b), max(a, b)): -cosine for a, pairs in near.items() for cosine, b in pairs}
+
+
+def can_have_synonyms(phrase, vector=vector):
+    """Whether a phrase that is not crowded can have synonyms: it is long enough, no number, and the encoder knows it."""
+    long_enough = sum(c.isalnum() for c in phrase) > 2 or any("\u4e00" <= c <= "\u9fff" for c in phrase)
+    return long_enough and not is_number(phrase) and bool(rounded_vectors(vector(phrase)).any())
 
 
 DATES = {"march", "may", "january", "december"}

@@ -1,12 +1,15 @@
 """The cache of earlier commits: limited, counted, and shared by all clients that may see the same documents."""
 
+from dataclasses import replace
+
 import pytest
 
 from store import as_of
+from store.change import rewind
 from store.export.json_lines import export_lines
 from store.scope.scopes import Scopes
 from tests.store import oracle
-from tests.store.small_store import complete, extract, numbered_documents, open_store
+from tests.store.small_store import complete, extract, numbered_documents, open_store, reading
 
 COMMITS = 8
 
@@ -26,8 +29,8 @@ def commit_of(store, documents):
 
 def test_the_last_commits_asked_for_are_kept_and_no_more(store, monkeypatch):
     loaded = []
-    load = as_of.fill_index
-    monkeypatch.setattr(as_of, "fill_index", lambda *args: loaded.append(args[2]) or load(*args))
+    load = as_of.rewind
+    monkeypatch.setattr(as_of, "rewind", lambda *args: loaded.append(args[2]) or load(*args))
     asked = [commit_of(store, documents) for documents in (1, 2, 3, 4, 1, 5, 1, 2)]
     for documents, commit in zip((1, 2, 3, 4, 1, 5, 1, 2), asked, strict=True):
         documents = numbered_documents(0, documents)
@@ -59,3 +62,49 @@ def test_loading_rests(store):
     rests = []
     store.document_snapshot_at(commit_of(store, 3), lambda: rests.append(1))
     assert rests
+
+
+def test_an_extraction_made_later_is_unknown_before(tmp_path):
+    """A passage may wait for its extraction, get one, and be extracted again: each commit shows what was known."""
+    documents = {"d": [("T", "text 4", None)], "late": [("T", "text 3", None)]}
+    with open_store(tmp_path) as store:
+        whole = complete(store, {"d": documents["d"]}, ())
+        store.commit(replace(whole, extractions=(), phrase_vectors={}, triple_vectors={}))
+        waiting = store.snapshot().commit
+        store.commit(complete(store, {}, (), again=[("T", "text 4")]))
+        first = store.snapshot().commit
+        store.commit(complete(store, {"late": documents["late"]}, ()))
+        store.compact()
+        store.commit(complete(store, {}, (), lambda title, text: reading(title, text, 1), again=[("T", "text 4")]))
+        none, one = oracle.export({"d": documents["d"]}, lambda *_: []), oracle.export({"d": documents["d"]}, extract)
+        assert none != one
+        for commit, expected in ((waiting, none), (first, one), (first + 1, oracle.export(documents, extract))):
+            assert oracle.same(export_lines(store.snapshot_at(commit)), expected) is None
+        scope = store.scoped("d", lambda document: document.uri == "d", waiting)
+        assert oracle.same(export_lines(scope.snapshot), none) is None
+
+
+def test_names_that_no_document_has_any_more_are_compared_once(tmp_path):
+    """Two documents with equal names had one row of names, before both were removed."""
+    labels = {"s://x/a": "board", "t://x/a": "board"}
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, {"s://x/a": [("T", "text 1", None)]}, (), labels=labels))
+        store.commit(complete(store, {"t://x/a": [("T", "text 2", None)]}, (), labels=labels))
+        both = store.snapshot().commit
+        store.commit(complete(store, {}, labels))
+        past = store.snapshot_at(both)
+        assert [past.names(row) for row in past.compare_names("board", 10).rows.tolist()] == ["\nboard"]
+
+
+def test_looking_back_costs_what_has_changed_since(tmp_path, monkeypatch):
+    """Only the earlier states of changed documents are read from the tables."""
+    with open_store(tmp_path) as store:
+        store.commit(complete(store, numbered_documents(0, 40), ()))
+        before = store.snapshot().commit
+        store.commit(complete(store, {"d3": [("", "text 50", None)]}, ("d4",)))
+        read = []
+        converted = rewind.documents_of
+        monkeypatch.setattr(rewind, "documents_of", lambda rows: read.append(rows.num_rows) or converted(rows))
+        past = store.snapshot_at(before)
+        assert oracle.same(export_lines(past), oracle.export(numbered_documents(0, 40), extract)) is None
+        assert sum(read) == 2

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -70,6 +71,32 @@ def check_names(snapshot, documents, labels):
     for label in LABELS:
         rows = snapshot.compare_names(label, 100).rows.tolist()
         assert sorted(map(snapshot.names, rows)) == sorted({names for names, _ in expected if names.endswith(label)})
+
+
+def check_memory(memory, documents, versions, labels):
+    """Asserts that a `DocumentSnapshot` is what a fresh memory of the documents would be."""
+    snapshot = memory.snapshot
+    expected = oracle.export(documents, lambda title, text: reading(title, text, versions.get(text, 0)))
+    assert (difference := oracle.same(export_lines(snapshot), expected)) is None, difference
+    kinds = [line.get("type", line["kind"]) for line in expected]
+    assert dict(snapshot.edges) == {name: kinds.count(name) for name in ("relation", "mention", "context", "synonym")}
+    assert snapshot.living_passages == kinds.count("passage")
+    assert snapshot.living_phrases == kinds.count("phrase")
+    assert snapshot.living_statements == kinds.count("triple")
+    able = [line["text"] for line in expected if line["kind"] == "phrase"]
+    crowded = oracle.crowded([text for text in able if oracle.can_have_synonyms(text)])
+    assert {snapshot.phrase(row) for row in np.flatnonzero(snapshot.phrase_crowded).tolist()} == crowded
+    assert sorted(memory.documents) == sorted(documents)
+    holders = {}
+    for uri, passages in documents.items():
+        document = memory.documents[uri]
+        texts = [text for _, text, *_ in passages]
+        assert [ref.links for ref in document.passages] == [links_of(uri, text) for text in texts]
+        for title, text, *_ in passages:
+            holders.setdefault(passage_id(title, text), set()).add(uri)
+    for passage, uris in holders.items():
+        assert memory.documents_with_passage(passage) == sorted(uris)
+    check_names(snapshot, documents, labels)
 
 
 class MemoryMachine(RuleBasedStateMachine):
@@ -168,12 +195,13 @@ class MemoryMachine(RuleBasedStateMachine):
         if commit < max(self.store.horizon, 1):
             with pytest.raises(StoreError, match="kept from commit"):
                 self.store.snapshot_at(commit)
-        elif known := max((seq for seq in self.known if seq <= commit), default=0):
-            documents, versions, _ = self.known[known]
-            expected = oracle.export(documents, lambda title, text: reading(title, text, versions.get(text, 0)))
-            assert (difference := oracle.same(export_lines(self.store.snapshot_at(commit)), expected)) is None, (
-                difference
-            )
+        else:
+            self.check_commit(commit)
+
+    def check_commit(self, commit):
+        """Asserts that a commit, which may be the last or an earlier one, gives the memory of that time."""
+        if known := max((seq for seq in self.known if seq <= commit), default=0):
+            check_memory(self.store.document_snapshot_at(commit), *self.known[known])
 
     @rule(chosen=st.sampled_from(["abc", "a", "bdf", "abcdef", *LABELS]), back=st.sampled_from([None, None, 0, 1, 3]))
     def ask_a_scope(self, chosen, back):
@@ -212,25 +240,13 @@ class MemoryMachine(RuleBasedStateMachine):
     def export_is_that_of_the_documents(self):
         if not hasattr(self, "store"):
             return
-        snapshot = self.store.snapshot()
-        expected = oracle.export(self.documents, self.extract)
-        assert (difference := oracle.same(export_lines(snapshot), expected)) is None, difference
-        kinds = [line.get("type", line["kind"]) for line in expected]
-        assert dict(snapshot.edges) == {
-            name: kinds.count(name) for name in ("relation", "mention", "context", "synonym")
-        }
-        assert snapshot.living_passages == kinds.count("passage")
-        assert snapshot.living_phrases == kinds.count("phrase")
-        assert snapshot.living_statements == kinds.count("triple")
+        check_memory(self.store.document_snapshot(), self.documents, self.versions, self.labels)
         assert dict(self.store.positions) == self.positions
-        assert [document.uri for document in self.store.documents()] == sorted(self.documents)
-        for document in self.store.documents():
-            texts = [text for _, text, *_ in self.documents[document.uri]]
-            assert [ref.links for ref in document.passages] == [links_of(document.uri, text) for text in texts]
-        check_names(snapshot, self.documents, self.labels)
 
     def teardown(self):
         if hasattr(self, "store"):
+            for commit in range(max(self.store.horizon, 1), self.store.snapshot().commit):
+                self.check_commit(commit)
             # Checks what an export does not show: vectors, words, documents, extractors, and dead contents.
             problems = verify(self.store).problems
             self.store.close()

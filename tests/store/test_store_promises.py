@@ -159,7 +159,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
     looked, kept_from = store.snapshot().commit, time.time()
     time.sleep(0.02)
     add(store, {"late": [("T", "text 6", None)]})
-    made = as_of.fill_index
+    made = as_of.rewind
 
     def meanwhile(*given):
         if not purged:
@@ -168,7 +168,7 @@ def test_looking_back_beside_a_purge_is_answered(store, monkeypatch):
         return made(*given)
 
     purged = []
-    monkeypatch.setattr(as_of, "fill_index", meanwhile)
+    monkeypatch.setattr(as_of, "rewind", meanwhile)
     del documents["d4"]
     assert oracle.same(export_lines(store.snapshot_at(looked)), oracle.export(documents, extract)) is None
     assert purged[0] > 0

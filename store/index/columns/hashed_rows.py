@@ -184,6 +184,12 @@ class TextRows(HashedRows[str]):
         super().__init__(storage)
         self._texts = texts
 
+    def copy_for(self, texts: Sequence[str]) -> "TextRows":
+        """Returns a copy whose later texts are in `texts`, which begins with the present texts."""
+        other = self.copy()
+        other._texts = texts
+        return other
+
     def key(self, row: int) -> str:
         return self._texts[row]
 

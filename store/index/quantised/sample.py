@@ -10,7 +10,7 @@ second moments. A query is therefore compared only with the sampled rows that do
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,28 +96,18 @@ class _GrowingSample:
 
     def of(self, blocks: Sequence[CodedBlock], block_rows: int) -> SampledRows:
         """Returns the sample of the rows in `blocks`. Not thread-safe."""
-        n = block_rows * (len(blocks) - 1) + len(blocks[-1].units) if blocks else 0
-
-        def sampled(begin: int, end: int) -> tuple[NDArray[np.int64], list[CodedBlock]]:
-            """Returns the sampled rows from `begin` to `end`, and their codes for each block."""
-            rows, coded = [np.empty(0, np.int64)], []
-            for number in range(begin // block_rows, -(-end // block_rows)):
-                first, block = number * block_rows, blocks[number]
-                part = slice(max(begin - first, 0), min(end - first, block_rows))
-                found = part.start + _sampled(block.units[part], self._zeros)
-                rows.append(first + found)
-                coded.append(CodedBlock(block.codes[found], block.units[found]))
-            return np.concatenate(rows), coded
-
+        n = _rows_in(blocks, block_rows)
         # Steps end at fixed rows, so that rounding errors depend on the rows alone.
         while (end := self._seen + (STEP_ROWS << self._zeros)) <= n:
-            found, coded = sampled(self._seen, end)
-            self._moments = self._moments.with_rows(coded)
-            self._rows.extend(found)
+            parts = list(_sampled_parts(blocks, block_rows, self._zeros, self._seen, end))
+            self._moments = self._moments.with_rows(
+                [CodedBlock(block.codes[found], block.units[found]) for _, block, found in parts]
+            )
+            self._rows.extend(_numbers(parts))
             self._seen = end
         rows = self._rows.view()
         if self._seen < n:
-            rows = np.concatenate([rows, sampled(self._seen, n)[0]])
+            rows = np.concatenate([rows, _numbers(_sampled_parts(blocks, block_rows, self._zeros, self._seen, n))])
         return SampledRows(rows, self._moments)
 
 
@@ -133,14 +123,39 @@ class RowSample:
 
     def of(self, blocks: Sequence[CodedBlock], living: int, block_rows: int) -> SampledRows:
         """Returns the sample of the rows in `blocks` for `living` living rows. All blocks except the last have `block_rows`
-        rows."""
+        rows.
+
+        If less than half of the rows are alive, as in an early commit, no query uses the moments: they are not computed.
+        """
         zeros = max((living // SAMPLE_MIN_ROWS).bit_length() - 1, 0)
+        if 2 * living < (n := _rows_in(blocks, block_rows)):
+            rows = _numbers(_sampled_parts(blocks, block_rows, zeros, 0, n))
+            return SampledRows(rows, Moments(0, np.zeros(self._dim), np.zeros((self._dim, self._dim))))
         with self._lock:
             growing = self._kept.get(zeros) or _GrowingSample(self._dim, zeros)
             self._kept = {at: each for at, each in self._kept.items() if abs(at - zeros) == 1} | {zeros: growing}
             if len(self._kept) > 2:
                 self._kept.pop(zeros - 1)
             return growing.of(blocks, block_rows)
+
+
+def _rows_in(blocks: Sequence[CodedBlock], block_rows: int) -> int:
+    return block_rows * (len(blocks) - 1) + len(blocks[-1].units) if blocks else 0
+
+
+def _sampled_parts(
+    blocks: Sequence[CodedBlock], block_rows: int, zeros: int, begin: int, end: int
+) -> Iterator[tuple[int, CodedBlock, NDArray[np.int64]]]:
+    """Yields, for each block with rows from `begin` to `end`, its first row, the block, and the places of the sampled rows."""
+    for number in range(begin // block_rows, -(-end // block_rows)):
+        first, block = number * block_rows, blocks[number]
+        part = slice(max(begin - first, 0), min(end - first, block_rows))
+        yield first, block, part.start + _sampled(block.units[part], zeros)
+
+
+def _numbers(parts: Iterable[tuple[int, CodedBlock, NDArray[np.int64]]]) -> NDArray[np.int64]:
+    """Returns the numbers of the sampled rows."""
+    return np.concatenate([np.empty(0, np.int64), *(first + found for first, _, found in parts)])
 
 
 def _sampled(units: NDArray[np.float32], zeros: int) -> NDArray[np.int64]:

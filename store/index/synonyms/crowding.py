@@ -17,6 +17,7 @@ between any two, 4,000 with 0.9, 15,000 with 0.82. Of 60,000 English phrases, th
 fullest cell.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,10 +49,33 @@ SCANNED_ROWS = 1 << 16
 FEW_ROWS = 1_000
 """Up to this number of phrases, the counts of most slots stay zero and take no memory."""
 
+MANY_ROWS = 10_000
+"""Number of phrases that come or go from which an array of all slots is faster than sorting theirs."""
+
 Slots = NDArray[np.int32]
 
 _FIRST = np.arange(CELLS, dtype=np.int32) << SLOT_BITS
 """The first slot of each cell."""
+
+
+def _moves(
+    slots: Callable[[NDArray[np.int64]], Slots], came: NDArray[np.int64], went: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the slots whose counts change, ascending, and the changes. `slots` returns the slots of rows."""
+    if len(came) + len(went) > MANY_ROWS:
+        sums = np.zeros(CELLS << SLOT_BITS, np.int64)
+        for rows, sign in ((came, 1), (went, -1)):
+            for start in range(0, len(rows), SCANNED_ROWS):
+                part = slots(rows[start : start + SCANNED_ROWS]).ravel()
+                sums += sign * np.bincount(part, minlength=len(sums))
+        touched = np.flatnonzero(sums)
+        return touched, sums[touched]
+    arriving, leaving = slots(came).ravel(), slots(went).ravel()
+    touched, places = np.unique(np.concatenate([arriving, leaving]), return_inverse=True)
+    signs = np.repeat(np.array([1, -1]), [len(arriving), len(leaving)])
+    changes = np.bincount(places, weights=signs, minlength=len(touched)).astype(np.int64)
+    moved = changes != 0
+    return touched[moved].astype(np.int64), changes[moved]
 
 
 def slots_of(sketches: Sketches) -> Slots:
@@ -184,12 +208,7 @@ class Crowding(Part):
             out[old], out[~old] = slots_of(sketches[rows[old]]), slots_of(extra[rows[~old] - known])
             return out
 
-        arriving, leaving = slots(came).ravel(), slots(went).ravel()
-        touched, places = np.unique(np.concatenate([arriving, leaving]), return_inverse=True)
-        signs = np.repeat(np.array([1, -1]), [len(arriving), len(leaving)])
-        changes = np.bincount(places, weights=signs, minlength=len(touched)).astype(np.int64)
-        moved = changes != 0
-        change = CrowdingChange(touched[moved].astype(np.int64), changes[moved])
+        change = CrowdingChange(*_moves(slots, came, went))
         before = self._counts[change.slots]
         passed = change.slots[(before > CELL_PHRASES) != (before + change.changes > CELL_PHRASES)]
         rows = np.union1d(came, self._inside(sketches, passed, present))

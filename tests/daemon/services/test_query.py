@@ -9,7 +9,7 @@ from daemon.contract.query import QueryRequest
 from daemon.services.query import QueryService
 from memory.encoder.hashing import HashEncoder
 from memory.retrieval.settings import RetrievalSettings
-from store.change.load import Pause, no_pause
+from store.change.rewind import Pause, no_pause
 from store.document_snapshot import DocumentSnapshot
 from store.passage_id import passage_id
 from store.snapshot import Snapshot

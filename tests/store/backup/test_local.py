@@ -65,9 +65,14 @@ def blank(vectors):
     vectors._blocks[0] = np.zeros_like(vectors._blocks[0])
 
 
+def stated(index, row):
+    """Returns the triples of the passage in a row."""
+    return index.stated(np.array([row])).rows.tolist()
+
+
 def a_passage(index):
     """Returns the row of a living passage that states something."""
-    return next(row for row, users in enumerate(index.holders) if users and len(index.effective[row]))
+    return next(row for row, users in enumerate(index.holders) if users and stated(index, row))
 
 
 SPOILS = {
@@ -76,7 +81,7 @@ SPOILS = {
     "vector of the triple": lambda index: blank(index.triple_vectors),
     "words of the passage": lambda index: index.postings.extend(a_passage(index), "zanzibar"),
     "states other triples": lambda index: index.matrices["incidence"].add(
-        [a_passage(index)], [int(index.effective[a_passage(index)][0])], [-1.0]
+        [a_passage(index)], [stated(index, a_passage(index))[0]], [-1.0]
     ),
     "the document d9 is in the tables alone": lambda index: index.documents.pop("d9"),
     "the document d9 differs from the tables": lambda index: index.documents.update(

@@ -276,13 +276,13 @@ def half(index, delta):
 def test_who_looks_back_while_a_purge_takes_that_commit_away_gets_an_error(folder, monkeypatch):
     """A result from partly deleted rows would be wrong."""
     with open_store(folder) as store:
-        past = as_of.fill_index
+        past = as_of.rewind
 
         def meanwhile(*given):
             store.purge(timedelta(0))
             return past(*given)
 
-        monkeypatch.setattr(as_of, "fill_index", meanwhile)
+        monkeypatch.setattr(as_of, "rewind", meanwhile)
         with pytest.raises(StoreError, match="kept from commit"):
             store.snapshot_at(store.snapshot().commit - 1)
 

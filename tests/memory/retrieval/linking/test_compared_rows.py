@@ -7,6 +7,7 @@ import memory.retrieval.linking.compared_rows
 from memory.retrieval.linking.compared_rows import ComparedRows
 from memory.retrieval.score_scaling import MinMax, StandardScore
 from store.index.quantised.groups import MIN_GROUP_ROWS
+from store.index.quantised.sample import Moments
 from store.index.vectors.matrix import Vectors
 from tests.store.oracle import rounded_vectors
 
@@ -120,10 +121,10 @@ def test_the_sums_of_a_sample_are_those_of_its_rows_one_by_one(rows) -> None:
         vectors.extend(rows[vectors.n : end])
         views.append(vectors.view())
     for view in [*views, *views[::-1]]:  # those of before again, when later rows are in the moments
-        for dead in (0.0, 0.01, 0.9, 1.0):
+        for dead, living in ((0.0, view.n), (0.01, view.n), (0.9, view.n), (0.9, view.n // 10), (1.0, view.n)):
             compared = random.random(view.n) >= dead
-            sums = view.sampled_sums(query, compared, view.n)
-            sampled = view.sample(view.n).rows
+            sums = view.sampled_sums(query, compared, living)
+            sampled = view.sample(living).rows
             counted = sampled[sampled < view.n]
             counted = counted[compared[counted]]
             coded = view.codes_of(counted)
@@ -131,3 +132,15 @@ def test_the_sums_of_a_sample_are_those_of_its_rows_one_by_one(rows) -> None:
             assert sums.count == len(counted)
             assert sums.products == pytest.approx(products.sum(), rel=1e-9, abs=1e-9)
             assert sums.squares == pytest.approx((products**2).sum(), rel=1e-9, abs=1e-9)
+
+
+def test_a_query_of_few_living_rows_computes_no_moments(view, rows, monkeypatch) -> None:
+    """The sample of all rows stays, because a query of an early commit shares it with those of the last."""
+    view.sample(len(rows))
+    summed = []
+    monkeypatch.setattr(Moments, "with_rows", lambda *given: summed.append(given))
+    few = np.arange(len(rows)) % 20 == 0
+    sums = view.sampled_sums(rows[5], few, int(few.sum()))
+    assert sums.count == few.sum()
+    view.sample(len(rows))
+    assert summed == []

@@ -15,6 +15,7 @@ import store.index.synonyms.crowding
 import store.index.synonyms.search
 from bench.support.hostile_vectors import in_letters, row_of, vectors
 from store.export.json_lines import export_lines
+from store.index.synonyms.crowding import Crowding
 from store.index.synonyms.lsh import SIGN_WORDS, collides, sketch
 from store.passage_id import passage_id
 from store.store import Store
@@ -224,3 +225,21 @@ def test_vectors_of_the_two_hostile_sets_are_what_their_names_say():
     assert np.abs(np.linalg.norm(cone, axis=1) - 1).max() < 1e-5
     cosines = (cone @ cone.T)[~np.eye(100, dtype=bool)]
     assert 0.9 < cosines.min() < cosines.max() < 0.98
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_phrases_that_come_and_go_are_counted_as_few_are(monkeypatch, seed):
+    random = np.random.default_rng(seed)
+    sketches = sketch(hostile(random, 120))
+    here = np.arange(120) < 80
+    crowding = Crowding()
+    crowding.count(sketches, here)
+    leaving = np.sort(random.choice(80, 30, replace=False))
+    present = here.copy()
+    present[80:], present[leaving] = True, False
+    known = sketches, sketches[:0], present, crowding.mask(120), np.arange(80, 120), leaving
+    few = crowding.plan(*known)
+    monkeypatch.setattr(store.index.synonyms.crowding, "MANY_ROWS", 0)
+    many = crowding.plan(*known)
+    assert np.array_equal(few.slots, many.slots) and np.array_equal(few.changes, many.changes)
+    assert few.rows == many.rows and set(few.rows.values()) == {False, True}

@@ -1,0 +1,85 @@
+"""Undoes the latest commits in a copy of the live index: the memory as of an earlier commit.
+
+The state depends on the documents alone, so all commits are undone as one change. Documents that have not changed since then
+remain. The tables hold the earlier state of the others, and of extractions and synonym edges.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from store.change.load import documents_of, plan_again, rows_after, set_synonyms
+from store.change.plan import plan_passages, plan_removal
+from store.change.synonym_change import plan_crowding
+from store.index.index_delta import IndexDelta
+from store.index.live_index import LiveIndex
+from store.lance.schema import extractions, synonyms
+from store.lance.tables import TableView, until_commit
+from store.types import Batch
+
+Pause = Callable[[], None]
+"""Called every few milliseconds during long work to let other threads run."""
+
+
+def no_pause() -> None:
+    """The `Pause` of work that delays nothing else."""
+
+
+def rewind(index: LiveIndex, tables: TableView, commit: int, pause: Pause = no_pause) -> None:
+    """Brings `index`, a copy of the index of these tables, to an earlier commit.
+
+    O(what has changed since), and a few operations on arrays as long as the index. Raises LookupError or ValueError if a purge
+    has removed a row.
+    """
+
+    def apply(delta: IndexDelta) -> None:
+        pause()
+        plan_crowding(index, delta)
+        pause()
+        index.change_documents(delta)
+        pause()
+
+    changed = rows_after(tables, "documents", commit, ("uri",))["uri"].unique()
+    if len(changed):
+        uris = frozenset(changed.to_pylist())
+        apply(plan_removal(index, {uri: each for uri, each in index.documents.items() if uri not in uris}))
+        for part in tables.rows_until("documents", commit, "uri", changed):
+            apply(plan_again(index, documents_of(part)))
+    ids = rows_after(tables, "extractions", commit, ("passage",))["passage"].unique()
+    rows = {id: row for id in ids.to_pylist() if (row := index.passage_rows.get(id)) is not None}
+    # Only documents that contain a passage read its extraction.
+    unread = {id: row for id, row in rows.items() if index.holders[row]}
+    if unread:
+        for part in tables.rows_until("extractions", commit, "passage", pa.array(list(unread))):
+            batch = Batch(extractions=tuple(extractions.without_costs(part)))
+            apply(plan_again(index, batch))
+            for extraction in batch.extractions:
+                del unread[extraction.passage]
+        apply(_without_extractions(index, list(unread.values())))
+    _rewind_synonyms(index, tables, commit)
+    pause()
+
+
+def _without_extractions(index: LiveIndex, passages: list[int]) -> IndexDelta:
+    """Removes the extractions of passages, by row, and returns the change that follows."""
+    for row in passages:
+        index.extracted[row] = None
+        index.extraction_states.pop(row, None)
+    return plan_passages(index, {row: index.holders[row] for row in passages})
+
+
+def _rewind_synonyms(index: LiveIndex, tables: TableView, commit: int) -> None:
+    """Gives the synonym edges that changed since `commit` their earlier weights. The phrases are alive as of that commit."""
+    phrases = index.ids["phrases"].view()
+    a, b, _ = synonyms.from_table(rows_after(tables, "synonyms", commit), phrases)
+    changed = np.unique(a * len(phrases) + b)
+    a, b = np.divmod(changed, len(phrases))
+    alive = index.counts["phrases"].view().positive()
+    edges = [(a, b, np.zeros(len(a)))]
+    if (alive[a] & alive[b]).any():
+        there = tables.read_where("synonyms", None, until_commit(commit)).sort_by("commit")
+        a, b, scores = synonyms.from_table(there, phrases)
+        among = np.isin(a * len(phrases) + b, changed)
+        edges.append((a[among], b[among], scores[among]))
+    set_synonyms(index, *(np.concatenate(each) for each in zip(*edges, strict=True)))
