@@ -72,7 +72,7 @@ def refuse_binary(data: bytes) -> None:
 
 
 def clean_text(text: str) -> str:
-    """Normalise line ends; replace control characters by spaces, and surrogates and non-characters by U+FFFD."""
+    """Normalises line ends; replaces control characters by spaces, and surrogates and non-characters by U+FFFD."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n")
     return _NO_CHARACTER.sub("\ufffd", _CONTROLS.sub(" ", text))
 

@@ -53,7 +53,7 @@ def read_again(file: IO[bytes], name: str) -> bytes:
 
 
 def check_members(package: zipfile.ZipFile) -> None:
-    """Unpack every part once, so that the error names a damaged part before a library fails on it."""
+    """Unpacks every part once, so that the error names a damaged part before a library fails on it."""
     for member in package.infolist():
         try:
             with package.open(member) as part:

@@ -234,7 +234,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def _unmangled(value: Any, depth: int = 0) -> Any:
-    """Repair the texts of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
+    """Repairs the texts of Messenger, which writes each UTF-8 byte as a Latin-1 character."""
     if isinstance(value, str):
         try:
             return value.encode("latin-1").decode("utf-8")

@@ -62,7 +62,7 @@ def parse_note(data: bytes, limits: Limits, omissions: Omissions) -> ParsedText:
 
 
 def _prepare(page: Element, omissions: Omissions) -> None:
-    """Turn check boxes into text, and report encrypted text."""
+    """Turns check boxes into text, and reports encrypted text."""
     for box in page.iter("en-todo"):
         box.tag, box.text = "span", f"[{'x' if box.get('checked') == 'true' else ' '}] {box.text or ''}"
     for secret in page.iter("en-crypt"):

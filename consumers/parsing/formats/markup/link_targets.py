@@ -34,7 +34,7 @@ def is_media(target: str) -> bool:
 
 
 def place_links(links: Iterable[Link], text: str) -> list[PlacedLink]:
-    """Place each link where its words next occur in the block's text, or at the previous link's position if they do not."""
+    """Places each link where its words next occur in the block's text, or at the previous link's position if they do not."""
     placed, at = [], 0
     for link in links:
         at = max(text.find(link.text, at), at)

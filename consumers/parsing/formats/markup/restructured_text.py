@@ -114,7 +114,7 @@ def _settings() -> Any:
 
 
 def _learn_names(text: str) -> None:
-    """Register the directives and roles that docutils does not know; it offers no other way to handle unknown ones."""
+    """Registers the directives and roles that docutils does not know; it offers no other way to handle unknown ones."""
     known = _settings()
     roles._roles.clear()  # defined by earlier documents
     for name in sorted({match[1].lower() for match in _DIRECTIVE.finditer(text)})[:_MOST_NAMES]:

@@ -73,7 +73,7 @@ def _is_loose(chunks: Sequence[Chunk], words: Sequence[str]) -> bool:
 
 
 def _mention_names(clause: ClauseState) -> None:
-    """Note what is named in words that state nothing."""
+    """Notes what is named in words that state nothing."""
     for c in clause.chunks:
         if c.kind == NOUN and c.name:
             clause.mention(c)

@@ -15,7 +15,7 @@ _TOLD_IN_A_CLAUSE = word_set("reason way moment extent manner fact")
 
 
 def begin_relative_clause(clause: ClauseState, i: int) -> None:
-    """Note that a relative clause begins at chunk `i`, right behind the subject of a verb to come, where it does."""
+    """Notes that a relative clause begins at chunk `i`, right behind the subject of a verb to come, where it does."""
     if clause.verb or not clause.subjects or clause.outer is not None:
         return
     # ", with whom": the comma stands one farther.
@@ -29,7 +29,7 @@ def begin_relative_clause(clause: ClauseState, i: int) -> None:
 
 
 def begin_free_clause(clause: ClauseState, c: Chunk, i: int) -> None:
-    """Note that a clause begins with chunk `i`, `c`, that is itself the subject of a verb to come: "what she needs is"."""
+    """Notes that a clause begins with chunk `i`, `c`, that is itself the subject of a verb to come: "what she needs is"."""
     word = c.words[-1].lower()
     if i and clause.chunks[i - 1].kind == PREP:
         # "During that time".

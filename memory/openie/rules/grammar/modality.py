@@ -157,7 +157,7 @@ def _after_verb(chunks: list[Chunk], c: Chunk) -> bool:
 
 
 def _attach(chunks: list[Chunk], i: int, mark: str) -> None:
-    """Put the mark at the verb that the word at `i` is about: the one right before it, else the next, else the last."""
+    """Puts the mark at the verb that the word at `i` is about: the one right before it, else the next, else the last."""
     verbs = _segment(chunks, i)
     before = [c for c in verbs if c.end <= i]
     after = [c for c in verbs if c.start > i]
@@ -199,7 +199,7 @@ def _invert(chunks: list[Chunk], verb: Chunk, mark: str) -> None:
 
 
 def _put(verb: Chunk, mark: str) -> None:
-    """Put the mark into the verb's words: "not" behind an auxiliary, any other before all."""
+    """Puts the mark into the verb's words: "not" behind an auxiliary, any other before all."""
     if mark in verb.words or (mark.split()[0] in NEGATIVE and any(word in NEGATIVE for word in verb.words)):
         return
     at = int(mark == "not" and verb.words[0] in AUXILIARY)

@@ -118,7 +118,7 @@ def _joins(words: Sequence[str], tags: Sequence[str], i: int, first: int) -> int
 def _split(
     found: list[Chunk], words: Sequence[str], tags: Sequence[str], start: int, first: int, end: int, det: str
 ) -> None:
-    """Append the noun phrase; "psychologist Carl Rogers" is two, the description and the name it belongs to."""
+    """Appends the noun phrase; "psychologist Carl Rogers" is two, the description and the name it belongs to."""
     parts = list(words[first:end])
     head = end - 1
     capital = head
