@@ -119,6 +119,7 @@ class PastCommits:
                 self._require_kept(commit)
                 index, tables, time = self._current_index(), self._tables.view(), self._log.times[commit]
                 purged_rows, past = index.purged_rows, index.copy()
+            pause()
             try:
                 rewind(past, tables, commit, pause)
             except (LookupError, ValueError, IncompleteBatch):
@@ -128,6 +129,7 @@ class PastCommits:
                     raise
                 return
         fold_changes(past)
+        pause()
         # A concurrent purge may have deleted rows before they were read.
         self._require_kept(commit)
         # This index does not change any more, so nothing is copied.
