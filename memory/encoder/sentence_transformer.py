@@ -1,7 +1,7 @@
 """Encoders of models that sentence-transformers can load; also the packaged one on an accelerator."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from memory.encoder.errors import EncoderUnavailable
 from memory.encoder.priority import QueryPriority
-from memory.encoder.text_preparation import MAX_INDEXED_CHARS, MAX_QUERY_CHARS, rows_of_equal_length, tokenizable
+from memory.encoder.text_preparation import (
+    MAX_INDEXED_CHARS,
+    MAX_QUERY_CHARS,
+    rows_of_equal_length,
+    rows_of_similar_length,
+    tokenizable,
+)
 from memory.encoder.text_windows import pooled, text_windows
 from memory.encoder.unknown_text import Vocabulary
 from memory.types import Encoder, Matrix
@@ -25,8 +31,9 @@ _TEXTS_AT_ONCE = 1024
 class SentenceTransformerEncoder(Encoder):
     """An encoder through `SentenceTransformer`, with the model's own prompts for documents and queries.
 
-    Texts with equal numbers of tokens are encoded together, so nothing is padded. The kernels of the processor or accelerator
-    depend on the batch size, so a text's vector repeats to about 1e-6. Texts beyond the model's maximum are cut, or
+    A processor encodes texts with equal numbers of tokens together, so nothing is padded. An accelerator gets full batches
+    of texts of similar length, because small ones leave it idle. Kernels depend on the batch size, and on an accelerator on
+    the padding, so a text's vector repeats to about 1e-6. Texts beyond the model's maximum are cut, or
     encoded in windows (`text_windows`). A text that the tokeniser does not know (`memory.encoder.unknown_text`) has the
     zero vector.
     """
@@ -84,7 +91,7 @@ class SentenceTransformerEncoder(Encoder):
     def _encode_windows(self, windows: list[str]) -> Matrix:
         vectors = np.zeros((len(windows), self.identity.dim), dtype=np.float32)
         lengths = [len(tokens or ()) for tokens in self._tokens(windows)]
-        for rows in rows_of_equal_length(lengths, lambda _length: self._batch_size):
+        for rows in self._batches(lengths):
             self._priority.yield_to_queries()
             with self._one_at_a_time:
                 vectors[rows] = self._model.encode_document(
@@ -94,6 +101,11 @@ class SentenceTransformerEncoder(Encoder):
                     show_progress_bar=False,
                 )
         return vectors
+
+    def _batches(self, lengths: list[int]) -> Iterator[list[int]]:
+        if self._model.device.type == "cpu":
+            return rows_of_equal_length(lengths, lambda _length: self._batch_size)
+        return rows_of_similar_length(lengths, self._batch_size)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         return self._remembered(tokenizable(text, min(self._limit, MAX_QUERY_CHARS)), None)

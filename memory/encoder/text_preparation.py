@@ -59,6 +59,12 @@ def rows_of_equal_length(lengths: Sequence[int], most: Callable[[int], int]) -> 
         yield from (rows[at : at + size] for at in range(0, len(rows), size))
 
 
+def rows_of_similar_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yields rows by increasing length, at most `most` together. Rows of length 0 are left out."""
+    rows = sorted((row for row, length in enumerate(lengths) if length), key=lengths.__getitem__)
+    yield from (rows[at : at + most] for at in range(0, len(rows), most))
+
+
 def tokenizable(text: str, limit: int) -> str:
     """Returns the first `limit` characters of `text` as valid Unicode.
 
