@@ -1,7 +1,7 @@
 """Settings for the client of the configured model server."""
 
 from daemon.config import Config, model_key
-from daemon.config.sections import ModelServer
+from daemon.config.model_sections import ModelServer
 from daemon.observe.logs import mask
 from memory.llm.client import ModelSettings
 

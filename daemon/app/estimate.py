@@ -12,7 +12,7 @@ from pathlib import Path
 from daemon.api.event_hub import EventHub
 from daemon.app.open_memory import Memory, OpeningStep, open_memory
 from daemon.config import Config
-from daemon.config.sections import Encoder
+from daemon.config.model_sections import Encoder
 from daemon.contract.status import ExtractionResponse
 from daemon.costs.ledger import FILE as COSTS
 from daemon.costs.ledger import CostLedger

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from daemon.config.sections import LLM, ModelServer
+from daemon.config.model_sections import LLM, ModelServer
 from daemon.config_types.path_validators import ABSENT
 
 

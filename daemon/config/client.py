@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from daemon.config.sections import at
 from daemon.config_types.path_validators import token_in
-from daemon.config_types.section import Section
+from daemon.config_types.section import Section, at
 from daemon.config_types.values import Labels, OptionalPath, OptionalText
 
 ALL_LABELS = "*"

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, PrivateAttr, create_model
 
 from daemon.config.client import ClientSection
+from daemon.config.model_sections import LLM, Encoder, OpenIE
 from daemon.config.sections import (
-    LLM,
     MCP,
     Api,
     Daemon,
     Deep,
-    Encoder,
     Graph,
-    OpenIE,
     Parsing,
     Passages,
     Retrieval,

@@ -7,7 +7,7 @@ vectors on request (`hippoctl reencode`). A configuration without `[encoder] bac
 from dataclasses import dataclass
 
 from daemon.config.config import Config
-from daemon.config.sections import Encoder
+from daemon.config.model_sections import Encoder
 from memory.encoder.registry import ENCODER_BACKENDS, backend_and_model, encoder_name, identity_before_loading
 from store.log.log_summary import LogSummary
 from store.types import EncoderIdentity

@@ -1,15 +1,15 @@
 """The pool of child processes that parse untrusted content, and extract by rules.
 
 A document whose parser crashes, hangs or needs too much memory becomes a document with an error, and the child is replaced.
-Children are started when they are needed, and ended when they use too much memory or have served many requests.
+`daemon.parser_pool.children` starts and ends the children.
 """
 
 import asyncio
 import base64
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
@@ -23,11 +23,11 @@ from consumers.parsing import Limits, ParseSummary
 from consumers.splitting import SplitSettings
 from consumers.types import ParsedDocument
 from daemon.observe.metrics import STAGE
-from daemon.parser_pool.child_process import Child, ChildLost
+from daemon.parser_pool.child_process import MIB, Child, ChildLost
+from daemon.parser_pool.children import ChildLimits, Children
 from daemon.parser_pool.places import ParsePlaces
 from store.types import Extraction, PassageText
 
-MIB = 1 << 20
 Message = dict[str, Any]
 
 
@@ -75,10 +75,8 @@ class Turn:
 class ParserPool:
     """At most `size` children that parse, one more for fresh work, one for OCR, and `size` that extract.
 
-    Each child is limited to `memory_bytes` of address space and `timeout_s` seconds per message. `daemon.parser_pool.places`
-    shares the parsers between sources. Extraction has separate places, because a long document occupies its parser while its
-    first passages are extracted. A child is replaced after `recycle_after` requests, or if its resident memory exceeds
-    `recycle_rss_bytes`.
+    `daemon.parser_pool.places` shares the parsers between sources. Extraction has separate places, because a long document
+    occupies its parser while its first passages are extracted. For the other parameters see `ChildLimits`.
     """
 
     def __init__(
@@ -92,38 +90,25 @@ class ParserPool:
         recycle_rss_bytes: int = 256 * MIB,
     ) -> None:
         self.size = size
-        self.memory_bytes = memory_bytes
         self.timeout_s = timeout_s
         self.limits = limits or Limits()
-        self.recycle_after = recycle_after
-        self.recycle_rss_bytes = recycle_rss_bytes
         self.places = ParsePlaces(size, timeout_s)
         self._extracting = asyncio.Semaphore(size)
         self._recognising = asyncio.Semaphore(1)
-        self._idle: list[Child] = []
-        self._all: set[Child] = set()
-        self._closed = False
-        self._first: asyncio.Task[None] | None = None
+        self.children = Children(ChildLimits(memory_bytes, timeout_s, recycle_after, recycle_rss_bytes))
 
     def start(self) -> None:
         """Starts the first child without waiting for it. Others are started when no child is idle."""
-        self._first = asyncio.create_task(self._start_first())
+        self.children.start()
 
     async def close(self) -> None:
         """Kills all children; requests in progress fail."""
-        self._closed = True
-        if self._first is not None:
-            self._first.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._first
-        await asyncio.gather(*(child.kill() for child in tuple(self._all)))
-        self._idle.clear()
-        self._all.clear()
+        await self.children.close()
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The process ids of the children."""
-        return tuple(child.pid for child in self._all)
+        return self.children.pids
 
     async def parse(
         self,
@@ -250,7 +235,11 @@ class ParserPool:
         found: list[Message] = []
         request = {"op": "extract", "backend": backend, "passages": [asdict(each) for each in passages]}
         with self._loss_as_failure(f"extraction of {len(passages)} passages"):
-            async with self._extracting, self._child() as child, aclosing(self._answer(child, request)) as messages:
+            async with (
+                self._extracting,
+                self.children.borrow() as child,
+                aclosing(self._answer(child, request)) as messages,
+            ):
                 async for message in messages:
                     found.extend(message["extractions"])
         return [
@@ -270,7 +259,7 @@ class ParserPool:
         try:
             yield
         except ChildLost as error:
-            if self._closed:
+            if self.children.closed:
                 raise PoolClosed("the parsers were stopped") from error
             raise ParserFailed(f"{task} {error}", error.code) from error
 
@@ -331,7 +320,11 @@ class ParserPool:
         """Yields the messages of a run with OCR. Its child sends a message before each picture, so that the limit of time
         applies to one picture."""
         begun = False
-        async with self._recognising, self._child() as child, aclosing(self._answer(child, request)) as messages:
+        async with (
+            self._recognising,
+            self.children.borrow() as child,
+            aclosing(self._answer(child, request)) as messages,
+        ):
             async for message in messages:
                 if "progress" not in message:
                     begun = True
@@ -341,7 +334,7 @@ class ParserPool:
 
     async def _run(self, request: Message, turn: Turn, slow: bool) -> AsyncGenerator[Message, None]:
         """Yields the messages of one run. Raises _Evicted if another source needed the place."""
-        async with self.places.place(turn.source, fresh=turn.fresh, slow=slow) as run, self._child() as child:
+        async with self.places.place(turn.source, fresh=turn.fresh, slow=slow) as run, self.children.borrow() as child:
             run.kill = child.interrupt
             self.places.await_message(run)
             try:
@@ -368,45 +361,6 @@ class ParserPool:
                     STAGE.labels(stage).observe(seconds)
                 return
             yield message
-
-    @asynccontextmanager
-    async def _child(self) -> AsyncIterator[Child]:
-        """Provides an exclusive child. It returns to the pool only if its response was read completely."""
-        child = await self._ready_child()
-        try:
-            yield child
-        finally:
-            keep = child.between_requests and not (self._closed or child.interrupted or self._worn(child))
-            if keep:
-                self._idle.append(child)
-            else:
-                self._all.discard(child)
-                await asyncio.shield(child.kill())
-
-    async def _ready_child(self) -> Child:
-        if self._first is not None and not self._first.done():
-            await asyncio.shield(self._first)
-        while self._idle:
-            child = self._idle.pop()
-            if child.alive:
-                return child
-            self._all.discard(child)
-            await child.kill()
-        return await self._start()
-
-    def _worn(self, child: Child) -> bool:
-        return child.requests >= self.recycle_after or child.rss >= self.recycle_rss_bytes
-
-    async def _start_first(self) -> None:
-        with contextlib.suppress(ChildLost):  # the next request tries again and gets the error
-            self._idle.append(await self._start())  # without a place, because a run with a place may wait for this
-
-    async def _start(self) -> Child:
-        if self._closed:
-            raise ChildLost("was cancelled, because the parsers were stopped", FailureCode.OTHER)
-        child = await Child.start(self.memory_bytes, self.timeout_s)
-        self._all.add(child)
-        return child
 
 
 def _assembled(whole: Message, part: Message) -> Message:

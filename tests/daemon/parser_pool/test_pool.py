@@ -264,7 +264,7 @@ def test_a_crash_costs_one_document(slow: Path, good: Path, number: int, name: s
     async def work(pool: ParserPool) -> None:
         parsing = asyncio.create_task(only(pool, slow))
         # Until it has the document, a child may be replaced if it dies.
-        await until(lambda: any(not child.between_requests for child in pool._all), "a child has the document")
+        await until(lambda: any(not child.between_requests for child in pool.children.all), "a child has the document")
         os.kill(pool.pids[0], number)
         document = await parsing
         assert f"the parser crashed ({name})" in (document.error or "")

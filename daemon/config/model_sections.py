@@ -1,0 +1,123 @@
+"""The sections of the configuration about models: extraction, the language model, its judge, and the encoder.
+
+See `daemon.config.sections` for the others.
+"""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from daemon.config_types.path_validators import readable_secret, usable_prompts
+from daemon.config_types.section import Section, at
+from daemon.config_types.values import Count, OptionalPath, OptionalText, Seconds, or_none
+from memory.encoder.registry import ENCODER_BACKENDS
+from memory.openie.registry import OPENIE_BACKENDS, WORKER_BACKENDS
+
+if TYPE_CHECKING:
+    EncoderBackendName = str
+    OpenIEBackendName = str
+    FallbackName = str
+else:  # type checkers cannot use names that are computed at run time
+    EncoderBackendName = Literal[tuple(ENCODER_BACKENDS)]
+    OpenIEBackendName = Literal[tuple(OPENIE_BACKENDS)]
+    FallbackName = Literal[("none", *WORKER_BACKENDS)]
+
+
+class OpenIE(Section):
+    backend: OpenIEBackendName = "rules"
+    """A backend of `memory.openie.registry`."""
+    concurrency: Count = 8
+    """Maximum of concurrent model calls; fewer if the server does not accept as many. `rules` makes none."""
+    fallback: FallbackName = "none"
+    """Extractor of a passage's triples until the model has read the passage."""
+    reextract: Literal["off", "idle"] = "off"
+    """idle: while hippod has nothing else to do, the rules extract passages of older rules again."""
+
+
+def _check_address(base_url: str | None) -> None:
+    if base_url is not None and not re.fullmatch(r"https?://[^\s/]\S*", base_url):
+        raise at("base_url", 'an address such as "http://localhost:8000/v1"')
+
+
+class ModelServer(Section):
+    base_url: OptionalText = None
+    """Address of a server with OpenAI's protocol, including `/v1`; without it there is no model."""
+    model: OptionalText = None
+    api_key_env: OptionalText = None
+    """Name of the environment variable that holds the key."""
+    api_key_file: Annotated[OptionalPath, AfterValidator(readable_secret)] = None
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_server_one_key(self) -> Self:
+        _check_address(self.base_url)
+        if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_]\w*", self.api_key_env, re.ASCII):
+            raise at("api_key_env", "the name of an environment variable that contains the key, not the key itself")
+        if self.api_key_env is not None and self.api_key_file is not None:
+            raise at("api_key_file", "api_key_env or api_key_file, not both")
+        return self
+
+    @property
+    def configured(self) -> bool:
+        """Whether a model is configured."""
+        return self.base_url is not None and self.model is not None
+
+
+class Judge(ModelServer):
+    """The model that judges answers. Omitted keys are as in `[llm]`, except the API key if the server is another."""
+
+
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _price(value: Any) -> Any:
+    if (value := or_none(value)) is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError("the prices of a million prompt tokens and a million completion tokens, such as [0.15, 0.6]")
+    return tuple(value)
+
+
+class LLM(ModelServer):
+    timeout_s: Seconds = 60.0
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 5
+    prompts: Annotated[OptionalPath, AfterValidator(usable_prompts)] = None
+    """Folder of prompts that replace hippod's own, one file NAME.txt each."""
+    price_per_million: Annotated[tuple[Price, Price] | None, BeforeValidator(_price)] = None
+    """Money for a million prompt tokens and a million completion tokens, in any currency."""
+    budget_tokens_per_day: Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(or_none)] = None
+    """Prompt and completion tokens of a UTC day after which extraction pauses until the next day."""
+    budget_money_per_day: Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(or_none)] = None
+    """Money of a UTC day after which extraction pauses until the next day."""
+    judge: Judge = Field(default_factory=Judge)
+
+
+class Encoder(Section):
+    backend: EncoderBackendName = "sentence-transformers"
+    """A backend of `memory.encoder.registry`."""
+    model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
+    """Name of the model; the default model is packaged and needs no network."""
+    base_url: OptionalText = None
+    """For `openai`: the server's address, including `/v1`, if it differs from `[llm] base_url`."""
+    query_prefix: OptionalText = None
+    """For `openai`: prefix of a query, for a model whose prefix hippod does not know."""
+    passage_prefix: OptionalText = None
+    """For `openai`: prefix of an indexed text."""
+    triple_query_prefix: OptionalText = None
+    """Prefix of a query that is compared with triples, if the model needs another instruction for facts."""
+    phrase_query_prefix: OptionalText = None
+    """For `openai`: prefix of a query that is compared with phrases (mode `query-to-node`)."""
+    name_query_prefix: OptionalText = None
+    """For `openai`: prefix of a name in a query that is compared with phrases (modes `ner-to-node` and `hipporag`)."""
+    batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:[0-9]+)?)$")] = "auto"
+
+    @model_validator(mode="after")
+    def _address_and_model_that_the_backend_can_have(self) -> "Encoder":
+        _check_address(self.base_url)
+        try:
+            ENCODER_BACKENDS[self.backend].check_model(self.model)
+        except ValueError as error:
+            raise at("model", str(error)) from None
+        return self
