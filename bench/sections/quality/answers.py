@@ -3,8 +3,8 @@
 In one terminal `examples/llama/serve.sh` or another server, in a second one
 `HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m bench answers`. If it is interrupted, the same command continues it: the
 evaluations keep their answers in bench/results/answers/. To start over, delete that folder. `HIPPOD_BENCH_SETS` selects sets
-(musique,hotpotqa,2wiki), and `HIPPOD_BENCH_DEEP` is the number of questions of each set that are answered in steps: with a
-small model on a processor, each takes minutes.
+(musique,hotpotqa,2wiki). `HIPPOD_BENCH_QUESTIONS` and `HIPPOD_BENCH_DEEP` lower the number of questions of each set that are
+answered singly and in steps: with a small model on a processor, a deep answer takes minutes.
 
 The memory contains the gold passages of the questions and other passages of each corpus, with the triples of the rules.
 """
@@ -25,13 +25,14 @@ from tests.e2e.real_hippod import Daemon
 SERVER = os.environ.get("HIPPOD_BENCH_LLM")
 SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki").split(","))
 QUESTIONS = 20
+SINGLE_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_QUESTIONS", str(QUESTIONS)))
 DEEP_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_DEEP", str(QUESTIONS)))
 PASSAGES = 200
 """Passages of each set, gold included."""
 ANSWERS = Path(__file__).parents[2] / "support" / "questions" / "two_wiki_answers.json"
 """Answers to 20 questions of 2Wiki, whose file has none: by one person, from the gold passages."""
 WAYS = {
-    "single": (QUESTIONS, ["--judge"]),
+    "single": (SINGLE_QUESTIONS, ["--judge"]),
     "deep": (DEEP_QUESTIONS, ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"]),
 }
 """Number of questions, and options of `eval`."""
