@@ -2,7 +2,9 @@
 
 In one terminal `examples/llama/serve.sh` or another server, in a second one
 `HIPPOD_BENCH_LLM=http://127.0.0.1:8080/v1 python -m bench answers`. If it is interrupted, the same command continues it: the
-evaluations keep their answers in bench/results/answers/. To start over, delete that folder.
+evaluations keep their answers in bench/results/answers/. To start over, delete that folder. `HIPPOD_BENCH_SETS` selects sets
+(musique,hotpotqa,2wiki). `HIPPOD_BENCH_QUESTIONS` and `HIPPOD_BENCH_DEEP` lower the number of questions of each set that are
+answered singly and in steps: with a small model on a processor, a deep answer takes minutes.
 
 The memory contains the gold passages of the questions and other passages of each corpus, with the triples of the rules.
 """
@@ -21,16 +23,19 @@ from bench.support.questions.mode_comparison import markdown_table
 from tests.e2e.real_hippod import Daemon
 
 SERVER = os.environ.get("HIPPOD_BENCH_LLM")
-SETS = ("musique", "hotpotqa", "2wiki")
+SETS = tuple(os.environ.get("HIPPOD_BENCH_SETS", "musique,hotpotqa,2wiki").split(","))
 QUESTIONS = 20
+SINGLE_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_QUESTIONS", str(QUESTIONS)))
+DEEP_QUESTIONS = int(os.environ.get("HIPPOD_BENCH_DEEP", str(QUESTIONS)))
 PASSAGES = 200
 """Passages of each set, gold included."""
 ANSWERS = Path(__file__).parents[2] / "support" / "questions" / "two_wiki_answers.json"
 """Answers to 20 questions of 2Wiki, whose file has none: by one person, from the gold passages."""
 WAYS = {
-    "single": ["--judge"],
-    "deep": ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"],
+    "single": (SINGLE_QUESTIONS, ["--judge"]),
+    "deep": (DEEP_QUESTIONS, ["--answerer", "deep", "--each-step", "--steps", "2", "--quick"]),
 }
+"""Number of questions, and options of `eval`."""
 KEPT = Path(__file__).parents[2] / "results" / "answers"
 MODEL_S = 600.0
 """Time limit of a call: the machine may be busy."""
@@ -48,16 +53,18 @@ def run(results: dict[str, Any]) -> str:
         tempfile.TemporaryDirectory(prefix="hippod-answers-") as place,
         bulk_daemon(Path(place), folders=(), llm=llm, retrieval={"filter": "none"}) as daemon,
     ):
-        files = {name: _add(daemon, name) for name in SETS if (DATA / name).exists()}
+        sets = {name: _add(daemon, name) for name in SETS if (DATA / name).exists()}
         daemon.wait(BULK_S)
-        for way, options in WAYS.items():
-            for name, file in files.items():
-                results[f"{name}, {way}"] = found = _evaluated(daemon, file, KEPT / f"{name}-{way}.json", options)
-                rows.append((name, way, *_cells(found)))
+        for way, (count, options) in WAYS.items():
+            for name, questions in sets.items():
+                saved = KEPT / f"{name}-{way}-{count}.json"
+                results[f"{name}, {way}"] = found = _evaluated(daemon, questions[:count], saved, options)
+                rows.append((name, way, str(found["answers"]["n"]), *_cells(found)))
                 print(*rows[-1], sep=" | ", flush=True)
     heads = (
         "set",
         "answers",
+        "questions",
         "EM",
         "F1",
         "F1 by step",
@@ -68,8 +75,8 @@ def run(results: dict[str, Any]) -> str:
     return f"{Path(model).name}; costs a question, without the judge's:\n\n{markdown_table(heads + costs, rows)}"
 
 
-def _add(daemon: Daemon, name: str) -> Path:
-    """Adds the set's passages to the memory. Returns the file of its questions."""
+def _add(daemon: Daemon, name: str) -> list[dict[str, Any]]:
+    """Adds the set's passages to the memory. Returns its questions."""
     corpus = json.loads((DATA / name / "corpus.json").read_text("utf-8"))
     questions = json.loads((DATA / name / "questions.json").read_text("utf-8"))
     if name == "2wiki":
@@ -80,17 +87,18 @@ def _add(daemon: Daemon, name: str) -> Path:
     others = [at for at in range(len(corpus)) if at not in gold]
     wanted = PASSAGES - len(gold)
     chosen = sorted(gold | set(others[:: len(others) // wanted][:wanted]))
-    documents, file = daemon.home / f"{name}.json", daemon.home / f"{name}-questions.json"
+    documents = daemon.home / f"{name}.json"
     documents.write_text(json.dumps([corpus[at] for at in chosen]), "utf-8")
-    file.write_text(json.dumps(questions), "utf-8")
     ctl(daemon, "add", documents, "--id-prefix", name)
-    return file
+    return questions
 
 
-def _evaluated(daemon: Daemon, questions: Path, saved: Path, options: list[str]) -> dict[str, Any]:
+def _evaluated(daemon: Daemon, questions: list[dict[str, Any]], saved: Path, options: list[str]) -> dict[str, Any]:
     """Returns the result of `eval`, which is kept in `saved`."""
     if not saved.exists():
-        ctl(daemon, "eval", questions, *options, "--save", saved, timeout_s=None)
+        file = daemon.home / "questions.json"
+        file.write_text(json.dumps(questions), "utf-8")
+        ctl(daemon, "eval", file, *options, "--save", saved, timeout_s=None)
     result: dict[str, Any] = json.loads(saved.read_text("utf-8"))["modes"][0]
     return result
 

@@ -1,7 +1,7 @@
 """SmolLM2-135M-Instruct behind llama.cpp's server: a real model, small and often wrong, with hippod's client and extractor.
 
 No test depends on the model's knowledge: its answers are used, dropped and counted, or reported. The last test prints the
-measurements of docs/how-to/models.md.
+measurements of docs/explanation/benchmarks.md.
 """
 
 import asyncio
@@ -153,9 +153,11 @@ def test_a_server_of_a_few_tokens_a_second_is_waited_for(url):
 
 
 def test_a_whole_answer_that_takes_too_long_is_streamed_at_the_next_try(url):
+    """The model repeats a name up to 2,000 tokens, which takes longer than the limit on an idle machine, too."""
+
     async def work(client):
         messages = [user_message("List the rivers of Europe in JSON.")]
-        return await client.ask("entities", messages, ENTITIES_SCHEMA, parse_entities, max_tokens=40)
+        return await client.ask("entities", messages, ENTITIES_SCHEMA, parse_entities, max_tokens=2000)
 
     async def tried(client):
         try:
@@ -163,8 +165,7 @@ def test_a_whole_answer_that_takes_too_long_is_streamed_at_the_next_try(url):
         except (BadAnswer, ModelRefused) as error:
             return error
 
-    with throttled(url, 500.0) as slow:
-        _, outcomes, tokens = asking(slow, tried, BY_SCHEMA, timeout_s=10.0, max_retries=2)
+    _, outcomes, tokens = asking(url, tried, BY_SCHEMA, timeout_s=5.0, max_retries=2)
     assert outcomes[0] == ("entities", "timeout")
     assert outcomes[-1][1] not in ("timeout", "connection", "5xx", "protocol") and tokens
 
