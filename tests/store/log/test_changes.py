@@ -80,7 +80,7 @@ def test_a_process_that_ends_at_any_step_of_a_change_leaves_a_whole_store(tmp_pa
 def test_a_mark_names_flushed_files(tmp_path: Path, operation: str) -> None:
     flushed: set[Path] = set()
     marks: list[set[Path]] = []
-    fsync, write_mark = os.fsync, commits.write_mark
+    fsync = os.fsync
 
     def table_files() -> set[Path]:
         return {path for path in tmp_path.glob("*.lance/*/*") if path.suffix in SUFFIXES}
