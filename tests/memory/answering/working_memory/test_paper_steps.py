@@ -17,9 +17,10 @@ from memory.answering.working_memory.records.serialization import trace_to_json
 from memory.answering.working_memory.records.trace import DeepSettings
 from memory.llm.errors import BadAnswer
 from store.store import Store
-from tests.memory.answering.working_memory.conftest import ENCODER, keep
+from tests.memory.answering.working_memory.conftest import keep
 from tests.memory.answering.working_memory.prompt_reader import Prompt
 from tests.memory.answering.working_memory.replay import every_call, replay_step, trace_from_json
+from tests.memory.answering.working_memory.toy import ENCODER
 from tests.memory.llm.model_server import Call, Text
 
 QUESTION = "Why is Xodar given to Carter as a slave?"
