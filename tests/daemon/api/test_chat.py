@@ -6,6 +6,7 @@ from typing import Any
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from daemon.contract.answering.ask import AskProgress, AskRequest, AskResponse, Citation
 from daemon.contract.http.problem import Problem
@@ -15,7 +16,7 @@ from daemon.errors import UpstreamFailed
 from tests.daemon.api.harness import Served, served
 
 TOKEN = "correct-horse-battery-staple"
-QUESTION = [{"role": "user", "content": "Who built it?"}]
+QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Who built it?"}]
 INVALID = openai.UnprocessableEntityError
 URI = "file:///drive/a%20(b).md"
 CONTENT = "Emil did [1].\n\n- [1] [Rain \\[gauge\\]](file:///drive/a%20%28b%29.md)"
@@ -92,7 +93,8 @@ def test_a_stream_adds_up_to_the_same_answer(client: openai.OpenAI) -> None:
     deltas = [piece.choices[0].delta for piece in pieces if piece.choices]
     assert "".join(delta.content or "" for delta in deltas) == CONTENT
     assert [delta.content for delta in deltas][1:3] == ["Emil", " did"]
-    assert deltas[-2].annotations[0]["url_citation"]["url"] == URI
+    added = deltas[-2].model_extra
+    assert added is not None and added["annotations"][0]["url_citation"]["url"] == URI
     assert [piece.choices[0].finish_reason for piece in pieces if piece.choices][-2:] == [None, "stop"]
     assert pieces[-1].usage is not None and pieces[-1].usage.prompt_tokens == 20
     assert len({piece.id for piece in pieces}) == 1
@@ -177,7 +179,7 @@ def test_without_the_token_the_client_knows_why(api: Served) -> None:
 
 
 def test_a_stream_that_fails_says_so(client: openai.OpenAI) -> None:
-    broken = [{"role": "user", "content": "break"}]
+    broken: list[ChatCompletionMessageParam] = [{"role": "user", "content": "break"}]
     with (
         client.chat.completions.create(model="hippod", messages=broken, stream=True) as stream,
         pytest.raises(openai.APIError, match="went away"),
