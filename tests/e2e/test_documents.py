@@ -191,7 +191,7 @@ def test_a_memory_that_lacks_what_was_added_says_so_where_a_question_names_it(hi
         return daemon.http.post("/v1/query", json=body).status_code
 
     def add(**document: str) -> Json:
-        position = daemon.ask("POST", "/v1/documents", json={"documents": [document]})["position"]
+        position: Json = daemon.ask("POST", "/v1/documents", json={"documents": [document]})["position"]
         daemon.wait()
         return position
 
