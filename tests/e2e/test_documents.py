@@ -35,8 +35,10 @@ def first(number: int) -> str:
 
 def lines(**changed: str | None) -> str:
     """Returns a book of 300 documents; `n7="…"` replaces line 7, `n7=None` omits it."""
-    entries = {f"n{n}": json.dumps({"id": f"n{n}", "title": "Station book", "text": first(n)}) for n in range(LINES)}
-    entries |= changed  # type: ignore[arg-type]
+    entries: dict[str, str | None] = {
+        f"n{n}": json.dumps({"id": f"n{n}", "title": "Station book", "text": first(n)}) for n in range(LINES)
+    }
+    entries |= changed
     return "".join(f"{line}\n" for line in entries.values() if line is not None)
 
 

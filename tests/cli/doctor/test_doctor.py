@@ -15,7 +15,7 @@ from daemon.contract.finding import Finding
 from daemon.contract.status import BAD_SOURCE_STATES, SourceStatus, Status
 from memory.encoder.hashing import HashEncoder
 from tests.cli.sample_answers import LIST, STATUS
-from tests.cli.scripted_daemon import Here, Scripted, Shell, problem
+from tests.cli.scripted_daemon import Ended, Here, Scripted, Shell, problem
 
 pytestmark = pytest.mark.daemon
 
@@ -36,8 +36,8 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
-def by_name(ended: object) -> dict[str, dict[str, str]]:
-    return {check["name"]: check for check in ended.json["checks"]}  # type: ignore[attr-defined]
+def by_name(ended: Ended) -> dict[str, dict[str, str]]:
+    return {check["name"]: check for check in ended.json["checks"]}
 
 
 def test_a_daemon_that_is_well(here: Here, scripted: Scripted, tmp_path: Path) -> None:

@@ -75,6 +75,11 @@ def client(api: Served) -> Iterator[openai.OpenAI]:
         yield made
 
 
+def message_of(refused: openai.APIStatusError) -> str:
+    assert isinstance(refused.body, dict)
+    return str(refused.body["message"])
+
+
 def test_an_answer_has_its_citations_as_links_and_annotations(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model="hippod", messages=QUESTION, temperature=0.5)
     message = answer.choices[0].message
@@ -108,7 +113,7 @@ def test_search_gives_the_passages_themselves(client: openai.OpenAI) -> None:
 
 
 def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai.OpenAI, reader: Reader) -> None:
-    turns = [
+    turns: list[ChatCompletionMessageParam] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Zero?"},
         {"role": "user", "content": "What is\nit?"},
@@ -116,10 +121,10 @@ def test_each_model_asks_in_its_own_way_with_the_questions_before(client: openai
         {"role": "user", "content": "x" * 1000},
         {"role": "user", "content": [{"type": "text", "text": "And when?"}]},
     ]
-    client.chat.completions.create(model="hippod-deep", messages=turns)  # type: ignore[arg-type]
+    client.chat.completions.create(model="hippod-deep", messages=turns)
     assert reader.asked[-1].deep
     assert reader.asked[-1].question == f"(Asked before: What is it?)\n(Asked before: {'x' * 400})\nAnd when?"
-    client.chat.completions.create(model="hippod", messages=turns[:2])  # type: ignore[arg-type]
+    client.chat.completions.create(model="hippod", messages=turns[:2])
     assert (reader.asked[-1].deep, reader.asked[-1].question) == (False, "Zero?")
 
 
@@ -149,7 +154,7 @@ def test_a_refusal_is_an_error_of_the_clients(client: openai.OpenAI, asked: Any,
     with pytest.raises(kind) as refused:
         client.chat.completions.create(**asked)
     assert isinstance(refused.value, openai.APIStatusError)
-    assert message in refused.value.body["message"]  # type: ignore[index]
+    assert message in message_of(refused.value)
     assert Problem.model_validate_json(refused.value.response.content).status == refused.value.status_code
 
 
@@ -170,7 +175,7 @@ PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}
 def test_an_invalid_field_is_named_once(client: openai.OpenAI, asked: Any, message: str) -> None:
     with pytest.raises(INVALID) as refused:
         client.chat.completions.create(model="hippod", **asked)
-    assert refused.value.body["message"] == message  # type: ignore[index]
+    assert message_of(refused.value) == message
 
 
 def test_without_the_token_the_client_knows_why(api: Served) -> None:

@@ -1,7 +1,7 @@
 """A commit is one flush of the disk, and a process that ends at any point of a change leaves a whole store."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from unittest import mock
@@ -138,10 +138,10 @@ def test_commits_beside_a_flush_are_in_the_next(tmp_path: Path) -> None:
         store.commit(complete(store, numbered_documents(0, 3), []))
         sync = Checksums.sync
 
-        def commits_meanwhile(checksums: Checksums, tables: object) -> None:
+        def commits_meanwhile(checksums: Checksums, tables: Iterable[str]) -> None:
             with mock.patch.object(Checksums, "sync", sync):
                 store.commit(complete(store, numbered_documents(3, 5), []))
-            sync(checksums, tables)  # type: ignore[arg-type]
+            sync(checksums, tables)
 
         with mock.patch.object(Checksums, "sync", commits_meanwhile):
             store.compact(10**6)

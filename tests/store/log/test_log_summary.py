@@ -1,8 +1,10 @@
 """A summary of a log shows what an opening would, also after an interrupted change and during a flush."""
 
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 
 from store.errors import StoreDamaged
@@ -33,8 +35,8 @@ def test_a_flush_during_the_summary_loses_no_commit(tmp_path: Path) -> None:
         store.commit(complete(store, numbered_documents(0, 2), []))
         read = read_unopened
 
-        def flushed_after(*given: object) -> object:
-            rows = read(*given)  # type: ignore[arg-type]
+        def flushed_after(*given: Any) -> pa.Table:
+            rows = read(*given)
             with mock.patch.object(log_summary, "read_unopened", read):
                 if store.commits_in_log():
                     store.compact(10**6)

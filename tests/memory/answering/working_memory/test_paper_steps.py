@@ -7,6 +7,8 @@ subqueries of its own; the passages here say what its points say, and the first 
 study (table 8), shortened.
 """
 
+from typing import Any
+
 import pytest
 
 from memory.answering.working_memory.deep_answer import DeepAnswer
@@ -106,9 +108,9 @@ SETTINGS = DeepSettings(entities=9, passages=3)
 
 @pytest.fixture
 def four_steps(ask, xodar):
-    def run(**changed: object) -> tuple[DeepAnswer, list[str]]:
+    def run(**changed: Any) -> tuple[DeepAnswer, list[str]]:
         heard: list[str] = []
-        settings = DeepSettings(entities=9, passages=3, **changed)  # type: ignore[arg-type]
+        settings = DeepSettings(entities=9, passages=3, **changed)
         return ask(QUESTION, plays(heard), settings, snapshot=xodar), heard
 
     return run
